@@ -1,0 +1,78 @@
+"""Everything that a user can cause, each with the exit code that the command ends with.
+
+A message reads `place: name: expected ..., got ...`, and names the remedy where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class KafeatError(Exception):
+    """A fault that the person who runs kafeat can mend; never a traceback."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(KafeatError):
+    """The command line or the call asks for something that makes no sense."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A config with mistakes: all of them, one a line."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class DataError(KafeatError):
+    """Content that cannot be read, missing columns, values out of bounds."""
+
+    exit_code = 3
+
+
+class ValueRefused(DataError):
+    """One entry of a matrix is outside of what a step or a map accepts.
+
+    It is raised where only the position in the matrix is known (`row`, `column`, both from 0); whoever knows
+    the file and the names says `located` on the way up.
+    """
+
+    def __init__(self, row: int, column: int, problem: str) -> None:
+        self.row, self.column, self.problem = row, column, problem
+        super().__init__(f"row {row + 1} (index {row}), column {column}: {problem}")
+
+    def moved(self, rows: int) -> ValueRefused:
+        """The same entry, its row counted from `rows` rows earlier."""
+        return ValueRefused(self.row + rows, self.column, self.problem)
+
+    def located(self, place: str, names: Sequence[str]) -> DataError:
+        """The error for people: file, row, name of the column, and what is wrong."""
+        return DataError(f"{place}: {spell_row(self.row)}, column {names[self.column]!r}: {self.problem}")
+
+
+class ArtifactError(KafeatError):
+    """A model file that is damaged, foreign, hostile or of an unknown version."""
+
+    exit_code = 4
+
+
+class SystemRefusedError(KafeatError):
+    """The machine said no: a missing file, permission, a full disk, a lost connection."""
+
+    exit_code = 5
+
+
+class GateError(KafeatError):
+    """A quality gate was not met."""
+
+    exit_code = 6
+
+
+def spell_row(row: int) -> str:
+    """A row as every message names it: counted from 1, and its index from 0; a header is not counted."""
+    return f"row {row + 1} (index {row})"

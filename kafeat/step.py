@@ -1,0 +1,144 @@
+"""The contract of a step: a frozen recipe that learns plain numbers and turns rows into rows.
+
+Parameters are declared once, as fields with bounds; the config, the artifact, `kafeat samplers` and the
+error messages all read that declaration.
+
+**Row law**: row i of the output depends on row i of the input only. Chunks, threads and parts rest on it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from kafeat.pair import Coordinates, Pair
+from kafeat.types import Array, Floats, Shape, State
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a step is fitted on.
+
+    `X` (n, d) are the sampled rows in the map's dtype, as the steps before hand them on; `label` (n,) is the
+    label column if there is one; `n_rows` counts the rows of the whole input.
+    """
+
+    X: Floats
+    label: Array | None
+    n_rows: int
+
+
+class Transform(ABC):
+    """A step made ready for one dtype: derived arrays are computed once, and shared by all workers."""
+
+    n_features_in: int
+    n_features_out: int
+
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        """Buffers that one worker needs for tiles of `rows` rows."""
+        del rows
+        return ()
+
+    @abstractmethod
+    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        """Write the image of the tile `X` (rows, n_features_in; C order) into `out` (rows, n_features_out).
+
+        `out` is in C or in Fortran order. An entry that the step does not accept raises `ValueRefused`.
+        """
+
+
+class Step(BaseModel, ABC):
+    """A recipe: validated, frozen parameters. Its `kind` is the name of its file."""
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, validate_default=True
+    )
+
+    kind: ClassVar[str]
+    needs_label: ClassVar[bool] = False
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls.kind = cls.__module__.rpartition(".")[2]
+
+    @property
+    def needs_coordinates(self) -> bool:
+        """Whether `exact` needs coordinates: dot products of the inputs do not tell it enough."""
+        return True
+
+    def recipe(self) -> dict[str, Any]:
+        """The kind and every parameter, defaults included, as builtins."""
+        return {"kind": self.kind, **self.model_dump(mode="json")}
+
+    @abstractmethod
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        """Learn from the sample; all randomness comes from `rng`."""
+
+    @abstractmethod
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        """The name and the shape of every array that a state of this recipe has.
+
+        Sizes that come from the data may be read off `state`; everything else must follow from the recipe
+        and from `n_features_in`, so that a state that disagrees with them is refused.
+        """
+
+    @abstractmethod
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        """The transform in `dtype`."""
+
+    @abstractmethod
+    def exact(self, state: State, pair: Pair) -> Pair:
+        """The truth that the transform stands for: new coordinates (a scaler) or the kernel (a sampler)."""
+
+
+class Scaler(Step):
+    """A step whose output is itself the truth: coordinates in, coordinates out."""
+
+    @abstractmethod
+    def scale(self, state: State, X: Floats) -> Floats:
+        """The image of `X` (n, d), in its own precision."""
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        return ScalerTransform(self, state, n_features_in, dtype)
+
+    def exact(self, state: State, pair: Pair) -> Pair:
+        if not isinstance(pair, Coordinates):
+            raise TypeError(f"{self.kind} needs coordinates")
+        return Coordinates(self.scale(state, pair.x), self.scale(state, pair.y))
+
+
+class ScalerTransform(Transform):
+    """A scaler as a transform, its state cast to the map's dtype."""
+
+    def __init__(self, scaler: Scaler, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
+        self.n_features_in = self.n_features_out = n_features
+        self._scaler = scaler
+        self._state = {name: value.astype(dtype) for name, value in state.items()}
+
+    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        del scratch
+        out[...] = self._scaler.scale(self._state, X)
+
+
+def refuse_parameter(name: str, expected: str, got: object) -> NoReturn:
+    """Refuse a parameter for its relation to another one: call it from a pydantic model validator."""
+    raise PydanticCustomError(
+        "parameter", "expected {expected}, got {got}", {"field": name, "expected": expected, "got": got}
+    )
+
+
+def parameter(default: Any, description: str, **bounds: Any) -> Any:
+    """Declare a parameter: its default, what it means, and its bounds (gt, ge, lt, le)."""
+    return Field(default=default, description=description, **bounds)
+
+
+PositiveFloat = Annotated[float, Field(gt=0)]
+PositiveInt = Annotated[int, Field(ge=1)]

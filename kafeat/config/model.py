@@ -1,0 +1,78 @@
+"""The recipe of a whole feature map."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from kafeat.describe import Says
+from kafeat.registry import AnyStep
+from kafeat.step import PositiveInt, parameter, refuse_parameter
+from kafeat.types import DType
+
+T = TypeVar("T")
+
+
+def _as_tuple(value: object) -> object:
+    """Only lists: a set has no order, so the map would not be the same twice."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Name = Annotated[str, Field(min_length=1), Says("a name (text, not empty)", "names")]
+Listed = Annotated[tuple[T, ...], BeforeValidator(_as_tuple)]
+FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class Columns(BaseModel):
+    """Which columns are features: those of `include`, or every numeric one but those of `exclude`."""
+
+    model_config = FROZEN
+
+    include: Listed[Name] = Field(default=(), description="the features, in this order", min_length=1)
+    exclude: Listed[Name] = Field(default=(), description="the numeric columns that are no features")
+
+    @model_validator(mode="after")
+    def _one_list_without_repeats(self) -> Self:
+        if {"include", "exclude"} <= self.model_fields_set:
+            refuse_parameter("exclude", "no exclude beside include", self.exclude)
+        for field, names in (("include", self.include), ("exclude", self.exclude)):
+            repeated = next((name for place, name in enumerate(names) if name in names[:place]), None)
+            if repeated is not None:
+                refuse_parameter(field, "every name once", repeated)
+        return self
+
+    def to_plain(self) -> dict[str, list[str]]:
+        """The one list that counts; no list at all is nothing excluded."""
+        return {"include": list(self.include)} if self.include else {"exclude": list(self.exclude)}
+
+
+class Config(BaseModel):
+    """What `fit` is told: the steps, and what the map depends on besides its data."""
+
+    model_config = FROZEN
+
+    seed: int = parameter(0, "seed of every random draw", ge=0, le=2**63 - 1)
+    dtype: DType = parameter("float32", "the precision of the map; values are cast to it first")
+    columns: Columns = parameter(Columns(), "the features; default: every numeric column")
+    fit_rows: PositiveInt | Literal["all"] = parameter(100_000, "rows sampled to fit on, or all")
+    chunk_rows: int = parameter(8192, "rows that are transformed at once", ge=1, le=1_000_000)
+    steps: Listed[AnyStep] = Field(description="the chain, first step first", min_length=1)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Builtins, every default written out; the same for equal configs, and read by `load_config`."""
+        return {
+            "seed": self.seed,
+            "dtype": self.dtype,
+            "columns": self.columns.to_plain(),
+            "fit_rows": self.fit_rows,
+            "chunk_rows": self.chunk_rows,
+            "steps": [step.recipe() for step in self.steps],
+        }
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON: the same for every spelling of the same config."""
+        canonical = json.dumps(self.to_plain(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,170 @@
+"""YAML to plain values with their places.
+
+The reader walks the parser's events and resolves scalars and aliases itself: so what a hostile text can cost
+is bounded, nothing is ever constructed but builtins, and two equal keys are a mistake among the others. The
+YAML library is imported only here, and only when a config is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from kafeat.config.document import Mistake, Node, Path, Place
+from kafeat.config.scalars import resolve
+from kafeat.describe import spell
+
+MOST_NODES = 100_000
+DEEPEST = 50
+
+
+class UnreadableError(Exception):
+    """The text cannot be read any further."""
+
+    def __init__(self, mistake: Mistake) -> None:
+        self.mistake = mistake
+        super().__init__(mistake.problem)
+
+
+def read(content: bytes) -> tuple[Node | None, list[Mistake]]:
+    """The document in `content` as far as it can be read, and the mistakes made in writing it."""
+    mistakes: list[Mistake] = []
+    try:
+        return _Reader(_events(_decode(content)), mistakes).document(), mistakes
+    except UnreadableError as stop:
+        return None, [*mistakes, stop.mistake]
+
+
+def _decode(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8-sig", "replace")
+        got = f"the byte 0x{content[error.start]:02x}"
+        raise UnreadableError(Mistake(f"expected text in UTF-8, got {got}", at=_end_of(before))) from None
+
+
+def _end_of(text: str) -> Place:
+    return Place(text.count("\n") + 1, len(text) - text.rfind("\n"))
+
+
+def _events(text: str) -> Iterator[Any]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError
+    from ruamel.yaml.reader import ReaderError
+
+    try:
+        yield from YAML(typ="safe", pure=True).parse(text)
+    except MarkedYAMLError as error:
+        raise UnreadableError(_syntax(error, text)) from None
+    except ReaderError as error:
+        problem = f"expected text, got the character {error.character!r}, which YAML does not allow"
+        raise UnreadableError(Mistake(problem, at=_end_of(text[: error.position]))) from None
+
+
+def _syntax(error: Any, text: str) -> Mistake:
+    """The library's complaint on one line; about a tab it is too vague for us."""
+    mark = error.problem_mark or error.context_mark
+    lines = text.splitlines()
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    at = Place(mark.line + 1, mark.column + 1)
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        return Mistake("expected spaces, got a tab", at=Place(at.line, line.index("\t") + 1))
+    words = " ".join(f"{error.context or ''} {error.problem or ''}".split())
+    return Mistake(
+        f"expected YAML, got a mistake {words}" if error.context else f"expected YAML: {words}", at=at
+    )
+
+
+class _Reader:
+    """Builds nodes from events by descent; its depth is bounded."""
+
+    def __init__(self, events: Iterator[Any], mistakes: list[Mistake]) -> None:
+        self._events = events
+        self._mistakes = mistakes
+        self._anchors: dict[str, Node] = {}
+        self._nodes = 0
+
+    def document(self) -> Node | None:
+        """The only document, or None for a text without any."""
+        root = None
+        for event in self._events:
+            kind = type(event).__name__
+            if kind == "DocumentStartEvent":
+                if root is not None:
+                    raise UnreadableError(Mistake("expected one document, got another", at=_place(event)))
+                root = self._node(next(self._events), ())
+        return root
+
+    def _node(self, event: Any, path: Path) -> Node:
+        at, kind = _place(event), type(event).__name__
+        self._bound(at, len(path), 1)
+        if kind == "AliasEvent":
+            return self._alias(event, path)
+        if event.ctag is not None:
+            self._mistakes.append(Mistake(f"expected no tag, got {spell(str(event.tag))}", path, at))
+        if kind == "MappingStartEvent":
+            node = self._mapping(at, path)
+        elif kind == "SequenceStartEvent":
+            node = self._sequence(at, path)
+        else:
+            node = Node(resolve(event.value) if event.style is None else event.value, at)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _alias(self, event: Any, path: Path) -> Node:
+        at = _place(event)
+        target = self._anchors.get(event.anchor)
+        if target is None:
+            raise UnreadableError(
+                Mistake(f"expected the name of an anchor, got {spell(event.anchor)}", path, at)
+            )
+        self._bound(at, len(path) + target.depth, target.size)
+        return replace(target, at=at)
+
+    def _sequence(self, at: Place, path: Path) -> Node:
+        children: dict[str | int, Node] = {}
+        while type(event := next(self._events)).__name__ != "SequenceEndEvent":
+            children[len(children)] = self._node(event, (*path, len(children)))
+        return _collection([child.value for child in children.values()], at, children, {})
+
+    def _mapping(self, at: Place, path: Path) -> Node:
+        children: dict[str | int, Node] = {}
+        keys: dict[str, Place] = {}
+        while type(event := next(self._events)).__name__ != "MappingEndEvent":
+            key = self._node(event, path)
+            if not isinstance(key.value, str):
+                self._mistakes.append(
+                    Mistake(f"expected a key that is text, got {spell(key.value)}", path, key.at)
+                )
+                self._node(next(self._events), path)
+                continue
+            node = self._node(next(self._events), (*path, key.value))
+            if key.value in keys:
+                problem = f"expected each key once, got it again (first in line {keys[key.value].line})"
+                self._mistakes.append(Mistake(problem, (*path, key.value), key.at))
+                continue
+            children[key.value], keys[key.value] = node, key.at
+        return _collection({name: child.value for name, child in children.items()}, at, children, keys)
+
+    def _bound(self, at: Place, depth: int, size: int) -> None:
+        """Aliases count as often as they are used, or a few lines could stand for billions of values."""
+        self._nodes += size
+        if self._nodes > MOST_NODES:
+            raise UnreadableError(
+                Mistake(f"expected at most {MOST_NODES} values, aliases spelled out, got more", at=at)
+            )
+        if depth > DEEPEST:
+            raise UnreadableError(Mistake(f"expected at most {DEEPEST} levels, got more", at=at))
+
+
+def _collection(value: Any, at: Place, children: dict[str | int, Node], keys: dict[str, Place]) -> Node:
+    inside = children.values()
+    depth = 1 + max((child.depth for child in inside), default=0)
+    return Node(value, at, children, keys, 1 + sum(child.size for child in inside), depth)
+
+
+def _place(event: Any) -> Place:
+    return Place(event.start_mark.line + 1, event.start_mark.column + 1)

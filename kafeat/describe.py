@@ -1,0 +1,175 @@
+"""Declarations in words: what a field accepts is said once, by its annotation and its bounds.
+
+The messages about configs and `kafeat samplers` both read from here, so neither can disagree with the check.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+LONGEST_TEXT = 60
+LARGEST_NUMBER = 10**40
+
+
+@dataclass(frozen=True)
+class Says:
+    """Metadata for `Annotated`: the words for a type whose annotation says too little."""
+
+    one: str
+    many: str
+
+
+class Declaration(NamedTuple):
+    """An annotation without its `Annotated`, and the metadata that it carried."""
+
+    annotation: Any
+    metadata: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, annotation: Any, metadata: Iterable[Any] = ()) -> Declaration:
+        """Unwrap `annotation`, adding what it carries to `metadata`."""
+        flat = tuple(metadata)
+        while get_origin(annotation) is Annotated:
+            annotation, *carried = get_args(annotation)
+            for entry in carried:
+                flat += tuple(entry.metadata) if isinstance(entry, FieldInfo) else (entry,)
+        return cls(annotation, flat)
+
+    @classmethod
+    def of_field(cls, field: FieldInfo) -> Declaration:
+        return cls.of(field.annotation, field.metadata)
+
+    @property
+    def members(self) -> tuple[Declaration, ...]:
+        """The members of a union, each with the bounds set on the whole; otherwise the declaration itself."""
+        if get_origin(self.annotation) not in (Union, UnionType):
+            return (self,)
+        inner = (Declaration.of(part, self.metadata) for part in get_args(self.annotation))
+        return tuple(member for part in inner for member in part.members)
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The values that are listed one by one."""
+        literal = (m for m in self.members if get_origin(m.annotation) is Literal)
+        return tuple(value for member in literal for value in get_args(member.annotation))
+
+    def bound(self, name: str) -> Any:
+        """The bound of that name (gt, ge, lt, le, min_length, max_length), or None."""
+        found = (getattr(entry, name, None) for entry in self.metadata)
+        return next((bound for bound in found if bound is not None), None)
+
+
+def expected(field: FieldInfo) -> str:
+    """What a field accepts: "a number above 0, 'scale' or 'median'"."""
+    return describe(Declaration.of_field(field))
+
+
+def describe(*declarations: Declaration) -> str:
+    """What any of the declarations accepts."""
+    members = [member for declaration in declarations for member in declaration.members]
+    choices = [value for declaration in declarations for value in declaration.choices]
+    kinds = [_one(member) for member in members if get_origin(member.annotation) is not Literal]
+    if choices and not kinds:
+        return one_of(choices)
+    return _either([*kinds, *map(spell, choices)])
+
+
+def one_of(choices: Iterable[object], of: str = "") -> str:
+    """A closed choice: "one of 'iid', 'orthogonal'"; `of` names what is chosen from."""
+    spelled = [spell(choice) for choice in choices]
+    return spelled[0] if len(spelled) == 1 else f"one of {of}{' ' if of else ''}{', '.join(spelled)}"
+
+
+def nearest(name: object, names: Iterable[object]) -> str:
+    """`; did you mean 'gamma'?` where one of `names` is close to `name`, otherwise nothing."""
+    if not isinstance(name, str):
+        return ""
+    folded = {_fold(right): right for right in names if isinstance(right, str)}
+    close = get_close_matches(_fold(name[:LONGEST_TEXT]), folded, n=1)
+    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def spell(value: object) -> str:
+    """A value on one line, in the spelling of YAML, and never long."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return str.__repr__(value if len(value) <= LONGEST_TEXT else value[: LONGEST_TEXT - 1] + "…")
+    if isinstance(value, int):
+        return "a huge whole number" if abs(value) >= LARGEST_NUMBER else int.__repr__(value)
+    if isinstance(value, float):
+        return (
+            float.__repr__(value) if math.isfinite(value) else f".{float.__repr__(value)}".replace(".-", "-.")
+        )
+    if isinstance(value, Mapping):
+        return "a mapping" if value else "an empty mapping"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}" if value else "an empty list"
+    return f"a value of type {type(value).__name__}"
+
+
+def _fold(name: str) -> str:
+    return name.strip().casefold().replace("-", "_").replace(" ", "_")
+
+
+def _either(phrases: Sequence[str]) -> str:
+    *most, last = dict.fromkeys(phrases)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _one(declaration: Declaration) -> str:
+    """One value of a type that is no union and no choice."""
+    annotation = get_origin(declaration.annotation) or declaration.annotation
+    for entry in declaration.metadata:
+        if isinstance(entry, Says):
+            return entry.one
+    if annotation is str:
+        return "text that is not empty" if declaration.bound("min_length") else "text"
+    if annotation in (tuple, list, Sequence):
+        return _list(declaration)
+    if annotation in (dict, Mapping) or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return "a mapping"
+    words = {bool: "true or false", NoneType: "null", int: "a whole number", float: "a number"}
+    return words.get(annotation, "a value") + _bounds(declaration)
+
+
+def _list(declaration: Declaration) -> str:
+    least, most = declaration.bound("min_length"), declaration.bound("max_length")
+    items = [part for part in get_args(declaration.annotation) if part is not Ellipsis]
+    if len(items) > 1:
+        return f"a list of {len(items)} entries"
+    size = f"at least {least} " if (least or 0) > 1 else ""
+    size += f"{'and ' if size else ''}at most {most} " if most is not None else ""
+    empty = "a non-empty list" if least == 1 else "a list"
+    return f"{empty} of {size}{_many(Declaration.of(items[0])) if items else 'entries'}"
+
+
+def _many(item: Declaration) -> str:
+    for entry in item.metadata:
+        if isinstance(entry, Says):
+            return entry.many
+    words = {int: "whole numbers", float: "numbers", str: "texts"}
+    if item.annotation in words:
+        return words[item.annotation] + _bounds(item)
+    return f"entries, each {describe(item)}"
+
+
+def _bounds(declaration: Declaration) -> str:
+    ge, le = declaration.bound("ge"), declaration.bound("le")
+    if ge is not None and le is not None:
+        return f" from {spell(ge)} to {spell(le)}"
+    words = {"gt": "above", "ge": "of at least", "lt": "below", "le": "of at most"}
+    said = [
+        f"{text} {spell(declaration.bound(name))}"
+        for name, text in words.items()
+        if declaration.bound(name) is not None
+    ]
+    return " " + " and ".join(said) if said else ""

@@ -1,0 +1,91 @@
+"""The kinds of steps: found by the names of their files, imported one at a time when they are asked for.
+
+One kind, one name: the file `tensor_sketch.py` holds the class `TensorSketch`, and YAML says
+`kind: tensor_sketch`. There is no list to keep up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import PlainSerializer, PlainValidator, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+import kafeat.samplers
+import kafeat.scalers
+from kafeat.describe import Says, nearest, one_of, spell
+from kafeat.step import Step
+
+STEP = Says("a step (a mapping with a kind)", "steps")
+
+
+def samplers() -> tuple[str, ...]:
+    """The kinds of samplers, in alphabetical order."""
+    return _kinds_in(kafeat.samplers)
+
+
+def scalers() -> tuple[str, ...]:
+    """The kinds of scalers, in alphabetical order."""
+    return _kinds_in(kafeat.scalers)
+
+
+def kinds() -> tuple[str, ...]:
+    """Every kind: scalers first, as they come first in a chain."""
+    return scalers() + samplers()
+
+
+def step_class(kind: str) -> type[Step]:
+    """The class of a kind; only its own module is imported."""
+    for package, known in ((kafeat.samplers, samplers()), (kafeat.scalers, scalers())):
+        if kind in known:
+            module = import_module(f"{package.__name__}.{kind}")
+            found: type[Step] = getattr(module, "".join(word.capitalize() for word in kind.split("_")))
+            if not issubclass(found, Step):
+                raise TypeError(f"{found} is no step")
+            return found
+    raise KeyError(kind)
+
+
+def build_step(recipe: object) -> Step:
+    """The step that a recipe (`kind` and parameters) stands for; a step is handed back as it is.
+
+    A mistake raises pydantic's `ValidationError`. Inside of another model, pydantic takes such errors over
+    and puts its own place in front, so that their places are whole at any depth.
+    """
+    if isinstance(recipe, Step):
+        return recipe
+    if not isinstance(recipe, Mapping):
+        raise _refusal((), recipe, {"expected": STEP.one, "got": recipe})
+    known = {"expected": one_of(kinds()), "choices": kinds()}
+    if "kind" not in recipe:
+        raise _refusal(("kind",), recipe, known)
+    kind = recipe["kind"]
+    if not isinstance(kind, str) or kind not in kinds():
+        raise _refusal(("kind",), kind, {**known, "got": kind})
+    return step_class(kind).model_validate({name: value for name, value in recipe.items() if name != "kind"})
+
+
+AnyStep: TypeAlias = Annotated[
+    Step,
+    PlainValidator(build_step),
+    PlainSerializer(lambda step: step.recipe(), return_type=dict[str, Any]),
+    STEP,
+]
+"""A field that holds a step of any kind; it reads and writes recipes."""
+
+
+def _kinds_in(package: ModuleType) -> tuple[str, ...]:
+    found = (module.name for module in iter_modules(package.__path__) if not module.ispkg)
+    return tuple(sorted(name for name in found if not name.startswith("_")))
+
+
+def _refusal(loc: tuple[str, ...], value: object, ctx: dict[str, Any]) -> ValidationError:
+    got = f"{spell(ctx['got'])}{nearest(ctx['got'], ctx.get('choices', ()))}" if "got" in ctx else "nothing"
+    text = f"expected {ctx['expected']}, got {got}"
+    # braces would be taken for the names of more context
+    mistake = PydanticCustomError("step", "{text}", {**ctx, "text": text})
+    return ValidationError.from_exception_data("step", [InitErrorDetails(type=mistake, loc=loc, input=value)])

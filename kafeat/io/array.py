@@ -1,0 +1,93 @@
+"""Chunks of a two-dimensional array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.errors import DataError, ValueRefused
+from kafeat.io.columns import Columns
+from kafeat.io.finite import cast_finite, first_not_finite
+from kafeat.io.names import index_of, require
+from kafeat.io.numbers import spell_problem
+from kafeat.io.source import Chunk, Field, Source
+from kafeat.types import Array, Floats
+
+Window = Callable[[int, int], Array]
+
+
+def check_array(place: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse what is no table of numbers."""
+    if dtype.kind not in "fiub" or dtype.shape:
+        raise DataError(f"{place}: expected an array of numbers, got dtype {dtype}")
+    if len(shape) != 2:
+        advice = "; reshape it to (rows, 1) for one feature or (1, features) for one row"
+        raise DataError(
+            f"{place}: expected two dimensions (rows, features), got shape {shape}"
+            f"{advice if len(shape) == 1 else ''}"
+        )
+
+
+class ArrayChunk(Chunk):
+    """Some rows of an array; `picks` are the columns of the features, `keeps` those that are kept."""
+
+    def __init__(
+        self, place: str, start: int, block: Array, columns: Columns, picks: list[int], keeps: dict[str, int]
+    ) -> None:
+        super().__init__(place, start, len(block))
+        self._block, self._columns, self._picks, self._keeps = block, columns, picks, keeps
+
+    @cached_property
+    def kept(self) -> pa.Table | None:
+        if not self._keeps:
+            return None
+        native = self._block.dtype.newbyteorder("=")
+        arrays = [pa.array(self._block[:, i].astype(native)) for i in self._keeps.values()]
+        return pa.Table.from_arrays(arrays, names=list(self._keeps))
+
+    def matrix(self, dtype: np.dtype[Any]) -> Floats:
+        block = self._block
+        if self._picks != list(range(block.shape[1])):
+            block = block[:, self._picks]
+        if block.dtype.newbyteorder("=") not in (np.float32, np.float64):
+            block = block.astype(np.float64)
+        out: Floats = np.empty_like(block, dtype, subok=False)
+        if not cast_finite(block, out):
+            row, column = first_not_finite(out)
+            problem = spell_problem(block[row, column].item(), None, 0, dtype)
+            raise ValueRefused(self.start + row, column, problem).located(self.place, self._columns.names)
+        return out
+
+
+class ArraySource(Source):
+    """An array (rows, features) as a source; `window` hands out rows from one number to another."""
+
+    positional = True
+
+    def __init__(self, place: str, shape: tuple[int, ...], dtype: np.dtype[Any], window: Window) -> None:
+        check_array(place, shape, dtype)
+        self.place, self._dtype, self._window = place, dtype, window
+        self.rows = self._n_rows = shape[0]
+        self.fields = tuple(Field(f"c{i}", "number", None, str(dtype)) for i in range(shape[1]))
+
+    def chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    ) -> Iterator[Chunk]:
+        del typed_keep
+        require(self, keep)
+        order = {field.name: i for i, field in enumerate(self.fields)}
+        picks = [order[column.name] for column in columns.features]
+        keeps = {name: order[name] for name in keep}
+        for start in range(0, self._n_rows, height):
+            block = self._window(start, min(start + height, self._n_rows))
+            yield ArrayChunk(self.place, start, block, columns, picks, keeps)
+
+    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        del typed
+        require(self, keep)
+        kind = pa.from_numpy_dtype(self._dtype.newbyteorder("="))
+        return pa.schema([(self.fields[index_of(self, name)].name, kind) for name in keep])

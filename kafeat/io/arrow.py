@@ -1,0 +1,56 @@
+"""Sources whose columns are Arrow columns with types of their own."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from kafeat.io.columns import Columns
+from kafeat.io.names import index_of, require
+from kafeat.io.numbers import field_from, is_list
+from kafeat.io.source import Chunk, Field, Source
+from kafeat.io.table import TableChunk, cut
+
+PEEK = 1024
+
+
+class ArrowSource(Source):
+    """A typed table, handed over in pieces."""
+
+    schema: pa.Schema
+
+    @abstractmethod
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        """Record batches of just the columns that stand at `indices`, in that order."""
+
+    def chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    ) -> Iterator[Chunk]:
+        del typed_keep
+        require(self, [column.name for column in columns.features])
+        require(self, keep)
+        features = [index_of(self, column.name) for column in columns.features]
+        kept = [index_of(self, name) for name in keep]
+        indices = list(dict.fromkeys([*features, *kept]))
+        where = [indices.index(i) for i in kept]
+        keeper = (lambda table, _start: table.select(where)) if kept else None
+        for start, table in cut(self.pieces(indices, height), height):
+            yield TableChunk(self.place, start, table, columns, keeper)
+
+    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        del typed
+        require(self, keep)
+        return pa.schema([self.schema.field(index_of(self, name)) for name in keep])
+
+
+def fields_from(schema: pa.Schema, peek: Callable[[int], pa.Array | pa.ChunkedArray]) -> tuple[Field, ...]:
+    """The fields of a schema; `peek` shows first values of a list column whose type tells no length."""
+    fields = []
+    for index, field in enumerate(schema):
+        width = None
+        if is_list(field.type) and not pa.types.is_fixed_size_list(field.type):
+            width = next((len(value) for value in peek(index) if value.is_valid), None)
+        fields.append(field_from(field, width))
+    return tuple(fields)

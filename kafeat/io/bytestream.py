@@ -1,0 +1,110 @@
+"""Bytes of a text source: hashed as they come in, unpacked, with a first look that loses nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import sys
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from kafeat.errors import DataError
+from kafeat.io.files import opened, refused
+
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+class Tap(io.RawIOBase):
+    """The raw bytes of a file or of standard input, and their hash."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._file: BinaryIO | io.FileIO = sys.stdin.buffer if place == "-" else opened(place)
+        self._hash = hashlib.sha256()
+        self.ended = False
+        self._ahead = self._take(4)
+        self.magic = self._ahead
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            size = 1 << 20
+        ahead, self._ahead = self._ahead[:size], self._ahead[size:]
+        return ahead or self._take(size)
+
+    def _take(self, size: int) -> bytes:
+        try:
+            data = self._file.read(size) or b""
+        except OSError as error:
+            raise refused(self._place, error) from error
+        self.ended = not data
+        self._hash.update(data)
+        return data
+
+    def digest(self) -> str:
+        """SHA-256 of all bytes; the rest is read if need be."""
+        while not self.ended:
+            self._take(1 << 20)
+        return self._hash.hexdigest()
+
+    def close(self) -> None:
+        if self._place != "-":
+            self._file.close()
+        super().close()
+
+
+class Unpacked(io.RawIOBase):
+    """The text of a tap, unpacked where it is packed; `head` is what was looked at and is read again."""
+
+    def __init__(self, place: str, tap: Tap) -> None:
+        self._place, self.tap = place, tap
+        packing = _packing(tap.magic)
+        source = pa.PythonFile(tap, mode="r")
+        self._stream = source if packing is None else pa.CompressedInputStream(source, packing)
+        self._packing = packing
+        self.head = b""
+        self._at = 0
+        self.whole = False
+
+    def look(self, size: int) -> bytes:
+        """The first `size` bytes, or all if there are fewer: then `whole` is true."""
+        parts = [self.head]
+        have = len(self.head)
+        while have < size and not self.whole:
+            data = self._take(size - have)
+            self.whole = not data
+            parts.append(data)
+            have += len(data)
+        self.head = b"".join(parts)
+        return self.head
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self._at < len(self.head):
+            stop = len(self.head) if size < 0 else self._at + size
+            data, self._at = self.head[self._at : stop], min(stop, len(self.head))
+            return data
+        self.head, self._at = b"", 0
+        return self._take(size if size >= 0 else 1 << 20)
+
+    def _take(self, size: int) -> bytes:
+        try:
+            data: bytes = self._stream.read(size)
+        except OSError as error:
+            raise DataError(f"{self._place}: expected sound {self._packing} data, got: {error}") from error
+        return data
+
+    def close(self) -> None:
+        self.tap.close()
+        super().close()
+
+
+def _packing(magic: bytes) -> str | None:
+    if magic.startswith(GZIP):
+        return "gzip"
+    return "zstd" if magic.startswith(ZSTD) else None

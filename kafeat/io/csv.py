@@ -1,0 +1,130 @@
+"""CSV, packed or not, from a file or from standard input.
+
+Every column is read as text and becomes numbers in the worker: so the row of a bad value is known, a kept
+column is copied as it stands, and a pipe needs to be read only once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from kafeat.errors import DataError, UsageError, spell_row
+from kafeat.io.bytestream import Tap, Unpacked
+from kafeat.io.columns import Columns
+from kafeat.io.csv_kept import ARROW, typed
+from kafeat.io.csv_sniff import sniff
+from kafeat.io.files import digest_of
+from kafeat.io.names import index_of, require
+from kafeat.io.source import Chunk, Source
+from kafeat.io.table import Keeper, TableChunk, cut
+
+
+class CsvSource(Source):
+    """A CSV file, or standard input (`-`), which can be read once."""
+
+    untyped = True
+
+    def __init__(self, place: str, *, delimiter: str = ",", header: bool = True) -> None:
+        if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
+            raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
+        self._name, self.place = place, "<stdin>" if place == "-" else place
+        self.positional, self._header, self._delimiter = not header, header, delimiter
+        text = self._open()
+        self._sniffed = sniff(self.place, text, delimiter, header)
+        self.fields = self._sniffed.fields
+        self._tap = text.tap
+        # A pipe cannot be opened twice: what was looked at is handed on.
+        self._once = place == "-" or not _repeats(place)
+        self._text: Unpacked | None = text if self._once else None
+        if not self._once:
+            text.close()
+
+    def chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    ) -> Iterator[Chunk]:
+        require(self, [column.name for column in columns.features])
+        require(self, keep)
+        features = [index_of(self, column.name) for column in columns.features]
+        kept = [index_of(self, name) for name in keep]
+        indices = list(dict.fromkeys([*features, *kept]))
+        keeper = self._keeper([indices.index(i) for i in kept], keep, typed_keep) if kept else None
+        for start, table in cut(self._pieces(indices), height):
+            yield TableChunk(self.place, start, table, columns, keeper)
+
+    def _keeper(self, where: list[int], names: Sequence[str], typed_keep: bool) -> Keeper:
+        if not typed_keep:
+            return lambda table, _start: table.select(where).rename_columns(list(names))
+        types = {name: self._sniffed.types[index_of(self, name)] for name in names}
+        return lambda table, start: typed(self.place, table.select(where), types, start)
+
+    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        require(self, keep)
+        kinds = [ARROW[self._sniffed.types[index_of(self, name)]] for name in keep]
+        return pa.schema(
+            [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
+        )
+
+    def digest(self) -> str:
+        return self._tap.digest() if self._once else digest_of(self._name)
+
+    def close(self) -> None:
+        self._tap.close()
+
+    def _open(self) -> Unpacked:
+        return Unpacked(self.place, Tap(self._name))
+
+    def _pieces(self, indices: list[int]) -> Iterator[pa.RecordBatch]:
+        """Batches of text. The header is read as a row, and dropped: names may come twice, or be quoted."""
+        text, self._text = self._text if self._once else self._open(), None
+        if text is None:
+            raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+        done, skip = 0, int(self._header)
+        try:
+            for batch in self._reader(text, indices):
+                yield batch.slice(skip)
+                done += max(0, batch.num_rows - skip)
+                skip = max(0, skip - batch.num_rows)
+        except pa.ArrowInvalid as error:
+            raise self._damage(str(error), done) from error
+        finally:
+            if not self._once:
+                text.close()
+
+    def _reader(self, text: Unpacked, indices: list[int]) -> pa_csv.CSVStreamingReader:
+        names = [str(i) for i in range(len(self.fields))]
+        return pa_csv.open_csv(
+            pa.PythonFile(text, mode="r"),
+            # One thread: it is as fast here, and only then are the rows of mistakes counted.
+            read_options=pa_csv.ReadOptions(
+                column_names=names, use_threads=False, block_size=self._sniffed.block
+            ),
+            parse_options=pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=False,
+                include_columns=[str(i) for i in indices],
+            ),
+        )
+
+    def _damage(self, message: str, done: int) -> DataError:
+        ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
+        if ragged:
+            row = int(ragged[1]) - 1 - int(self._header)
+            return DataError(f"{self.place}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}")
+        if "UTF8" in message:
+            return DataError(f"{self.place}: after {done} rows: expected UTF-8 text, got other bytes")
+        if "straddling" in message:
+            return DataError(
+                f"{self.place}: after {done} rows: expected rows of less than {self._sniffed.block} bytes, "
+                "got a longer one; is a quote left open?"
+            )
+        return DataError(f"{self.place}: after {done} rows: expected CSV, got: {message}")
+
+
+def _repeats(place: str) -> bool:
+    return os.path.isfile(place)

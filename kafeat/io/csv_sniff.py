@@ -1,0 +1,111 @@
+"""What the first rows of a CSV file show: the names of its columns and what they hold."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.errors import DataError, spell_row
+from kafeat.io.bytestream import Unpacked
+from kafeat.io.numbers import spell_problem, to_doubles
+from kafeat.io.source import Field
+
+LOOK = 1 << 20
+LONGEST = 1 << 28
+"""A row of more bytes than this is a quote that nobody closed."""
+
+Type = Literal["int64", "float64", "string"]
+
+_WHOLE = re.compile(r"[+-]?[0-9]+\Z")
+_PADDED = re.compile(r"[+-]?0[0-9]")
+
+
+@dataclass(frozen=True)
+class Sniffed:
+    """Names and kinds of columns, the types that kept columns get, and a block that holds any likely row."""
+
+    fields: tuple[Field, ...]
+    types: tuple[Type, ...]
+    block: int
+
+
+def sniff(place: str, text: Unpacked, delimiter: str, header: bool) -> Sniffed:
+    """Look at the first rows, which `text` hands out again afterwards."""
+    rows, block = _first_rows(place, text, delimiter)
+    if not rows:
+        raise DataError(f"{place}: expected {'a header line' if header else 'rows'}, got an empty file")
+    names = rows.pop(0) if header else [f"c{i}" for i in range(len(rows[0]))]
+    # Short or long rows are the reader's business, which knows their number.
+    rows = [row for row in rows if len(row) == len(names)]
+    columns = [[row[i] for row in rows] for i in range(len(names))]
+    fields = tuple(_field(name, values) for name, values in zip(names, columns, strict=True))
+    return Sniffed(fields, tuple(map(_type, columns)), block)
+
+
+def _first_rows(place: str, text: Unpacked, delimiter: str) -> tuple[list[list[str]], int]:
+    """The rows that end within the first look, which grows until there are two."""
+    size = LOOK
+    while True:
+        head = text.look(size)
+        rows = _parsed(place, head, delimiter, text.whole)
+        if len(rows) >= 2 or text.whole:
+            longest = len(head) // max(1, len(rows)) if len(rows) < 16 else 0
+            return rows, max(LOOK, 4 * longest)
+        if size >= LONGEST:
+            raise DataError(f"{place}: expected rows of less than {LONGEST} bytes; is a quote left open?")
+        size *= 4
+
+
+def _parsed(place: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
+    # Bad UTF-8 is refused by the reader, once, wherever it stands.
+    text = head.decode("utf-8-sig", errors="replace")
+    csv.field_size_limit(LONGEST * 2)
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+    except csv.Error as error:
+        raise DataError(f"{place}: expected CSV, got: {error}") from error
+    return rows if whole else rows[:-1]
+
+
+def _field(name: str, values: list[str]) -> Field:
+    numbers = to_doubles(pa.array(values, pa.string()))
+    if values and not any(value.strip() for value in values):
+        return Field(name, "text", None, "empty fields")
+    for row in np.flatnonzero(np.isnan(numbers)):
+        problem = spell_problem(values[row], None, 0, np.dtype(np.float64))
+        if problem.startswith("expected a number"):
+            return Field(
+                name, "text", None, f"text ({problem.partition('got ')[2]} in {spell_row(int(row))})"
+            )
+    return Field(name, "number", None, "numbers")
+
+
+def _type(values: list[str]) -> Type:
+    """The narrowest type that loses nothing of what a person would miss: 007 stays text."""
+    filled = [value for value in values if value]
+    if not filled or any(_PADDED.match(value) for value in filled):
+        return "string"
+    if all(_WHOLE.match(value) and _fits(value) for value in filled):
+        return "int64"
+    if not all(map(_is_float, filled)):
+        return "string"
+    whole = [value for value in filled if _WHOLE.match(value)]
+    return "float64" if all(int(float(value)) == int(value) for value in whole) else "string"
+
+
+def _fits(text: str) -> bool:
+    return -(2**63) <= int(text) < 2**63 and str(int(text)) == text
+
+
+def _is_float(text: str) -> bool:
+    try:
+        pa.scalar(text).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True

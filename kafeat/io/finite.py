@@ -1,0 +1,27 @@
+"""The entry that is not finite: the first by row, then by column."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafeat.types import Array, Floats
+
+TILE = 1 << 16
+
+
+def cast_finite(source: Array, out: Floats) -> bool:
+    """Write `source`, float64 or narrower, into `out`; False if an entry of `out` is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[...] = source
+    return bool(np.isfinite(out).all())
+
+
+def first_not_finite(matrix: Floats) -> tuple[int, int]:
+    """Row and column of the first entry that is not finite; there must be one."""
+    for start in range(0, len(matrix), TILE):
+        bad = ~np.isfinite(matrix[start : start + TILE])
+        rows = bad.any(axis=1)
+        if rows.any():
+            row = int(rows.argmax())
+            return start + row, int(bad[row].argmax())
+    raise AssertionError("every entry is finite")

@@ -1,0 +1,140 @@
+"""Arrow columns to float64: one road for every type, so that formats agree to the bit.
+
+What is no number becomes NaN; `spell_problem` tells afterwards what stood there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafeat.io.source import Field
+
+Doubles = npt.NDArray[np.float64]
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of the type are read as numbers."""
+    if pa.types.is_dictionary(kind):
+        return is_number(kind.value_type)
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    )
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of the type are text."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether values of the type are lists of numbers."""
+    lists = (pa.types.is_fixed_size_list(kind), pa.types.is_list(kind), pa.types.is_large_list(kind))
+    return any(lists) and is_number(kind.value_type)
+
+
+def field_from(field: pa.Field, width: int | None) -> Field:
+    """The field that stands for an Arrow field; `width` is what a list of variable length shows."""
+    if is_number(field.type):
+        return Field(field.name, "number", None, str(field.type))
+    if is_list(field.type):
+        fixed = field.type.list_size if pa.types.is_fixed_size_list(field.type) else width
+        if fixed:
+            return Field(field.name, "list", fixed, str(field.type))
+    return Field(field.name, "text" if is_text(field.type) else "other", None, str(field.type))
+
+
+def to_doubles(values: pa.Array) -> Doubles:
+    """The values as float64, correctly rounded; NaN where there is no number."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        table = np.append(to_doubles(values.dictionary), np.nan)
+        codes = pc.fill_null(values.indices.cast(pa.int64()), len(table) - 1)
+        return cast(Doubles, table[codes.to_numpy(zero_copy_only=False)])
+    if is_text(kind):
+        return _text_to_doubles(values)
+    if pa.types.is_decimal(kind):
+        # Arrow scales a double by a power of ten, which may miss the nearest one; text does not.
+        values = values.cast(pa.string())
+        return _plain(values.cast(pa.float64()))
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.uint8())
+    return _plain(values)
+
+
+def _plain(values: pa.Array) -> Doubles:
+    if not values.null_count:
+        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if pa.types.is_float16(values.type):
+        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    numbers = np.full(len(values), np.nan)
+    # Not `to_numpy` of the whole: it would round large integers on the way.
+    numbers[valid] = values.drop_null().to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _text_to_doubles(values: pa.Array) -> Doubles:
+    try:
+        return _plain(values.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        pass
+    text = pc.utf8_trim_whitespace(values)
+    lower = pc.utf8_lower(text)
+    text = pc.if_else(pc.equal(lower, "true"), "1", pc.if_else(pc.equal(lower, "false"), "0", text))
+    try:
+        return _plain(text.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return np.array([_one(value) for value in text.to_pylist()], dtype=np.float64)
+
+
+def _one(text: str | None) -> float:
+    try:
+        return float(pa.scalar(text, pa.string()).cast(pa.float64()).as_py()) if text else np.nan
+    except pa.ArrowInvalid:
+        return np.nan
+
+
+def lists_to_doubles(values: pa.Array, width: int) -> Doubles:
+    """The rows of a list column (n, width); a row that is null or of another length is all NaN."""
+    fixed = pa.types.is_fixed_size_list(values.type)
+    if fixed and not values.null_count:
+        first = values.offset * width
+        inner = values.values.slice(first, len(values) * width)
+        return to_doubles(inner).reshape(len(values), width)
+    length = pc.fill_null(pc.list_value_length(values), -1).to_numpy(zero_copy_only=False)
+    good = length == width
+    if good.all():
+        return to_doubles(values.flatten()).reshape(len(values), width)
+    numbers = np.full((len(values), width), np.nan)
+    numbers[good] = to_doubles(values.filter(pa.array(good)).flatten()).reshape(-1, width)
+    return numbers
+
+
+def spell_problem(value: Any, width: int | None, element: int, dtype: np.dtype[Any]) -> str:
+    """What is wrong with the value of a cell: entry `element` of it where it is a list of `width`."""
+    if width is not None:
+        if value is None or len(value) != width:
+            got = "null" if value is None else f"{len(value)}"
+            return f"expected a list of {width} numbers, got {got}"
+        value = value[element]
+    if isinstance(value, str):
+        number = float(to_doubles(pa.array([value]))[0])
+        special = value.strip().lower().lstrip("+-") in ("nan", "inf", "infinity")
+        if value.strip() and np.isnan(number) and not special:
+            return f"expected a number, got {value[:60]!r}"
+        value = (value.strip() or None) if np.isnan(number) or np.isinf(number) else number
+    if value is None:
+        return "expected a finite number, got null"
+    if not isinstance(value, str) and np.isfinite(float(value)):
+        return f"expected a finite number, got {value}, which overflows {dtype.name}"
+    return f"expected a finite number, got {value}"

@@ -1,0 +1,82 @@
+"""Parquet files: a column for each feature, or one column of lists."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafeat.errors import UsageError
+from kafeat.io.sink import Layout, Sink
+from kafeat.types import Floats
+
+GROUP_BYTES = 32 << 20
+COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
+
+
+class ParquetSink(Sink):
+    """Row groups of about 32 MiB of features, cut by counting rows."""
+
+    order = "F"
+
+    def __init__(self, path: str, layout: Layout) -> None:
+        super().__init__(layout)
+        compression = layout.compression or "none"
+        if compression not in COMPRESSIONS:
+            raise UsageError(
+                f"--compression: expected one of {', '.join(COMPRESSIONS)} for Parquet, got {compression!r}"
+            )
+        self.wants = "F" if layout.layout == "columns" else "C"
+        self._schema = _schema(layout)
+        self._group = max(1, GROUP_BYTES // max(1, len(layout.names) * layout.dtype.itemsize))
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+        kept = [] if layout.kept_schema is None else list(layout.kept_schema.names)
+        # Features are noise to a dictionary, and nobody asks for their extremes: both cost more than writing.
+        self._file = pa.OSFile(path, "wb")
+        self._writer = pq.ParquetWriter(
+            self._file, self._schema, compression=compression, use_dictionary=kept, write_statistics=kept
+        )
+
+    def write(self, block: Floats, kept: pa.Table | None) -> None:
+        columns = [] if kept is None else list(kept.columns)
+        if self.layout.layout == "columns":
+            columns += [pa.array(block[:, j]) for j in range(block.shape[1])]
+        else:
+            flat = pa.array(np.ascontiguousarray(block).reshape(-1))
+            columns.append(pa.FixedSizeListArray.from_arrays(flat, type=self._schema.field(-1).type))
+        self._waiting.append(pa.Table.from_arrays(columns, schema=self._schema))
+        self._rows += len(block)
+        if self._rows >= self._group:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=self._rows)
+        self._waiting, self._rows = [], 0
+
+    def _end(self) -> None:
+        self._flush()
+        self._writer.close()
+        self._file.close()
+
+    def close(self) -> None:
+        # An unfinished writer would write its footer when it is collected: to a file that is gone by then.
+        self._waiting = []
+        self._writer.is_open = False
+        if not self._file.closed:
+            self._file.close()
+
+
+def _schema(layout: Layout) -> pa.Schema:
+    kind = pa.from_numpy_dtype(layout.dtype)
+    fields = [] if layout.kept_schema is None else list(layout.kept_schema)
+    if layout.layout == "columns":
+        fields += [pa.field(name, kind, nullable=False) for name in layout.names]
+    else:
+        items = pa.list_(pa.field("item", kind, nullable=False), len(layout.names))
+        fields.append(pa.field(layout.list_name, items, nullable=False))
+    notes = {"kafeat": json.dumps(dict(layout.metadata), sort_keys=True)} if layout.metadata else None
+    return pa.schema(fields, metadata=notes)

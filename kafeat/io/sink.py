@@ -1,0 +1,147 @@
+"""What every writer is: memory for a worker to fill, blocks in the order of rows, and an end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from kafeat.errors import UsageError
+from kafeat.io.formats import delimiter_of
+from kafeat.io.names import unique
+from kafeat.io.output import atomic
+from kafeat.types import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What an output holds: kept columns first, then the features."""
+
+    names: Sequence[str]
+    dtype: np.dtype[Any]
+    rows: int | None = None
+    kept_schema: pa.Schema | None = None
+    layout: Literal["columns", "list"] = "columns"
+    list_name: str = "features"
+    compression: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    delimiter: str = ","
+    header: bool = True
+
+
+class Sink(ABC):
+    """An output that is open."""
+
+    order: ClassVar[Literal["C", "F"]] = "C"
+    """The memory order in which blocks are written fastest."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.wants: Literal["C", "F"] = self.order
+        self._finished = False
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        """Memory for output rows `start` to `start + rows`, for a worker to fill and `write` to take."""
+        del start
+        return np.empty((rows, len(self.layout.names)), self.layout.dtype, order=self.wants)
+
+    @abstractmethod
+    def write(self, block: Floats, kept: pa.Table | None) -> None:
+        """The next rows: their features, and their kept columns if there are any."""
+
+    def finish(self) -> None:
+        """Write what is left; a second call does nothing."""
+        if not self._finished:
+            self._finished = True
+            self._end()
+
+    @abstractmethod
+    def _end(self) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file, finished or not."""
+
+
+@contextmanager
+def open_sink(
+    place: str,
+    format: str,
+    *,
+    names: Sequence[str],
+    dtype: np.dtype[Any],
+    rows: int | None = None,
+    kept_schema: pa.Schema | None = None,
+    layout: Literal["columns", "list"] = "columns",
+    list_name: str = "features",
+    compression: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    clobber: bool = True,
+    delimiter: str = ",",
+    header: bool = True,
+) -> Iterator[Sink]:
+    """A sink whose file appears when the block ends without an error; `-` is standard output."""
+    delimiter = delimiter_of(place, delimiter)
+    wanted = Layout(
+        tuple(names), np.dtype(dtype), rows, kept_schema, layout, list_name, compression,
+        dict(metadata or {}), delimiter, header,
+    )  # fmt: skip
+    _refuse_clash(place, wanted)
+    if place == "-":
+        if format != "csv":
+            raise UsageError(f"-: expected CSV on standard output, got {format}; name a file")
+        with _ended(_sink("-", "-", True, format, wanted)) as sink:
+            yield sink
+        return
+    with (
+        atomic(place, clobber) as output,
+        _ended(_sink(place, output.path, output.regular, format, wanted)) as sink,
+    ):
+        yield sink
+
+
+@contextmanager
+def _ended(sink: Sink) -> Iterator[Sink]:
+    try:
+        yield sink
+        sink.finish()
+    finally:
+        sink.close()
+
+
+def _sink(place: str, path: str, regular: bool, format: str, layout: Layout) -> Sink:
+    if format == "csv":
+        from kafeat.io.csv_sink import CsvSink
+
+        return CsvSink(place, path, layout)
+    if format == "parquet":
+        from kafeat.io.parquet_sink import ParquetSink
+
+        return ParquetSink(path, layout)
+    if format == "npy":
+        from kafeat.io.npy_sink import NpySink
+
+        return NpySink(place, path, regular, layout)
+    raise UsageError(f"{place}: expected an output format of csv, parquet or npy, got {format!r}")
+
+
+def _refuse_clash(place: str, wanted: Layout) -> None:
+    if wanted.layout not in ("columns", "list"):
+        raise UsageError(f"{place}: expected the layout columns or list, got {wanted.layout!r}")
+    kept = [] if wanted.kept_schema is None else list(wanted.kept_schema.names)
+    features = [wanted.list_name] if wanted.layout == "list" else list(wanted.names)
+    both = [name for name in kept if name in set(features)]
+    if both:
+        raise UsageError(
+            f"{place}: expected kept columns with other names than the features, got {', '.join(both)}; "
+            "choose another prefix for the features"
+        )
+    if not unique(kept):
+        raise UsageError(f"{place}: expected every kept column once, got {', '.join(kept)}")

@@ -1,0 +1,110 @@
+"""What every reader is: named fields, and chunks of rows that start at fixed row numbers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from kafeat.errors import DataError, spell_row
+from kafeat.io.columns import Columns
+from kafeat.types import Array, Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Kind = Literal["number", "list", "text", "other"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a source. `width` is the length of a list column; `spelled` names the type in messages."""
+
+    name: str
+    kind: Kind
+    width: int | None = None
+    spelled: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the column can be read as features."""
+        return self.kind in ("number", "list")
+
+
+class Chunk(ABC):
+    """Consecutive rows of a source, not yet decoded: `matrix` does the work, in whichever thread calls it."""
+
+    start: int
+    """Row number of the first row, from 0."""
+    rows: int
+
+    def __init__(self, place: str, start: int, rows: int) -> None:
+        self.place, self.start, self.rows = place, start, rows
+
+    @abstractmethod
+    def matrix(self, dtype: np.dtype[Any]) -> Floats:
+        """The features (rows, n_features) in `dtype`, in any memory order; refuses what is not finite."""
+
+    @property
+    @abstractmethod
+    def kept(self) -> pa.Table | None:
+        """The kept columns, or None when none were asked for."""
+
+    def values(self, name: str) -> Array:
+        """One kept column as an array: numbers, or an object array of str. A missing value is refused."""
+        kept = self.kept
+        if kept is None:
+            raise KeyError(name)
+        column = kept.column(name)
+        if column.null_count:
+            row = next(i for i, value in enumerate(column) if not value.is_valid)
+            raise DataError(
+                f"{self.place}: {spell_row(self.start + row)}, column {name!r}: expected a value, got null"
+            )
+        values: Array = column.to_numpy()
+        return values
+
+
+class Source(ABC):
+    """A table that can be read in chunks. It is a context manager."""
+
+    place: str
+    fields: tuple[Field, ...]
+    positional: bool = False
+    """Columns have no names of their own: c0, c1, ... say where they stand."""
+    untyped: bool = False
+    """The kinds of `fields` are a guess from the first rows."""
+    rows: int | None = None
+
+    @abstractmethod
+    def chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    ) -> Iterator[Chunk]:
+        """Chunks of `height` rows (the last may be shorter), from the first row on.
+
+        `typed_keep` matters to sources of text only: whether kept columns get an inferred type.
+        """
+
+    @abstractmethod
+    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        """The schema of the kept columns, in the order asked for."""
+
+    @abstractmethod
+    def digest(self) -> str:
+        """SHA-256 of the bytes of the source, in hex."""
+
+    def close(self) -> None:
+        """Let go of files."""
+        return
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -135,7 +135,9 @@ def _one(declaration: Declaration) -> str:
         return "text that is not empty" if declaration.bound("min_length") else "text"
     if annotation in (tuple, list, Sequence):
         return _list(declaration)
-    if annotation in (dict, Mapping) or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"a mapping with keys among {', '.join(map(spell, annotation.model_fields))}"
+    if annotation in (dict, Mapping):
         return "a mapping"
     words = {bool: "true or false", NoneType: "null", int: "a whole number", float: "a number"}
     return words.get(annotation, "a value") + _bounds(declaration)
@@ -163,13 +165,17 @@ def _many(item: Declaration) -> str:
 
 
 def _bounds(declaration: Declaration) -> str:
-    ge, le = declaration.bound("ge"), declaration.bound("le")
-    if ge is not None and le is not None:
-        return f" from {spell(ge)} to {spell(le)}"
     words = {"gt": "above", "ge": "of at least", "lt": "below", "le": "of at most"}
-    said = [
-        f"{text} {spell(declaration.bound(name))}"
-        for name, text in words.items()
-        if declaration.bound(name) is not None
-    ]
-    return " " + " and ".join(said) if said else ""
+    bounds = {name: declaration.bound(name) for name in words}
+    said = {name: _limit(bound) for name, bound in bounds.items() if bound is not None}
+    if said.keys() == {"ge", "le"}:
+        return f" from {said['ge']} to {said['le']}"
+    return (
+        "".join(f" and {words[name]} {limit}" for name, limit in said.items())
+        .replace(" and", "", 1)
+        .replace("and of", "and")
+    )
+
+
+def _limit(bound: Any) -> str:
+    return "2^63 - 1" if bound == 2**63 - 1 else spell(bound)

@@ -38,13 +38,14 @@ class DataError(KafeatError):
 class ValueRefused(DataError):
     """One entry of a matrix is outside of what a step or a map accepts.
 
-    It is raised where only the position in the matrix is known (`row`, `column`, both from 0); whoever knows
-    the file and the names says `located` on the way up.
+    It is raised where only the position in the matrix is known (`row`, `column`, both from 0; no column where
+    the entry is not one of the input's). Whoever knows the file and the names says `located` on the way up.
     """
 
-    def __init__(self, row: int, column: int, problem: str) -> None:
+    def __init__(self, row: int, column: int | None, problem: str) -> None:
         self.row, self.column, self.problem = row, column, problem
-        super().__init__(f"row {row + 1} (index {row}), column {column}: {problem}")
+        where = "" if column is None else f", column {column}"
+        super().__init__(f"{spell_row(row)}{where}: {problem}")
 
     def moved(self, rows: int) -> ValueRefused:
         """The same entry, its row counted from `rows` rows earlier."""
@@ -52,7 +53,8 @@ class ValueRefused(DataError):
 
     def located(self, place: str, names: Sequence[str]) -> DataError:
         """The error for people: file, row, name of the column, and what is wrong."""
-        return DataError(f"{place}: {spell_row(self.row)}, column {names[self.column]!r}: {self.problem}")
+        where = "" if self.column is None else f", column {names[self.column]!r}"
+        return DataError(f"{place}: {spell_row(self.row)}{where}: {self.problem}")
 
 
 class ArtifactError(KafeatError):

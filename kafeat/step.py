@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from kafeat.pair import Coordinates, Pair
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Array, Floats, Scratch, Shape, State
 
 T = TypeVar("T")
 
@@ -42,13 +42,13 @@ class Transform(ABC):
     n_features_in: int
     n_features_out: int
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
+    def scratch(self, rows: int) -> Scratch:
         """Buffers that one worker needs for tiles of `rows` rows."""
         del rows
         return ()
 
     @abstractmethod
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         """Write the image of the tile `X` (rows, n_features_in; C order) into `out` (rows, n_features_out).
 
         `out` is in C or in Fortran order. An entry that the step does not accept raises `ValueRefused`.
@@ -64,6 +64,10 @@ class Step(BaseModel, ABC):
 
     kind: ClassVar[str]
     needs_label: ClassVar[bool] = False
+    keeps_rows: ClassVar[bool] = False
+    """Whether the state holds rows of the data that it was fitted on."""
+    columnwise: ClassVar[bool] = False
+    """Whether output column j depends on input column j alone, so that an error after it can name the column."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -89,6 +93,10 @@ class Step(BaseModel, ABC):
         Sizes that come from the data may be read off `state`; everything else must follow from the recipe
         and from `n_features_in`, so that a state that disagrees with them is refused.
         """
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        """Raise ValueError for values that no fit gives, where using them would do harm: indices, for example."""
+        del state, n_features_in
 
     @abstractmethod
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
@@ -123,7 +131,7 @@ class ScalerTransform(Transform):
         self._scaler = scaler
         self._state = {name: value.astype(dtype) for name, value in state.items()}
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         del scratch
         out[...] = self._scaler.scale(self._state, X)
 

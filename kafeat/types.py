@@ -20,3 +20,6 @@ State: TypeAlias = Mapping[str, Array]
 Shape: TypeAlias = tuple[int, ...]
 
 DType: TypeAlias = Literal["float32", "float64"]
+
+Scratch: TypeAlias = tuple[Any, ...]
+"""Buffers that one worker owns: arrays, or tuples of them."""

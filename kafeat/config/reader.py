@@ -1,8 +1,7 @@
 """YAML to plain values with their places.
 
 The reader walks the parser's events and resolves scalars and aliases itself: so what a hostile text can cost
-is bounded, nothing is ever constructed but builtins, and two equal keys are a mistake among the others. The
-YAML library is imported only here, and only when a config is read.
+is bounded, nothing is ever constructed but builtins, and two equal keys are a mistake among the others.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafeat.config.document import Mistake, Node, Path, Place
+from kafeat.config.events import UnreadableError, decode, events
 from kafeat.config.scalars import resolve
 from kafeat.describe import spell
 
@@ -19,62 +19,13 @@ MOST_NODES = 100_000
 DEEPEST = 50
 
 
-class UnreadableError(Exception):
-    """The text cannot be read any further."""
-
-    def __init__(self, mistake: Mistake) -> None:
-        self.mistake = mistake
-        super().__init__(mistake.problem)
-
-
 def read(content: bytes) -> tuple[Node | None, list[Mistake]]:
     """The document in `content` as far as it can be read, and the mistakes made in writing it."""
     mistakes: list[Mistake] = []
     try:
-        return _Reader(_events(_decode(content)), mistakes).document(), mistakes
+        return _Reader(events(decode(content)), mistakes).document(), mistakes
     except UnreadableError as stop:
         return None, [*mistakes, stop.mistake]
-
-
-def _decode(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = content[: error.start].decode("utf-8-sig", "replace")
-        got = f"the byte 0x{content[error.start]:02x}"
-        raise UnreadableError(Mistake(f"expected text in UTF-8, got {got}", at=_end_of(before))) from None
-
-
-def _end_of(text: str) -> Place:
-    return Place(text.count("\n") + 1, len(text) - text.rfind("\n"))
-
-
-def _events(text: str) -> Iterator[Any]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError
-    from ruamel.yaml.reader import ReaderError
-
-    try:
-        yield from YAML(typ="safe", pure=True).parse(text)
-    except MarkedYAMLError as error:
-        raise UnreadableError(_syntax(error, text)) from None
-    except ReaderError as error:
-        problem = f"expected text, got the character {error.character!r}, which YAML does not allow"
-        raise UnreadableError(Mistake(problem, at=_end_of(text[: error.position]))) from None
-
-
-def _syntax(error: Any, text: str) -> Mistake:
-    """The library's complaint on one line; about a tab it is too vague for us."""
-    mark = error.problem_mark or error.context_mark
-    lines = text.splitlines()
-    line = lines[mark.line] if mark.line < len(lines) else ""
-    at = Place(mark.line + 1, mark.column + 1)
-    if "\t" in line[: len(line) - len(line.lstrip())]:
-        return Mistake("expected spaces, got a tab", at=Place(at.line, line.index("\t") + 1))
-    words = " ".join(f"{error.context or ''} {error.problem or ''}".split())
-    return Mistake(
-        f"expected YAML, got a mistake {words}" if error.context else f"expected YAML: {words}", at=at
-    )
 
 
 class _Reader:
@@ -118,9 +69,8 @@ class _Reader:
         at = _place(event)
         target = self._anchors.get(event.anchor)
         if target is None:
-            raise UnreadableError(
-                Mistake(f"expected the name of an anchor, got {spell(event.anchor)}", path, at)
-            )
+            problem = f"expected the name of an anchor further up, got {spell(event.anchor)}"
+            raise UnreadableError(Mistake(problem, path, at))
         self._bound(at, len(path) + target.depth, target.size)
         return replace(target, at=at)
 

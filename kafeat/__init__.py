@@ -1,0 +1,37 @@
+"""Explicit kernel features for tables of numbers.
+
+import kafeat
+fm = kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier"}]}, X)
+Z = fm.transform(X)            # Z @ Z.T ≈ fm.exact_kernel(X)
+fm.save("map.joblib")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kafeat._version import __version__
+
+if TYPE_CHECKING:
+    from kafeat.config import Config
+    from kafeat.feature_map import FeatureMap, load
+    from kafeat.jobs.evaluate import evaluate
+    from kafeat.jobs.fit import fit
+
+__all__ = ["Config", "FeatureMap", "__version__", "evaluate", "fit", "load"]
+
+_HOMES = {
+    "Config": "kafeat.config",
+    "FeatureMap": "kafeat.feature_map",
+    "load": "kafeat.feature_map",
+    "fit": "kafeat.jobs.fit",
+    "evaluate": "kafeat.jobs.evaluate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use: `kafeat --help` must not wait for NumPy.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'kafeat' has no attribute {name!r}")

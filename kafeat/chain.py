@@ -1,0 +1,138 @@
+"""A chain of fitted steps: fitted on a sample, bound to a dtype, and compared with its exact kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kafeat.errors import ValueRefused
+from kafeat.pair import Coordinates, Gram, Pair
+from kafeat.step import Sample, Step, Transform
+from kafeat.tiles import TileLoop
+from kafeat.types import Floats, Scratch, State
+
+
+@dataclass(frozen=True)
+class FittedStep:
+    """A recipe, what it learned, and the width that it learned it on."""
+
+    step: Step
+    state: State
+    n_features_in: int
+
+    def bind(self, dtype: np.dtype[Any]) -> Transform:
+        """The transform in `dtype`."""
+        return self.step.bind(self.state, self.n_features_in, dtype)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Fitted steps, first to last."""
+
+    steps: tuple[FittedStep, ...]
+
+    @classmethod
+    def fit(cls, steps: Sequence[Step], sample: Sample, rng: np.random.Generator) -> Chain:
+        """Fit each step on the sample as the steps before it hand it on; each draws from a stream of its own."""
+        fitted: list[FittedStep] = []
+        X = sample.X
+        for i, (step, stream) in enumerate(zip(steps, rng.spawn(len(steps)), strict=True)):
+            try:
+                state = step.fit(Sample(X, sample.label, sample.n_rows), stream)
+            except ValueRefused as refused:
+                raise _after(refused, [done.step for done in fitted]) from None
+            fitted.append(FittedStep(step, state, X.shape[1]))
+            if i + 1 < len(steps):
+                X = _run(fitted[-1].bind(X.dtype), X)
+        return cls(tuple(fitted))
+
+    @property
+    def n_features_in(self) -> int:
+        """Width of the input."""
+        return self.steps[0].n_features_in
+
+    def bind(self, dtype: np.dtype[Any]) -> Transform:
+        """All steps as one transform."""
+        return _BoundChain([fitted.step for fitted in self.steps], [f.bind(dtype) for f in self.steps], dtype)
+
+    def exact(self, X: Floats, Y: Floats) -> Floats:
+        """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).
+
+        A step that needs coordinates but stands behind a sampler sees the computed outputs of the steps before
+        it: `reference` says where.
+        """
+        pair: Pair = Coordinates(X.astype(np.float64), Y.astype(np.float64))
+        for i, fitted in enumerate(self.steps):
+            if isinstance(pair, Gram) and fitted.step.needs_coordinates:
+                before = _BoundChain(
+                    [f.step for f in self.steps[:i]], [f.bind(X.dtype) for f in self.steps[:i]], X.dtype
+                )
+                pair = Coordinates(_run(before, X).astype(np.float64), _run(before, Y).astype(np.float64))
+            pair = fitted.step.exact(fitted.state, pair)
+        return pair.dots
+
+    def reference(self) -> str | None:
+        """What the exact kernel is exact about, where that is not the whole chain."""
+        behind_sampler, computed = False, None
+        for i, fitted in enumerate(self.steps):
+            if behind_sampler and fitted.step.needs_coordinates:
+                computed = i
+            # A scaler turns coordinates into coordinates, unless it stands behind a sampler itself.
+            behind_sampler = _gives_gram(fitted.step, behind_sampler)
+        if computed is None:
+            return None
+        return (
+            f"steps[{computed}] ({self.steps[computed].step.kind}) needs coordinates behind a sampler: the exact "
+            f"kernel is that of the computed outputs of the steps before it"
+        )
+
+
+def _gives_gram(step: Step, behind_sampler: bool) -> bool:
+    from kafeat.step import Scaler
+
+    if isinstance(step, Scaler):
+        return behind_sampler and not step.needs_coordinates
+    return True
+
+
+class _BoundChain(Transform):
+    """A tile goes through every step; only the last one writes to the output."""
+
+    def __init__(self, steps: Sequence[Step], transforms: Sequence[Transform], dtype: np.dtype[Any]) -> None:
+        self._steps = tuple(steps)
+        self._transforms = tuple(transforms)
+        self._dtype = dtype
+        self.n_features_in = transforms[0].n_features_in
+        self.n_features_out = transforms[-1].n_features_out
+
+    def scratch(self, rows: int) -> Scratch:
+        between = [np.empty((rows, t.n_features_out), dtype=self._dtype) for t in self._transforms[:-1]]
+        return tuple(between), tuple(t.scratch(rows) for t in self._transforms)
+
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        between, of_steps = scratch
+        outs = (*between, out)
+        for i, (transform, target, own) in enumerate(zip(self._transforms, outs, of_steps, strict=True)):
+            try:
+                transform.apply(X, target, own)
+            except ValueRefused as refused:
+                raise _after(refused, self._steps[:i]) from None
+            X = target
+
+
+def _after(refused: ValueRefused, steps: Sequence[Step]) -> ValueRefused:
+    """The error with the steps that the entry has gone through; its column is the input's only if they keep it."""
+    if not steps:
+        return refused
+    column = refused.column if all(step.columnwise for step in steps) else None
+    names = ", ".join(step.kind for step in steps)
+    return ValueRefused(refused.row, column, f"after {names}: {refused.problem}")
+
+
+def _run(transform: Transform, X: Floats) -> Floats:
+    out = np.empty((len(X), transform.n_features_out), dtype=X.dtype)
+    TileLoop(transform, X.dtype)(X, out)
+    return out

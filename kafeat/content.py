@@ -1,0 +1,67 @@
+"""Fitted steps as builtins and arrays, and back, through the recipe's own validation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from kafeat.chain import Chain, FittedStep
+from kafeat.registry import build_step
+from kafeat.types import State
+
+
+def chain_content(chain: Chain) -> list[dict[str, Any]]:
+    """Per step: its recipe, the width of its input, and its state."""
+    return [
+        {
+            "recipe": fitted.step.recipe(),
+            "n_features_in": fitted.n_features_in,
+            "state": {name: np.asarray(value) for name, value in fitted.state.items()},
+        }
+        for fitted in chain.steps
+    ]
+
+
+def read_chain(content: object, n_features_in: int, dtype: np.dtype[Any]) -> Chain:
+    """The chain, every part of it checked; ValueError says what is wrong and where."""
+    if not isinstance(content, list) or not content:
+        raise ValueError("steps: expected a list of at least one step")
+    steps: list[FittedStep] = []
+    width = n_features_in
+    for i, entry in enumerate(content):
+        try:
+            steps.append(_read_step(entry, width))
+            width = steps[-1].bind(dtype).n_features_out
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, first["loc"]))
+            raise ValueError(f"steps[{i}].recipe.{key}: {first['msg']}") from None
+        except ValueError as error:
+            raise ValueError(f"steps[{i}].{error}") from None
+    return Chain(tuple(steps))
+
+
+def _read_step(entry: object, width: int) -> FittedStep:
+    if not isinstance(entry, dict) or set(entry) != {"recipe", "n_features_in", "state"}:
+        raise ValueError("recipe: expected recipe, n_features_in and state")
+    if type(entry["n_features_in"]) is not int or entry["n_features_in"] != width:
+        raise ValueError(f"n_features_in: expected {width}, got {entry['n_features_in']!r}")
+    step = build_step(entry["recipe"])
+    state = entry["state"]
+    if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):
+        raise ValueError("state: expected a dict of arrays")
+    _check_shapes(state, step.state_shapes(state, width))
+    step.check_state(state, width)
+    return FittedStep(step, state, width)
+
+
+def _check_shapes(state: State, shapes: Any) -> None:
+    if set(state) != set(shapes):
+        raise ValueError(f"state: expected {sorted(shapes)}, got {sorted(state)}")
+    for name, shape in shapes.items():
+        if state[name].shape != tuple(shape):
+            raise ValueError(f"state.{name}: expected the shape {tuple(shape)}, got {state[name].shape}")
+        if not np.isfinite(state[name]).all():
+            raise ValueError(f"state.{name}: expected finite numbers")

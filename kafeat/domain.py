@@ -1,0 +1,21 @@
+"""What a step does not accept: values of a row, and numbers of a state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafeat.errors import ValueRefused
+from kafeat.types import Array, Floats
+
+
+def refuse_negative(X: Floats) -> None:
+    """Histogram kernels are defined for x ≥ 0."""
+    if X.size and X.min() < 0.0:
+        row, column = (int(i) for i in np.argwhere(X < 0.0)[0])
+        raise ValueRefused(row, column, f"expected a value of at least 0, got {X[row, column]:g}")
+
+
+def check_indices(name: str, indices: Array, size: int) -> None:
+    """ValueError unless all are whole numbers in [0, size): a wrong index would read or write elsewhere."""
+    if indices.dtype.kind not in "iu" or (indices.size and (indices.min() < 0 or indices.max() >= size)):
+        raise ValueError(f"{name}: expected whole numbers from 0 to {size - 1}")

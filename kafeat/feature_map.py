@@ -1,0 +1,195 @@
+"""A feature map: a chain of fitted steps plus all else that the output depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from kafeat import artifact
+from kafeat.chain import Chain
+from kafeat.content import chain_content, read_chain
+from kafeat.errors import ArtifactError, DataError, UsageError, ValueRefused
+from kafeat.io.columns import Columns, match
+from kafeat.io.files import opened
+from kafeat.io.memory import source_of
+from kafeat.io.output import write_bytes
+from kafeat.io.source import Chunk, Source
+from kafeat.step import Transform
+from kafeat.stream import ordered_map, prefetch
+from kafeat.tiles import TileLoop
+from kafeat.types import DType, Floats
+from kafeat._version import __version__
+
+FORMAT = 1
+
+Buffers = Callable[[int, int], Floats]
+"""(first row, rows) → the memory that takes the features of these rows, (rows, n_components)."""
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """z: rows of numbers → rows of features, with z(x)·z(y) ≈ k(x, y).
+
+    Made by `kafeat.fit` or `kafeat.load`. `columns` are the input columns, `config` the recipe that it was fitted
+    by, `provenance` from what: file names, rows, content and config hashes.
+    """
+
+    chain: Chain
+    columns: Columns
+    dtype: DType
+    chunk_rows: int
+    config: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+
+    @cached_property
+    def transformer(self) -> Transform:
+        """The chain, bound to the map's dtype: derived arrays once per process."""
+        return self.chain.bind(np.dtype(self.dtype))
+
+    @property
+    def n_features_in(self) -> int:
+        """Width of the input."""
+        return self.chain.n_features_in
+
+    @property
+    def n_components(self) -> int:
+        """Width of the output."""
+        return self.transformer.n_features_out
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256, in hex, of the artifact's bytes: what `sha256sum` prints for the saved file."""
+        return hashlib.sha256(self.dumps()).hexdigest()
+
+    def transform(self, X: Any, jobs: int | None = None) -> Floats:
+        """z(X): features (n_rows, n_components) in the map's dtype.
+
+        `X` is a 2-D array (n_rows, n_features_in), or a table with the map's columns (pyarrow, pandas, polars), which
+        are matched by name. `jobs` threads share the work, all cores by default; the result does not depend on
+        their number. Raises `kafeat.errors.DataError` for values that are not finite or that a step refuses.
+        """
+        source = source_of(X)
+        columns = match(source, self.columns, ())
+        if source.rows is None:
+            raise TypeError("a source in memory knows its rows")
+        out = np.empty((source.rows, self.n_components), dtype=self.dtype)
+        chunks = source.chunks(columns, (), self.chunk_rows)
+        for _ in self.run(source, columns, chunks, lambda start, rows: out[start : start + rows], jobs):
+            pass
+        return out
+
+    def run(
+        self, source: Source, columns: Columns, chunks: Iterator[Chunk], buffers: Buffers, jobs: int | None
+    ) -> Iterator[tuple[Chunk, Floats]]:
+        """Transform chunks by `jobs` threads, read by a further one: (chunk, features), in order, as they are done."""
+        jobs = count_jobs(jobs)
+        transformer, dtype = self.transformer, np.dtype(self.dtype)
+
+        def worker() -> Callable[[tuple[Chunk, Floats]], tuple[Chunk, Floats]]:
+            loop = TileLoop(transformer, dtype)
+
+            def work(item: tuple[Chunk, Floats]) -> tuple[Chunk, Floats]:
+                chunk, out = item
+                try:
+                    loop(chunk.matrix(dtype), out)
+                except ValueRefused as refused:
+                    raise refused.moved(chunk.start).located(source.place, columns.names) from None
+                return chunk, out
+
+            return work
+
+        # One BLAS thread a worker: the workers share the cores among themselves.
+        with threadpool_limits(limits=1, user_api="blas"):
+            items = ((chunk, buffers(chunk.start, chunk.rows)) for chunk in prefetch(chunks, 2))
+            yield from ordered_map(worker, items, jobs)
+
+    def exact_kernel(self, X: Any, Y: Any = None) -> Floats:
+        """The kernel that the map approximates: k(X, Y), float64 (n, m); Y is X if not given.
+
+        It is the kernel of the whole chain, computed in float64 from values cast to the map's dtype.
+        """
+        x = self.matrix(X)
+        return self.chain.exact(x, x if Y is None else self.matrix(Y))
+
+    def matrix(self, X: Any) -> Floats:
+        """The map's columns of `X` as an array (n_rows, n_features_in) in the map's dtype."""
+        source = source_of(X)
+        columns = match(source, self.columns, ())
+        parts = [chunk.matrix(np.dtype(self.dtype)) for chunk in source.chunks(columns, (), self.chunk_rows)]
+        return np.concatenate([np.empty((0, self.n_features_in), dtype=self.dtype), *parts])
+
+    def dumps(self) -> bytes:
+        """The artifact's bytes: the same fit gives the same."""
+        return artifact.dumps(self._content())
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = True) -> None:
+        """Write the artifact, beside its place first and then renamed. It is safe to `kafeat.load`."""
+        write_bytes(os.fspath(path), self.dumps(), clobber=overwrite)
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "kafeat": __version__,
+            "config": dict(self.config),
+            "columns": self.columns.to_plain(),
+            "dtype": self.dtype,
+            "chunk_rows": self.chunk_rows,
+            "steps": chain_content(self.chain),
+            "provenance": dict(self.provenance),
+        }
+
+
+def load(path: str | os.PathLike[str]) -> FeatureMap:
+    """The feature map of an artifact. A damaged, foreign or hostile file raises `ArtifactError`; nothing of it runs."""
+    place = os.fspath(path)
+    with opened(place) as file:
+        content = artifact.loads(file.readall(), place)
+    expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
+    version = content.get("format")
+    if version != FORMAT:
+        raise ArtifactError(
+            f"{place}: format: expected {FORMAT}, got {version!r}: this is kafeat {__version__}, "
+            f"the model was written by {content.get('kafeat')!r}"
+        )
+    if set(content) != expected:
+        raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)}")
+    try:
+        return _from_content(content)
+    except (ValueError, DataError) as error:
+        raise ArtifactError(f"{place}: {error}") from None
+
+
+def _from_content(content: dict[str, Any]) -> FeatureMap:
+    dtype, chunk_rows = content["dtype"], content["chunk_rows"]
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype: expected float32 or float64, got {dtype!r}")
+    if type(chunk_rows) is not int or not 1 <= chunk_rows <= 1_000_000:
+        raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {chunk_rows!r}")
+    if type(content["config"]) is not dict or type(content["provenance"]) is not dict:
+        raise ValueError("config and provenance: expected dicts")
+    columns = Columns.from_plain(content["columns"])
+    chain = read_chain(content["steps"], columns.n_features, np.dtype(dtype))
+    return FeatureMap(chain, columns, dtype, chunk_rows, content["config"], content["provenance"])
+
+
+def count_jobs(jobs: int | None) -> int:
+    """The number of threads: as asked, or all the cores that the process may use."""
+    if jobs is None:
+        return int(joblib.cpu_count())
+    if jobs < 1:
+        raise UsageError(f"jobs: expected at least 1, got {jobs}")
+    return jobs
+
+
+def sources_of(provenance: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """From what the map was fitted: one record (name, rows, sha256) a file."""
+    found = provenance.get("sources", [])
+    return found if isinstance(found, list) else []

@@ -1,0 +1,211 @@
+"""Exact kernels, float64: short, slow and obviously right. They are the oracle of every map.
+
+Each function takes a pair of samples and gives the Gram matrix of its kernel together with k(x, x), so that
+kernels can be chained. γ, degree, c₀, ν and α are the fields of `KernelParameters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from kafeat.pair import Coordinates, Gram, Pair
+from kafeat.types import Floats
+
+
+@dataclass(frozen=True)
+class KernelParameters:
+    """The numbers that a kernel may depend on; each kernel reads its own."""
+
+    gamma: float = 1.0
+    degree: int = 2
+    coef0: float = 1.0
+    nu: float = 1.5
+    alpha: float = 1.0
+    skewedness: float = 1.0
+    homogeneity: float = 1.0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel by its function, what it needs to see, and the distance that a data-driven γ is read from."""
+
+    gram: Callable[[Pair, KernelParameters], Gram]
+    needs_coordinates: bool
+    distance: Literal["euclidean", "matern", "cityblock", "chi2", "none"]
+    non_negative: bool = False
+
+
+def _coordinates(pair: Pair) -> Coordinates:
+    if not isinstance(pair, Coordinates):
+        raise TypeError("this kernel needs coordinates")
+    return pair
+
+
+def _unit(values: Floats) -> Gram:
+    """A kernel with k(x, x) = 1."""
+    return Gram(values, (np.ones(values.shape[0]), np.ones(values.shape[1])))
+
+
+def rbf(pair: Pair, p: KernelParameters) -> Gram:
+    """exp(−γ‖x − y‖²)."""
+    return _unit(np.exp(-p.gamma * pair.squared_distances))
+
+
+def laplacian(pair: Pair, p: KernelParameters) -> Gram:
+    """exp(−γ‖x − y‖₁)."""
+    c = _coordinates(pair)
+    return _unit(np.exp(-p.gamma * cdist(c.x, c.y, "cityblock")))
+
+
+def cauchy(pair: Pair, p: KernelParameters) -> Gram:
+    """Π_i 1/(1 + γ(x_i − y_i)²)."""
+    c = _coordinates(pair)
+    logs = np.zeros((len(c.x), len(c.y)))
+    for x, y in zip(c.x.T, c.y.T, strict=True):
+        logs += np.log1p(p.gamma * (x[:, None] - y[None, :]) ** 2)
+    return _unit(np.exp(-logs))
+
+
+def matern(pair: Pair, p: KernelParameters) -> Gram:
+    """Matérn of r = √γ‖x − y‖: 2^{1−ν}/Γ(ν)·(√(2ν) r)^ν K_ν(√(2ν) r)."""
+    from scipy.special import gammaln, kv
+
+    r = np.sqrt(2.0 * p.nu * p.gamma * pair.squared_distances)
+    positive = np.maximum(r, 1e-8)
+    values = np.exp((1.0 - p.nu) * np.log(2.0) - gammaln(p.nu) + p.nu * np.log(positive)) * kv(p.nu, positive)
+    return _unit(np.where(r < 1e-8, 1.0, values))
+
+
+def rational_quadratic(pair: Pair, p: KernelParameters) -> Gram:
+    """(1 + γ‖x − y‖²/α)^{−α}."""
+    return _unit((1.0 + p.gamma * pair.squared_distances / p.alpha) ** -p.alpha)
+
+
+def skewed_chi2(pair: Pair, p: KernelParameters) -> Gram:
+    """Π_i 2√(x_i + c)√(y_i + c)/(x_i + y_i + 2c)."""
+    c = _coordinates(pair)
+    logs = np.zeros((len(c.x), len(c.y)))
+    for x, y in zip(c.x.T + p.skewedness, c.y.T + p.skewedness, strict=True):
+        logs += np.log(2.0 * np.sqrt(x[:, None] * y[None, :]) / (x[:, None] + y[None, :]))
+    return _unit(np.exp(logs))
+
+
+def skewed_intersection(pair: Pair, p: KernelParameters) -> Gram:
+    """Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c)))."""
+    c = _coordinates(pair)
+    return _unit(np.exp(-0.5 * cdist(np.log(c.x + p.skewedness), np.log(c.y + p.skewedness), "cityblock")))
+
+
+def linear(pair: Pair, _: KernelParameters) -> Gram:
+    """x·y."""
+    return Gram(pair.dots, pair.squared_norms)
+
+
+def cosine(pair: Pair, _: KernelParameters) -> Gram:
+    """x·y/(‖x‖‖y‖), and 0 where one of them is 0."""
+    x, y = (np.sqrt(norms) for norms in pair.squared_norms)
+    scale = np.where(x > 0, x, np.inf)[:, None] * np.where(y > 0, y, np.inf)[None, :]
+    return Gram(pair.dots / scale, ((x > 0).astype(float), (y > 0).astype(float)))
+
+
+def polynomial(pair: Pair, p: KernelParameters) -> Gram:
+    """(γ x·y + c₀)^degree."""
+    x, y = pair.squared_norms
+
+    def power(dots: Floats) -> Floats:
+        return (p.gamma * dots + p.coef0) ** p.degree
+
+    return Gram(power(pair.dots), (power(x), power(y)))
+
+
+def sigmoid(pair: Pair, p: KernelParameters) -> Gram:
+    """tanh(γ x·y + c₀): not positive definite."""
+    x, y = pair.squared_norms
+
+    def squash(dots: Floats) -> Floats:
+        return np.tanh(p.gamma * dots + p.coef0)
+
+    return Gram(squash(pair.dots), (squash(x), squash(y)))
+
+
+def chi2(pair: Pair, p: KernelParameters) -> Gram:
+    """exp(−γ Σ_i (x_i − y_i)²/(x_i + y_i)), x, y ≥ 0."""
+    c = _coordinates(pair)
+    distance = np.zeros((len(c.x), len(c.y)))
+    for x, y in zip(c.x.T, c.y.T, strict=True):
+        total = x[:, None] + y[None, :]
+        distance += np.divide(
+            (x[:, None] - y[None, :]) ** 2, total, out=np.zeros_like(total), where=total > 0
+        )
+    return _unit(np.exp(-p.gamma * distance))
+
+
+def _additive(pair: Pair, p: KernelParameters, signature: Callable[[Floats], Floats]) -> Gram:
+    """Σ_i sgn(x_i y_i) |x_i y_i|^{γ/2} 𝒦(log |y_i|/|x_i|), γ the homogeneity; k(x, x) = Σ|x_i|^γ, 𝒦(0) = 1."""
+    c = _coordinates(pair)
+    total = np.zeros((len(c.x), len(c.y)))
+    for x, y in zip(c.x.T, c.y.T, strict=True):
+        u, v = np.abs(x)[:, None], np.abs(y)[None, :]
+        both = (u > 0) & (v > 0)
+        ratio = np.log(np.where(both, v, 1.0)) - np.log(np.where(both, u, 1.0))
+        sign = np.sign(x)[:, None] * np.sign(y)[None, :]
+        total += sign * (np.sqrt(u) * np.sqrt(v)) ** p.homogeneity * signature(ratio)
+    return Gram(total, ((np.abs(c.x) ** p.homogeneity).sum(1), (np.abs(c.y) ** p.homogeneity).sum(1)))
+
+
+def chi2_signature(ratio: Floats) -> Floats:
+    """𝒦(ω) = sech(ω/2), of 2xy/(x + y)."""
+    return 2.0 / (np.exp(-0.5 * np.abs(ratio)) * (np.exp(np.abs(ratio)) + 1.0))
+
+
+def intersection_signature(ratio: Floats) -> Floats:
+    """𝒦(ω) = e^{−|ω|/2}, of min(x, y)."""
+    return np.exp(-0.5 * np.abs(ratio))
+
+
+def jensen_shannon_signature(ratio: Floats) -> Floats:
+    """𝒦(ω) = ½e^{ω/2} log₂(1 + e^{−ω}) + ½e^{−ω/2} log₂(1 + e^{ω})."""
+    w = np.abs(ratio)
+    near = np.log1p(np.exp(-w))  # log(1 + e^{-w}); log(1 + e^{w}) is w more
+    return (0.5 * np.exp(0.5 * w) * near + 0.5 * np.exp(-0.5 * w) * (w + near)) / np.log(2.0)
+
+
+def hellinger_signature(ratio: Floats) -> Floats:
+    """𝒦(ω) = 1, of √(xy)."""
+    return np.ones_like(ratio)
+
+
+SIGNATURES: dict[str, Callable[[Floats], Floats]] = {
+    "chi2": chi2_signature,
+    "intersection": intersection_signature,
+    "jensen_shannon": jensen_shannon_signature,
+    "hellinger": hellinger_signature,
+}
+
+
+def additive(name: str) -> Callable[[Pair, KernelParameters], Gram]:
+    """The additive homogeneous kernel with the signature of that name."""
+    return lambda pair, p: _additive(pair, p, SIGNATURES[name])
+
+
+KERNELS: dict[str, Kernel] = {
+    "rbf": Kernel(rbf, False, "euclidean"),
+    "laplacian": Kernel(laplacian, True, "cityblock"),
+    "cauchy": Kernel(cauchy, True, "euclidean"),
+    "matern": Kernel(matern, False, "matern"),
+    "rational_quadratic": Kernel(rational_quadratic, False, "euclidean"),
+    "linear": Kernel(linear, False, "none"),
+    "cosine": Kernel(cosine, False, "none"),
+    "polynomial": Kernel(polynomial, False, "none"),
+    "sigmoid": Kernel(sigmoid, False, "none"),
+    "chi2": Kernel(chi2, True, "chi2", non_negative=True),
+    "additive_chi2": Kernel(additive("chi2"), True, "none", non_negative=True),
+    "intersection": Kernel(additive("intersection"), True, "none", non_negative=True),
+    "jensen_shannon": Kernel(additive("jensen_shannon"), True, "none", non_negative=True),
+    "hellinger": Kernel(additive("hellinger"), True, "none", non_negative=True),
+}

@@ -1,0 +1,133 @@
+"""Random projections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from kafeat import kernels
+from kafeat.domain import check_indices
+from kafeat.errors import DataError
+from kafeat.kernels import KernelParameters
+from kafeat.pair import Pair
+from kafeat.step import PositiveInt, Sample, Step, Transform, parameter
+from kafeat.types import Array, Floats, Shape, State
+
+
+class Projection(Step):
+    """A random projection: z(x)·z(y) ≈ x·y, and distances kept to a factor 1 ± ε.
+
+    z(x) = A x with independent entries of mean 0 and variance 1/D: gaussian N(0, 1/D), or sparse,
+    √(s/D)·{+1 with probability 1/2s, 0, −1 with probability 1/2s}, s = 1/density. D ≥ 4 ln m/(ε²/2 − ε³/3) outputs
+    keep all distances among m rows; `auto` takes the smallest such D, m being the rows of the whole input.
+
+    Source: Dasgupta & Gupta 2003 (the bound); Achlioptas 2003, Li et al. 2006 (sparse).
+    """
+
+    matrix: Literal["gaussian", "sparse"] = parameter("gaussian", "the law of the entries")
+    n_components: PositiveInt | Literal["auto"] = parameter("auto", "D, or from eps and the number of rows")
+    eps: Annotated[float, Field(gt=0, lt=1)] = parameter(
+        0.1, "ε, the distortion of distances that auto allows"
+    )
+    density: Annotated[float, Field(gt=0, le=1)] | Literal["auto"] = parameter(
+        "auto", "share of entries that are not 0 in a sparse matrix; auto is 1/√d"
+    )
+
+    @property
+    def needs_coordinates(self) -> bool:
+        return False
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        d = sample.X.shape[1]
+        D = self._width(sample.n_rows, d)
+        if self.matrix == "gaussian":
+            return {"matrix": rng.standard_normal((D, d)) / np.sqrt(D)}
+        density = 1.0 / np.sqrt(d) if self.density == "auto" else self.density
+        counts = rng.binomial(d, density, size=D)
+        columns = [np.sort(rng.choice(d, size=int(count), replace=False)) for count in counts]
+        signs = rng.choice(np.array([-1.0, 1.0]), size=int(counts.sum()))
+        return {
+            "values": signs / np.sqrt(D * density),
+            "columns": np.concatenate([*columns, np.empty(0, dtype=np.int64)]).astype(np.int64),
+            "starts": np.concatenate([[0], np.cumsum(counts)]),
+        }
+
+    def _width(self, n_rows: int, d: int) -> int:
+        if self.n_components != "auto":
+            return self.n_components
+        D = jl_width(n_rows, self.eps)
+        if d < D:
+            raise DataError(
+                f"projection: n_components: auto: expected a width below the {d} inputs, got {D} for {n_rows} rows "
+                f"and eps {self.eps:g}, which would not reduce anything: raise eps or give n_components"
+            )
+        return D
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        name = "matrix" if self.matrix == "gaussian" else "starts"
+        found = len(state[name]) if name in state and state[name].ndim else 0
+        D = found - (self.matrix == "sparse") if self.n_components == "auto" else self.n_components
+        if self.matrix == "gaussian":
+            return {"matrix": (D, n_features_in)}
+        entries = (len(state["values"]),) if "values" in state and state["values"].ndim else ()
+        return {"values": entries, "columns": entries, "starts": (D + 1,)}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        if self.matrix == "sparse":
+            check_indices("state.columns", state["columns"], n_features_in)
+            check_indices("state.starts", state["starts"], len(state["columns"]) + 1)
+            if (
+                state["starts"][0] != 0
+                or state["starts"][-1] != len(state["columns"])
+                or (np.diff(state["starts"]) < 0).any()
+            ):
+                raise ValueError("state.starts: expected increasing positions in state.columns")
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        if self.matrix == "gaussian":
+            return _DenseTransform(state["matrix"], dtype)
+        return _SparseTransform(state, n_features_in, dtype)
+
+    def exact(self, state: State, pair: Pair) -> Pair:
+        return kernels.linear(pair, KernelParameters())
+
+
+def jl_width(n_rows: int, eps: float) -> int:
+    """The smallest D with D ≥ 4 ln m/(ε²/2 − ε³/3) for m rows."""
+    return max(1, int(np.ceil(4.0 * np.log(n_rows) / (eps**2 / 2.0 - eps**3 / 3.0))))
+
+
+class _DenseTransform(Transform):
+    """One matrix product."""
+
+    def __init__(self, matrix: Floats, dtype: np.dtype[Any]) -> None:
+        self._matrix = np.ascontiguousarray(matrix, dtype=dtype)
+        self.n_features_out, self.n_features_in = matrix.shape
+
+    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        del scratch
+        np.matmul(X, self._matrix.T, out=out)
+
+
+class _SparseTransform(Transform):
+    """One product of a sparse with a dense matrix."""
+
+    def __init__(self, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
+        from scipy.sparse import csr_array
+
+        self.n_features_in, self.n_features_out = n_features, len(state["starts"]) - 1
+        self._matrix = csr_array(
+            (state["values"].astype(dtype), state["columns"], state["starts"]),
+            shape=(self.n_features_out, n_features),
+        )
+
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        return (np.empty((self.n_features_in, rows), dtype=self._matrix.dtype),)
+
+    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        (inputs,) = scratch
+        inputs[...] = X.T
+        out[...] = (self._matrix @ inputs).T

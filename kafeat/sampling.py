@@ -1,0 +1,83 @@
+"""Which rows are looked at: those with the smallest hash of (seed, row number).
+
+The choice is uniform, made in one pass without knowing the number of rows, the same for any format, chunk and
+order of parts, and mergeable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kafeat.types import Array
+
+Hashes = npt.NDArray[np.uint64]
+
+
+def row_hashes(seed: int, start: int, rows: int) -> Hashes:
+    """A hash of each row number from `start` on (splitmix64, Steele et al. 2014): different for different rows."""
+    key = np.random.SeedSequence(seed, spawn_key=(0,)).generate_state(1, np.uint64)[0]
+    with np.errstate(over="ignore"):
+        z = (np.arange(start, start + rows, dtype=np.uint64) + key) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+class RowSample:
+    """Keeps the `size` rows (all if None) with the smallest hashes of what it is shown, or with the largest.
+
+    The largest are, as long as there are rows enough, none of those that a fit with the same seed has seen.
+    """
+
+    def __init__(self, seed: int, size: int | None, largest: bool = False) -> None:
+        self._seed, self._size, self._largest = seed, size, largest
+        self._threshold: np.uint64 | None = None
+        self._kept = 0
+        self._parts: list[tuple[Hashes, npt.NDArray[np.int64], Array, Array | None]] = []
+        self.n_rows = 0
+
+    def choose(self, start: int, rows: int) -> npt.NDArray[np.intp]:
+        """Which of the rows start … start + rows − 1 may belong to the sample, as offsets."""
+        return np.flatnonzero(self._candidates(self._order(start, rows)))
+
+    def _order(self, start: int, rows: int) -> Hashes:
+        hashes = row_hashes(self._seed, start, rows)
+        return ~hashes if self._largest else hashes
+
+    def _candidates(self, order: Hashes) -> npt.NDArray[np.bool_]:
+        if self._threshold is None:
+            return np.ones(len(order), dtype=bool)
+        return order < self._threshold
+
+    def add(
+        self, start: int, rows: int, offsets: npt.NDArray[np.intp], X: Array, label: Array | None
+    ) -> None:
+        """Take the rows that `choose` named, out of a chunk of `rows` rows: X (k, d) and their labels (k,)."""
+        self.n_rows += rows
+        if not len(offsets):
+            return
+        self._parts.append((self._order(start, rows)[offsets], start + offsets, X, label))
+        self._kept += len(offsets)
+        if self._size is not None and self._kept > self._size + max(self._size // 4, 1024):
+            self._compact()
+
+    def _compact(self) -> None:
+        """Merge the parts in row order and drop what cannot be in the sample any more."""
+        order = np.concatenate([part[0] for part in self._parts])
+        rows = np.concatenate([part[1] for part in self._parts])
+        keep = np.arange(len(order))
+        if self._size is not None and len(order) > self._size:
+            keep = np.argpartition(order, self._size - 1)[: self._size]
+            self._threshold = order[keep].max()
+        keep = keep[np.argsort(rows[keep])]
+        X = np.concatenate([part[2] for part in self._parts])[keep]
+        labels = [part[3] for part in self._parts if part[3] is not None]
+        self._parts = [(order[keep], rows[keep], X, np.concatenate(labels)[keep] if labels else None)]
+        self._kept = len(keep)
+
+    def result(self) -> tuple[npt.NDArray[np.int64], Array, Array | None]:
+        """Row numbers (k,), rows (k, d) and labels (k,), in row order; at least one row must have been added."""
+        self._compact()
+        _, rows, X, label = self._parts[0]
+        return rows, X, label

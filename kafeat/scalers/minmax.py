@@ -1,0 +1,39 @@
+"""The range of the fit sample to [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from kafeat.step import Sample, Scaler, parameter
+from kafeat.types import Floats, Shape, State
+
+
+class Minmax(Scaler):
+    """(x − min)/(max − min), with the minimum and maximum of each column of the fit sample.
+
+    A column that does not vary in the sample becomes x − min. Rows outside of the range seen leave [0, 1] unless
+    `clip` is set; histogram kernels, which refuse negative inputs, want it.
+    """
+
+    columnwise: ClassVar[bool] = True
+
+    clip: bool = parameter(False, "clip to [0, 1]")
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        del rng
+        low = sample.X.min(axis=0).astype(np.float64)
+        width = sample.X.max(axis=0).astype(np.float64) - low
+        return {"low": low, "width": np.where(width > 0.0, width, 1.0)}
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        return {"low": (n_features_in,), "width": (n_features_in,)}
+
+    def scale(self, state: State, X: Floats) -> Floats:
+        moved: Floats = X - state["low"]
+        moved /= state["width"]
+        if self.clip:
+            np.clip(moved, 0.0, 1.0, out=moved)
+        return moved

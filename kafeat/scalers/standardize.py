@@ -1,0 +1,39 @@
+"""Zero mean and unit variance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from kafeat.step import Sample, Scaler
+from kafeat.types import Floats, Shape, State
+
+
+class Standardize(Scaler):
+    """(x − μ)/σ, with mean μ and standard deviation σ of each column of the fit sample.
+
+    A column that does not vary in the sample is only centred. Both numbers are computed in float64.
+    """
+
+    columnwise: ClassVar[bool] = True
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        del rng
+        X = sample.X
+        mean = X.mean(axis=0, dtype=np.float64)
+        # Around the mean and not as E[x²] − μ², which cancels; by column, so that the sample is not copied.
+        scale = np.array(
+            [np.sqrt(np.mean((X[:, j].astype(np.float64) - mean[j]) ** 2)) for j in range(X.shape[1])]
+        )
+        constant = scale <= 10.0 * np.finfo(X.dtype).eps * np.abs(mean)
+        return {"mean": mean, "scale": np.where(constant, 1.0, scale)}
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        return {"mean": (n_features_in,), "scale": (n_features_in,)}
+
+    def scale(self, state: State, X: Floats) -> Floats:
+        centred: Floats = X - state["mean"]
+        centred /= state["scale"]
+        return centred

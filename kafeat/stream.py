@@ -1,0 +1,82 @@
+"""A bounded, ordered map over items by threads: what is read ahead and what waits to be written is limited."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# How long to wait for a reader that is blocked, on a pipe say, before leaving it to end with the process.
+_PATIENCE_SECONDS = 5.0
+
+
+def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
+    """The same items, read by a thread of their own that is at most `ahead` items ahead."""
+    waiting: queue.Queue[tuple[str, T | BaseException | None]] = queue.Queue(maxsize=ahead)
+    stop = threading.Event()
+
+    def put(entry: tuple[str, T | BaseException | None]) -> None:
+        while not stop.is_set():
+            with contextlib.suppress(queue.Full):
+                waiting.put(entry, timeout=0.05)
+                return
+
+    def read() -> None:
+        try:
+            for item in items:
+                put(("item", item))
+                if stop.is_set():
+                    return
+        except BaseException as error:  # carried over to the thread that asked
+            put(("error", error))
+        else:
+            put(("end", None))
+
+    reader = threading.Thread(target=read, name="kafeat-reader", daemon=True)
+    reader.start()
+    try:
+        while True:
+            what, content = waiting.get()
+            if what == "end":
+                return
+            if isinstance(content, BaseException) and what == "error":
+                raise content
+            yield content  # type: ignore[misc]  # an "item" is a T
+    finally:
+        stop.set()
+        reader.join(_PATIENCE_SECONDS)
+
+
+def ordered_map(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> Iterator[R]:
+    """`worker(item)` of every item, in order, by `jobs` threads that each made a worker of their own.
+
+    At most jobs + 1 items are in the making at any time. The first error in the order of the items is raised;
+    items behind it are not started.
+    """
+    own = threading.local()
+
+    def start() -> None:
+        own.worker = make_worker()
+
+    def run(item: T) -> R:
+        worker: Callable[[T], R] = own.worker
+        return worker(item)
+
+    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="kafeat-worker", initializer=start)
+    waiting: deque[Future[R]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(run, item))
+            if len(waiting) > jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

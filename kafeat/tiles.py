@@ -1,0 +1,71 @@
+"""A transform over a chunk, tile by tile.
+
+Every tile has the same height, the last one padded, so that a product always has the same shape and a row's
+bytes do not depend on what follows it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kafeat.errors import ValueRefused
+from kafeat.step import Transform
+from kafeat.types import Floats
+
+# Rows of a tile: its inputs, angles and outputs fit the cache at the usual widths.
+TILE_ROWS = 256
+
+
+class TileLoop:
+    """One worker's transform: its buffers are its own, the derived arrays are shared."""
+
+    def __init__(self, transform: Transform, dtype: np.dtype[Any]) -> None:
+        self._transform = transform
+        self._scratch = transform.scratch(TILE_ROWS)
+        self._input = np.empty((TILE_ROWS, transform.n_features_in), dtype=dtype)
+        self._spare = np.empty(TILE_ROWS * transform.n_features_out, dtype=dtype)
+
+    def __call__(self, X: Floats, out: Floats) -> None:
+        """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order."""
+        for start in range(0, len(X), TILE_ROWS):
+            try:
+                self._tile(X[start : start + TILE_ROWS], out[start : start + TILE_ROWS])
+            except ValueRefused as refused:
+                raise refused.moved(start) from None
+
+    def _tile(self, X: Floats, out: Floats) -> None:
+        rows = len(X)
+        if rows == TILE_ROWS:
+            target = out
+        else:
+            shape = (TILE_ROWS, out.shape[1])
+            feature_major = out.strides[0] < out.strides[1]
+            target = self._spare.reshape(shape[::-1]).T if feature_major else self._spare.reshape(shape)
+        if rows != TILE_ROWS or not X.flags.c_contiguous:
+            # One memory order for all inputs: a product's last bit may depend on it.
+            self._input[:rows] = X
+            self._input[rows:] = X[-1]
+            X = self._input
+        self._apply(X, target)
+        if target is not out:
+            out[...] = target[:rows]
+
+    def _apply(self, X: Floats, out: Floats) -> None:
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                self._transform.apply(X, out, self._scratch)
+        except FloatingPointError:
+            # The processor's flags can be raised by a product whose result is sound: look at the result.
+            with np.errstate(all="ignore"):
+                self._transform.apply(X, out, self._scratch)
+            finite = np.isfinite(out)
+            if not finite.all():
+                row = int(np.argmin(finite.all(axis=1)))
+                raise ValueRefused(
+                    row,
+                    None,
+                    f"expected features that {X.dtype} can hold, got {out[row][~finite[row]][0]:g}: "
+                    "scale the input, or fit with dtype: float64",
+                ) from None

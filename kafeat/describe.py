@@ -82,10 +82,12 @@ def describe(*declarations: Declaration) -> str:
     return _either([*kinds, *map(spell, choices)])
 
 
-def one_of(choices: Iterable[object], of: str = "") -> str:
-    """A closed choice: "one of 'iid', 'orthogonal'"; `of` names what is chosen from."""
+def one_of(choices: Iterable[object], noun: str = "") -> str:
+    """A closed choice: "one of 'iid', 'orthogonal'", or "one of the keys 'a', 'b'" for the noun "key"."""
     spelled = [spell(choice) for choice in choices]
-    return spelled[0] if len(spelled) == 1 else f"one of {of}{' ' if of else ''}{', '.join(spelled)}"
+    if len(spelled) == 1:
+        return f"the {noun} {spelled[0]}" if noun else spelled[0]
+    return f"one of the {noun}s {', '.join(spelled)}" if noun else f"one of {', '.join(spelled)}"
 
 
 def nearest(name: object, names: Iterable[object]) -> str:
@@ -140,7 +142,8 @@ def _one(declaration: Declaration) -> str:
     if annotation in (dict, Mapping):
         return "a mapping"
     words = {bool: "true or false", NoneType: "null", int: "a whole number", float: "a number"}
-    return words.get(annotation, "a value") + _bounds(declaration)
+    text = words.get(annotation, "a value")
+    return text + _bounds(declaration) if annotation in (int, float) else text
 
 
 def _list(declaration: Declaration) -> str:
@@ -160,7 +163,7 @@ def _many(item: Declaration) -> str:
             return entry.many
     words = {int: "whole numbers", float: "numbers", str: "texts"}
     if item.annotation in words:
-        return words[item.annotation] + _bounds(item)
+        return words[item.annotation] + ("" if item.annotation is str else _bounds(item))
     return f"entries, each {describe(item)}"
 
 

@@ -44,7 +44,7 @@ def events(text: str) -> Iterator[Any]:
     except MarkedYAMLError as error:
         raise UnreadableError(_syntax(error, text)) from None
     except ReaderError as error:
-        problem = f"expected text, got the character {error.character!r}, which YAML does not allow"
+        problem = f"expected text, got the character {chr(error.character)!r}, which YAML does not allow"
         raise UnreadableError(Mistake(problem, at=_end_of(text[: error.position]))) from None
 
 

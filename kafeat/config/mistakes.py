@@ -45,7 +45,7 @@ def _mistake(detail: Mapping[str, Any], root: type[BaseModel], plain: Any, node:
 def _unknown_key(owner: Spot, key: object, node: Node | None) -> Mistake:
     path = (*owner.path, str(key))
     keys = owner.keys()
-    problem = f"expected {one_of(keys, of='the keys')}, got {spell(key)}"
+    problem = f"expected {one_of(keys, 'key')}, got {spell(key)}"
     return Mistake(problem + nearest(key, keys), path, node.key_place(path) if node else None)
 
 

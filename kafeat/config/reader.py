@@ -60,7 +60,7 @@ class _Reader:
         elif kind == "SequenceStartEvent":
             node = self._sequence(at, path)
         else:
-            node = Node(resolve(event.value) if event.style is None else event.value, at)
+            node = Node(_scalar(event), at)
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         return node
@@ -91,7 +91,11 @@ class _Reader:
                 )
                 self._node(next(self._events), path)
                 continue
-            node = self._node(next(self._events), (*path, key.value))
+            value = next(self._events)
+            node = self._node(value, (*path, key.value))
+            if getattr(value, "value", None) == "" and value.style is None:
+                # the parser puts what is not there where the next thing is, maybe on another line
+                node = replace(node, at=_end(event))
             if key.value in keys:
                 problem = f"expected each key once, got it again (first in line {keys[key.value].line})"
                 self._mistakes.append(Mistake(problem, (*path, key.value), key.at))
@@ -114,6 +118,19 @@ def _collection(value: Any, at: Place, children: dict[str | int, Node], keys: di
     inside = children.values()
     depth = 1 + max((child.depth for child in inside), default=0)
     return Node(value, at, children, keys, 1 + sum(child.size for child in inside), depth)
+
+
+def _scalar(event: Any) -> Any:
+    try:
+        event.value.encode()
+    except UnicodeEncodeError:
+        problem = f"expected characters of Unicode, got {spell(event.value)}"
+        raise UnreadableError(Mistake(problem, at=_place(event))) from None
+    return resolve(event.value) if event.style is None else event.value
+
+
+def _end(event: Any) -> Place:
+    return Place(event.end_mark.line + 1, event.end_mark.column + 1)
 
 
 def _place(event: Any) -> Place:

@@ -1,0 +1,91 @@
+import sys
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+import kafeat.samplers
+import kafeat.scalers
+from kafeat import registry
+from kafeat.registry import AnyStep, build_step, kinds, samplers, scalers, step_class
+from kafeat.step import Step
+
+TOY = """
+from kafeat.step import Step, PositiveInt
+class TwoWords(Step):
+    size: PositiveInt = 3
+    def fit(self, *_): ...
+    def state_shapes(self, *_): ...
+    def bind(self, *_): ...
+    def exact(self, *_): ...
+"""
+
+
+@pytest.fixture
+def two_words(tmp_path, monkeypatch):
+    """The only sampler, in a file; beside it what is none."""
+    (tmp_path / "two_words.py").write_text(TOY)
+    (tmp_path / "_hidden.py").write_text("raise AssertionError")
+    (tmp_path / "never_imported.py").write_text("raise AssertionError")
+    (tmp_path / "notes.txt").write_text("")
+    monkeypatch.setattr(kafeat.samplers, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(kafeat.scalers, "__path__", [])
+    yield
+    sys.modules.pop("kafeat.samplers.two_words", None)
+
+
+def test_kinds_are_found_by_the_names_of_files_and_imported_one_at_a_time(two_words):
+    assert samplers() == ("never_imported", "two_words")
+    assert scalers() == ()
+    assert kinds() == ("never_imported", "two_words")
+    assert step_class("two_words").__name__ == "TwoWords"
+    assert "kafeat.samplers.never_imported" not in sys.modules
+
+
+@pytest.mark.parametrize("kind", ["two", "_hidden", "", "os", "..step", "notes"])
+def test_only_kinds_are_imported(two_words, kind):
+    with pytest.raises(KeyError, match=r"^'"):
+        step_class(kind)
+
+
+def test_a_recipe_and_its_step(two_words):
+    step = build_step({"kind": "two_words", "size": 5})
+    assert step.recipe() == {"kind": "two_words", "size": 5}
+    assert build_step(step.recipe()) == step
+    assert build_step(step) is step
+
+
+REFUSED = [
+    (3, (), "expected a step (a mapping with a kind), got 3"),
+    ({}, ("kind",), "expected one of 'never_imported', 'two_words', got nothing"),
+    ({"kind": None}, ("kind",), "expected one of 'never_imported', 'two_words', got null"),
+    ({"kind": "{got}"}, ("kind",), "expected one of 'never_imported', 'two_words', got '{got}'"),
+    ({"kind": "two_word"}, ("kind",),
+     "expected one of 'never_imported', 'two_words', got 'two_word'; did you mean 'two_words'?"),
+    ({"kind": "two_words", "size": 0}, ("size",), "Input should be greater than or equal to 1"),
+]  # fmt: skip
+
+
+class Nested(BaseModel):
+    rows: list[dict[str, AnyStep]]
+
+
+@pytest.mark.parametrize(("recipe", "loc", "message"), REFUSED)
+def test_refusals_keep_their_place_at_any_depth(two_words, recipe, loc, message):
+    with pytest.raises(ValidationError, match="validation error") as alone:
+        build_step(recipe)
+    assert [(e["loc"], e["msg"]) for e in alone.value.errors()] == [(loc, message)]
+    with pytest.raises(ValidationError, match="validation error") as nested:
+        Nested.model_validate({"rows": [{}, {"a": recipe}]})
+    assert [(e["loc"], e["msg"]) for e in nested.value.errors()] == [(("rows", 1, "a", *loc), message)]
+
+
+def test_a_field_of_steps_writes_recipes(two_words):
+    plain = {"rows": [{"a": {"kind": "two_words", "size": 2}}]}
+    assert Nested.model_validate(plain).model_dump() == plain
+    assert Nested.model_validate(plain).model_dump(mode="json") == plain
+
+
+@pytest.mark.parametrize("kind", registry.kinds())
+def test_every_kind_is_a_step_of_its_name(kind):
+    assert issubclass(step_class(kind), Step)
+    assert step_class(kind).kind == kind

@@ -1,0 +1,291 @@
+"""What every kind keeps to; it names none of them, and a kind without test, config or docstring fails it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from threadpoolctl import threadpool_limits
+
+import kafeat
+from kafeat.chain import Chain, FittedStep
+from kafeat.config import Config, load_config
+from kafeat.errors import ConfigError, DataError
+from kafeat.feature_map import FeatureMap
+from kafeat.registry import kinds, samplers, step_class
+from kafeat.step import Sample, Step
+from kafeat.tiles import TILE_ROWS, TileLoop
+
+HERE = Path(__file__).parent
+Fit = Callable[..., FeatureMap]
+DTYPES = ("float32", "float64")
+
+# Rows that are transformed: two full tiles and a part of a third.
+ROWS = 2 * TILE_ROWS + 88
+
+pytestmark = pytest.mark.parametrize("kind", kinds())
+
+
+class Untouchable:
+    """In the place of a generator: shows whether a step draws."""
+
+    def __getattr__(self, name: str) -> None:
+        raise LookupError(f"the step draws: {name}")
+
+
+@pytest.fixture(scope="module")
+def fitted(configs: Path, digits_table: pa.Table) -> Fit:
+    def fitted(kind: str, dtype: str, seed: int, chunk_rows: int) -> FeatureMap:
+        plain = load_config(configs / f"{kind}.yaml").to_plain()
+        return kafeat.fit({**plain, "dtype": dtype, "seed": seed, "chunk_rows": chunk_rows}, digits_table)
+
+    return fitted
+
+
+@pytest.fixture(scope="module")
+def fitted_once(fitted: Fit) -> Fit:
+    return cache(fitted)
+
+
+@pytest.fixture
+def config(kind: str, configs: Path) -> Config:
+    return load_config(configs / f"{kind}.yaml")
+
+
+@pytest.fixture
+def step(kind: str, config: Config) -> Step:
+    """The step of that kind in its config."""
+    return next(step for step in config.steps if step.kind == kind)
+
+
+@pytest.fixture
+def fit(kind: str, fitted_once: Fit) -> Fit:
+    def fit(dtype: str = "float64", chunk_rows: int = 8192) -> FeatureMap:
+        return fitted_once(kind, dtype, 1, chunk_rows)
+
+    return fit
+
+
+def rounding(fm: FeatureMap, X: np.ndarray, dtype: str) -> float:
+    """How far rounding in `dtype` may move an output, from the map's own sensitivity.
+
+    To first order, a stable evaluation in precision eps is the exact one of inputs and state that are off by
+    eps each: that is measured in float64. Sums of up to n products, n ≤ 1,024 in these configs, add their
+    roundings as a random walk, √n ≤ 32 times one; 32 eps of the largest output is for what follows the sums.
+    """
+    eps = float(np.finfo(dtype).eps)
+    # seen at a larger step and scaled back, so that float64 itself resolves it
+    seen = 1e-6
+    rng = np.random.default_rng(0)
+
+    def off(values: np.ndarray) -> np.ndarray:
+        return values * (1.0 + seen * rng.choice([-1.0, 1.0], size=values.shape))
+
+    def run(chain: Chain, X: np.ndarray) -> np.ndarray:
+        out = np.empty((len(X), fm.n_components))
+        TileLoop(chain.bind(np.dtype("float64")), np.dtype("float64"))(X, out)
+        return out
+
+    X = X.astype(np.float64)
+    exact, moved = run(fm.chain, X), 0.0
+    for _ in range(4):
+        steps = [
+            FittedStep(
+                f.step, {k: off(v) if v.dtype.kind == "f" else v for k, v in f.state.items()}, f.n_features_in
+            )
+            for f in fm.chain.steps
+        ]
+        moved = max(moved, float(np.abs(run(Chain(tuple(steps)), off(X)) - exact).max()))
+    return 32.0 * eps * (moved / seen + float(np.abs(exact).max()))
+
+
+def test_has_a_test_and_a_config_of_its_own(kind: str, configs: Path) -> None:
+    folder = "samplers" if kind in samplers() else "scalers"
+    test = HERE / folder / f"test_{kind}.py"
+    assert test.is_file(), f"a kind needs a test of its own: write {test.relative_to(HERE.parent)}"
+    assert "def test_" in test.read_text()
+    path = configs / f"{kind}.yaml"
+    assert path.is_file(), f"a kind needs an example: write configs/{path.name}"
+    assert kind in {step.kind for step in load_config(path).steps}
+    assert path.read_text().startswith("# "), (
+        f"configs/{path.name}: expected a comment that says what it is for"
+    )
+
+
+def test_is_documented(kind: str) -> None:
+    cls = step_class(kind)
+    text = cls.__doc__ or ""
+    formula = text.split("\n\n")[0]
+    assert any(sign in formula for sign in ("≈", "=", "/", "√")), (
+        f"{kind}: expected a formula, got {formula!r}"
+    )
+    if kind in samplers():
+        assert "Source: " in text, f"{kind}: expected the source of the method"
+    for name, field in cls.model_fields.items():
+        assert field.description, f"{kind}: {name}: expected a description"
+
+
+def test_same_seed_same_map(kind: str, fitted: Fit, fit: Fit) -> None:
+    assert fit().dumps() == fitted(kind, "float64", 1, 8192).dumps()
+
+
+def test_other_seed_other_state_where_something_is_drawn(step: Step, digits: np.ndarray) -> None:
+    sample = Sample(digits, None, len(digits))
+    try:
+        step.fit(sample, Untouchable())
+        draws = False
+    except LookupError:
+        draws = True
+    first, again, other = (step.fit(sample, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert _bytes(first) == _bytes(again)
+    assert (_bytes(first) != _bytes(other)) == draws
+
+
+def _bytes(state) -> dict:
+    return {name: (value.dtype.str, value.shape, value.tobytes()) for name, value in state.items()}
+
+
+def test_state_is_plain_numbers_of_the_declared_shapes(fit: Fit) -> None:
+    for fitted_step in fit("float32").chain.steps:
+        state = fitted_step.state
+        shapes = fitted_step.step.state_shapes(state, fitted_step.n_features_in)
+        assert {name: value.shape for name, value in state.items()} == {
+            k: tuple(v) for k, v in shapes.items()
+        }
+        for name, value in state.items():
+            assert type(value) is np.ndarray, name
+            assert value.dtype.kind in "biuf", name
+            assert np.isfinite(value).all(), name
+        fitted_step.step.check_state(state, fitted_step.n_features_in)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtype_width_and_memory_are_as_stated(fit: Fit, dtype: str, digits: np.ndarray) -> None:
+    fm = fit(dtype)
+    Z = fm.transform(digits[:ROWS])
+    assert Z.dtype == dtype
+    assert Z.shape == (ROWS, fm.n_components)
+    assert np.isfinite(Z).all()
+    assert fm.transform(digits[:0]).shape == (0, fm.n_components)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_input_is_left_alone_and_its_layout_does_not_matter(fit: Fit, dtype: str, digits: np.ndarray) -> None:
+    fm = fit(dtype)
+    X = digits[:ROWS].astype(dtype)
+    X.flags.writeable = False
+    before, Z = X.tobytes(), fm.transform(X)
+    assert X.tobytes() == before
+    wide = np.full((2 * ROWS, 128), np.nan, dtype=dtype)
+    wide[::2, ::2] = X
+    for same in (np.asfortranarray(X), wide[::2, ::2], X.astype(np.float64), X.astype(np.uint8)):
+        same.flags.writeable = False
+        assert fm.transform(same).tobytes() == Z.tobytes()
+
+
+def test_fit_leaves_the_sample_alone(step: Step, digits: np.ndarray) -> None:
+    step.fit(Sample(digits, None, len(digits)), np.random.default_rng(0))  # which is read-only
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bytes_of_a_row_do_not_depend_on_other_rows(fit: Fit, dtype: str, digits: np.ndarray) -> None:
+    fm = fit(dtype, chunk_rows=300)
+    X = digits[:ROWS]
+    Z = fm.transform(X)
+    for rows in (1, 2, 100, TILE_ROWS - 1, TILE_ROWS, TILE_ROWS + 1, 299, 301):
+        assert fm.transform(X[:rows]).tobytes() == Z[:rows].tobytes(), rows
+    others = digits[-ROWS:].copy()
+    here = np.arange(0, ROWS, 7)
+    others[here] = X[here]
+    assert fm.transform(others)[here].tobytes() == Z[here].tobytes()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_row_law(fit: Fit, dtype: str, digits: np.ndarray) -> None:
+    fm = fit(dtype)
+    X = digits[:ROWS]
+    Z, tolerance = fm.transform(X), rounding(fm, X, dtype)
+    order = np.random.default_rng(3).permutation(ROWS)
+    # another place in a tile may round the last bit otherwise, and no more
+    np.testing.assert_allclose(fm.transform(X[order]), Z[order], rtol=0, atol=tolerance)
+    kept = np.sort(order[: ROWS // 3])
+    np.testing.assert_allclose(fm.transform(X[kept]), Z[kept], rtol=0, atol=tolerance)
+    single = np.concatenate([fm.transform(X[i : i + 1]) for i in range(0, 40)])
+    np.testing.assert_allclose(single, Z[:40], rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bytes_do_not_depend_on_jobs(fit: Fit, dtype: str, digits: np.ndarray) -> None:
+    fm = fit(dtype, chunk_rows=150)
+    one, two, four = (fm.transform(digits[:ROWS], jobs=jobs).tobytes() for jobs in (1, 2, 4))
+    assert one == two == four
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_survives_saving(fit: Fit, dtype: str, digits: np.ndarray, tmp_path: Path) -> None:
+    fm = fit(dtype)
+    path = tmp_path / "map.joblib"
+    fm.save(path)
+    loaded = kafeat.load(path)
+    assert path.read_bytes() == fm.dumps() == loaded.dumps()
+    assert loaded.transform(digits[:ROWS]).tobytes() == fm.transform(digits[:ROWS]).tobytes()
+    assert loaded.exact_kernel(digits[:50]).tobytes() == fm.exact_kernel(digits[:50]).tobytes()
+
+
+def test_exact_kernel_is_symmetric_and_positive_semidefinite(fit: Fit, digits: np.ndarray) -> None:
+    K = fit().exact_kernel(digits[:150])
+    assert K.shape == (150, 150)
+    assert K.dtype == np.float64
+    # An entry is a sum of d = 64 terms (logarithms, for the products): its rounding is below d eps of the largest
+    # sum of moduli, which for a positive semi-definite matrix is its largest diagonal entry times a few.
+    entry = 4 * 64 * np.finfo(float).eps * np.abs(K).max()
+    np.testing.assert_allclose(K, K.T, rtol=0, atol=entry)
+    # Weyl: a perturbation of `entry` in each of n² places moves an eigenvalue by at most n times it.
+    assert np.linalg.eigvalsh((K + K.T) / 2)[0] >= -len(K) * entry
+    np.testing.assert_allclose(fit().exact_kernel(digits[:9], digits[:150]), K[:9], rtol=0, atol=entry)
+
+
+def test_float32_is_close_to_float64(fit: Fit, digits: np.ndarray) -> None:
+    fm, X = fit("float32"), digits[:ROWS]
+    # the same state in both precisions: the values of the digits are whole, so they are the same too
+    wide = FeatureMap(fm.chain, fm.columns, "float64", fm.chunk_rows, fm.config, fm.provenance)
+    np.testing.assert_allclose(fm.transform(X), wide.transform(X), rtol=0, atol=rounding(fm, X, "float32"))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_output_may_be_in_either_memory_order(fit: Fit, dtype: str, digits: np.ndarray) -> None:
+    fm = fit(dtype)
+    X = digits[:ROWS].astype(dtype)
+    outs = [np.full((ROWS, fm.n_components), np.nan, dtype=dtype, order=order) for order in "CF"]
+    with threadpool_limits(limits=1, user_api="blas"):  # as `transform` has it: the last bit may depend on it
+        for out in outs:
+            TileLoop(fm.transformer, np.dtype(dtype))(X, out)
+    assert outs[0].tobytes() == fm.transform(X).tobytes()
+    np.testing.assert_allclose(*outs, rtol=0, atol=rounding(fm, X, dtype))
+
+
+def test_one_input_column_is_enough(config: Config, digits: np.ndarray) -> None:
+    fm = kafeat.fit({**config.to_plain(), "columns": {}}, digits[:, 20:21])
+    assert np.isfinite(fm.transform(digits[:10, 20:21])).all()
+
+
+def test_a_missing_number_is_refused_with_its_place(fit: Fit, digits: np.ndarray) -> None:
+    X = digits[:300].copy()
+    X[270, 5] = np.nan
+    with pytest.raises(DataError, match=r"row 271 \(index 270\), column 'c5': expected a finite number"):
+        fit().transform(X)
+
+
+def test_unknown_parameter_is_refused(kind: str) -> None:
+    with pytest.raises(ConfigError, match=r"steps\[0\]\.no_such_parameter: "):
+        load_config({"steps": [{"kind": kind, "no_such_parameter": 1}]})
+
+
+def test_defaults_are_valid(kind: str) -> None:
+    step = step_class(kind)()
+    assert step.kind == kind
+    assert load_config({"steps": [step.recipe()]}).steps == (step,)

@@ -1,0 +1,48 @@
+# Everything a newcomer needs: `make demo` and `make test` set up what they use.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO := demo
+
+.PHONY: help demo test lint format clean
+
+help:
+	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
+	@echo "make test    set up, then run the tests"
+	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
+	@echo "make format  rewrite the code in the project's format"
+	@echo "make clean   remove what the above made"
+
+# The stamp is younger than pyproject.toml once everything is installed.
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafeat needs Python >= 3.11: make PYTHON=python3.12 ..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed
+	@mkdir -p $(DEMO)
+	$(BIN)/kafeat fit --config configs/fourier.yaml sample_data/digits.parquet $(DEMO)/map.joblib --label label
+	$(BIN)/kafeat inspect $(DEMO)/map.joblib
+	$(BIN)/kafeat transform --model $(DEMO)/map.joblib --keep label sample_data/digits.csv $(DEMO)/features.parquet
+	$(BIN)/kafeat transform --model $(DEMO)/map.joblib sample_data/digits.npy $(DEMO)/features.npy
+	$(BIN)/kafeat evaluate --model $(DEMO)/map.joblib --label label --json $(DEMO)/evaluation.json sample_data/digits.parquet
+	@echo "made:" && ls -l $(DEMO)
+	@$(BIN)/python -c "import pyarrow.parquet as pq; t = pq.read_table('$(DEMO)/features.parquet'); print(t.num_rows, 'rows,', t.num_columns, 'columns:', ', '.join(t.column_names[:5]), '...')"
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,50 @@
+"""`kafeat fit`."""
+
+from __future__ import annotations
+
+import click
+
+from kafeat.cli import options
+
+
+@click.command(
+    epilog="""\b
+Example:
+  kafeat fit --config configs/fourier.yaml sample_data/digits.parquet map.joblib --label label
+"""
+)
+@click.option("--config", required=True, metavar="CONFIG.yaml", help="The recipe of the map.")
+@click.argument("data")
+@click.argument("model")
+@options.label
+@click.option("--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to.")
+@options.reading
+@options.quiet
+@options.verbose
+def fit(config, data, model, label, overwrite, reading, quiet, verbose):  # type: ignore[no-untyped-def]
+    """Fit the map of CONFIG.yaml on DATA (CSV, Parquet, NPY, or - for a CSV on stdin) and save it as MODEL.
+
+    DATA is read once. Rows are sampled uniformly from all of it (`fit_rows` in the config), and the steps are
+    fitted on them. The same config and the same data give the same bytes.
+    """
+    from kafeat.cli.progress import progress
+    from kafeat.cli.summary import summarize
+    from kafeat.config import load_config
+    from kafeat.errors import UsageError
+    from kafeat.jobs.fit import fit_source
+    from kafeat.jobs.transform import is_same_file
+
+    for name in (config, data):
+        if is_same_file(name, model):
+            raise UsageError(f"{model}: expected a model apart from {name}, got the same file")
+    recipe = load_config(config)
+    with reading.open(data) as source, progress("fit", quiet) as announce:
+        told = announce(source.rows) if announce else None
+        fm = fit_source(recipe, source, label, told)
+    fm.save(model, overwrite)
+    summarize(
+        f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "
+        f"{fm.provenance['rows_fitted']:,} of {fm.provenance['sources'][0]['rows']:,} rows",
+        quiet,
+        verbose,
+    )

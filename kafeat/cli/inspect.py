@@ -1,0 +1,58 @@
+"""`kafeat inspect`."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Example:
+  kafeat inspect map.joblib
+"""
+)
+@click.argument("model")
+@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+def inspect(model, as_json):  # type: ignore[no-untyped-def]
+    """Show what is in MODEL: steps, parameters, columns, sizes, and from what it was fitted."""
+    import json
+
+    from kafeat.jobs.inspect import inspect as job
+
+    found = job(model)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    click.echo(f"{model}: kafeat map, format {found['format']}, {found['bytes']:,} bytes, sha256 {found['sha256']}")
+    click.echo(
+        f"{found['n_features_in']} inputs -> {found['n_components']} features, {found['dtype']}, "
+        f"chunks of {found['chunk_rows']:,} rows, seed {found['seed']}"
+    )
+    click.echo(f"columns{' (by position)' if found['by_position'] else ''}: {_shorten(found['columns'])}")
+    for i, step in enumerate(found["steps"]):
+        _show_step(i, step)
+    origin = found["fitted_from"]
+    for source in origin["sources"]:
+        click.echo(f"fitted on {origin['rows_fitted']:,} of {source['rows']:,} rows of {source['name']}")
+        click.echo(f"  sha256 {source['sha256']}")
+    click.echo(f"label: {origin['label'] or 'none'}")
+    click.echo(f"config sha256: {origin['config_sha256']}")
+    rows = "yes: landmarks are rows of the data" if found["contains_training_rows"] else "no"
+    click.echo(f"contains training rows: {rows}")
+    if found["reference"]:
+        click.echo(f"note: {found['reference']}")
+
+
+def _show_step(i, step):  # type: ignore[no-untyped-def]
+    plain = ("kind", "n_features_in", "fitted", "arrays", "contains_training_rows")
+    parameters = ", ".join(f"{name}: {value}" for name, value in step.items() if name not in plain)
+    click.echo(f"steps[{i}] {step['kind']}" + (f" ({parameters})" if parameters else ""))
+    for name, value in step["fitted"].items():
+        click.echo(f"    {name} = {value:.10g}")
+    for name, array in step["arrays"].items():
+        shape = " x ".join(map(str, array["shape"]))
+        click.echo(f"    {name}: {shape} {array['dtype']}, {array['bytes']:,} bytes")
+
+
+def _shorten(names):  # type: ignore[no-untyped-def]
+    return ", ".join(names) if len(names) <= 12 else ", ".join([*names[:8], "…", *names[-2:]])

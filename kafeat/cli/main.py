@@ -1,0 +1,121 @@
+"""`kafeat`: the commands, loaded when they are called, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from importlib import import_module
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from kafeat._version import __version__
+from kafeat.errors import KafeatError
+
+COMMANDS = ("fit", "transform", "evaluate", "inspect", "samplers")
+
+EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    an internal fault (with its traceback)
+  2    usage or config
+  3    bad data: cannot be read, missing columns, values out of bounds
+  4    bad model file
+  5    the system refused: no such file, permission, disk full, memory
+  6    a quality gate was not met
+  130  interrupted (SIGINT)
+  143  terminated (SIGTERM)
+"""
+
+
+class Terminated(BaseException):
+    """SIGTERM, as an exception: what is half-written is removed on its way up."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules of their name and are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"kafeat.cli.{cmd_name}"), cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+
+@click.group(cls=LazyGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kafeat", message="%(prog)s %(version)s")
+def kafeat() -> None:
+    """Turn tables of numbers into explicit kernel features.
+
+    Fit a map from a YAML config, stream files of any size through it, and see what it is worth:
+
+    \b
+      kafeat fit --config configs/fourier.yaml sample_data/digits.parquet map.joblib --label label
+      kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
+      kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with a documented code."""
+    signal.signal(signal.SIGTERM, _terminate)
+    with _undisturbed_output():
+        code = _run()
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        code = kafeat.main(standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except KafeatError as error:
+        for line in str(error).splitlines() or [""]:
+            click.echo(f"kafeat: {line}", err=True)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("kafeat: interrupted", err=True)
+        return 130
+    except Terminated:
+        click.echo("kafeat: terminated", err=True)
+        return 143
+    except BrokenPipeError:
+        raise
+    except MemoryError as error:
+        click.echo(f"kafeat: out of memory ({error}): lower chunk_rows, n_components or --jobs", err=True)
+        return 5
+    except OSError as error:
+        click.echo(f"kafeat: {error.filename or 'system'}: {error.strerror or error}", err=True)
+        return 5
+    except Exception:  # a fault of ours: the person can only report it, and needs the traceback for that
+        traceback.print_exc()
+        return 1
+
+
+def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
+    del signum, frame
+    raise Terminated
+
+
+@contextlib.contextmanager
+def _undisturbed_output() -> Iterator[None]:
+    """A reader that leaves the pipe ends the command calmly."""
+    try:
+        yield
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,56 @@
+"""`kafeat samplers`."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kafeat samplers
+  kafeat samplers fourier
+"""
+)
+@click.argument("kind", required=False)
+def samplers(kind: str | None) -> None:
+    """List the kinds of steps; with KIND, what it computes and its parameters, bounds and defaults."""
+    from kafeat import registry
+    from kafeat.describe import nearest
+    from kafeat.errors import UsageError
+
+    if kind is None:
+        for title, kinds in (("samplers", registry.samplers()), ("scalers", registry.scalers())):
+            click.echo(f"{title}:")
+            for name in kinds:
+                click.echo(f"  {name:<16} {_headline(name)}")
+        click.echo("\nkafeat samplers KIND shows the parameters of one.")
+        return
+    if kind not in registry.kinds():
+        raise UsageError(
+            f"{kind}: expected one of {', '.join(registry.kinds())}{nearest(kind, registry.kinds())}"
+        )
+    _show(kind)
+
+
+def _headline(kind: str) -> str:
+    from kafeat.registry import step_class
+
+    return (step_class(kind).__doc__ or "").strip().splitlines()[0]
+
+
+def _show(kind: str) -> None:
+    from inspect import getdoc
+
+    from kafeat.describe import expected, spell
+    from kafeat.registry import step_class
+
+    step = step_class(kind)
+    click.echo(f"kind: {kind}\n\n{getdoc(step)}\n")
+    if not step.model_fields:
+        click.echo("It has no parameters.")
+        return
+    click.echo("parameters:")
+    for name, field in step.model_fields.items():
+        click.echo(f"  {name}: {field.description}")
+        click.echo(f"      {expected(field)}; default: {spell(field.default)}")

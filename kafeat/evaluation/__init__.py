@@ -1,0 +1,1 @@
+"""What a map is worth: its error against the exact kernel, and what a learner makes of it."""

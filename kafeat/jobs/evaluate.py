@@ -1,0 +1,93 @@
+"""Compare a map with its exact kernel on rows of a file."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from kafeat.errors import DataError, ValueRefused
+from kafeat.evaluation.fidelity import fidelity
+from kafeat.evaluation.usefulness import usefulness
+from kafeat.feature_map import FeatureMap, load, sources_of
+from kafeat.io.columns import match
+from kafeat.io.memory import source_of
+from kafeat.io.source import Source
+from kafeat.jobs.transform import Input
+from kafeat.sampling import RowSample
+from kafeat.stream import prefetch
+from kafeat.types import Array, Floats
+
+
+def evaluate(
+    model: str | os.PathLike[str] | FeatureMap,
+    data: Any,
+    label: str | None = None,
+    rows: int = 2000,
+    reading: Input | None = None,
+) -> dict[str, Any]:
+    """What the map is worth: errors against the exact kernel and, with a label, scores of ridge models.
+
+    The rows are those with the largest hashes of (seed, row number): where the file has rows enough, none that the
+    fit has seen. The keys of the result are documented in docs/evaluate.md.
+    """
+    fm = model if isinstance(model, FeatureMap) else load(model)
+    if isinstance(data, str | os.PathLike):
+        with (reading or Input()).open(os.fspath(data)) as source:
+            return _evaluate(fm, source, label, rows)
+    return _evaluate(fm, source_of(data), label, rows)
+
+
+def _evaluate(fm: FeatureMap, source: Source, label: str | None, rows: int) -> dict[str, Any]:
+    seed = int(fm.config.get("seed", 0))
+    sample = RowSample(seed, rows, largest=True)
+    X, labels = _read(fm, source, label, sample)
+    started = time.perf_counter()
+    Z = np.empty((len(X), fm.n_components), dtype=fm.dtype)
+    Z[...] = fm.transform(X)
+    transformed = time.perf_counter()
+    K = fm.exact_kernel(X)
+    exact = time.perf_counter()
+    report: dict[str, Any] = {
+        "rows": len(X),
+        "rows_seen_in_fit": _seen(fm, source, sample.n_rows, len(X)),
+        "n_components": fm.n_components,
+        "n_features_in": fm.n_features_in,
+        "dtype": fm.dtype,
+        "transform_seconds": transformed - started,
+        "exact_seconds": exact - transformed,
+        "reference": fm.chain.reference(),
+        **fidelity(K, Z.astype(np.float64)),
+    }
+    if labels is not None:
+        split = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+        report.update(usefulness(X.astype(np.float64), Z.astype(np.float64), K, labels, split))
+    return report
+
+
+def _read(fm: FeatureMap, source: Source, label: str | None, sample: RowSample) -> tuple[Floats, Array | None]:
+    keep = () if label is None else (label,)
+    columns = match(source, fm.columns, keep)
+    if label is not None and label in {column.name for column in columns.features}:
+        raise DataError(f"{source.place}: label {label!r}: expected a column that is no feature of the map, got one")
+    for chunk in prefetch(source.chunks(columns, keep, fm.chunk_rows), 2):
+        offsets = sample.choose(chunk.start, chunk.rows)
+        try:
+            X = chunk.matrix(np.dtype(fm.dtype))[offsets]
+        except ValueRefused as refused:
+            raise refused.moved(chunk.start).located(source.place, columns.names) from None
+        sample.add(chunk.start, chunk.rows, offsets, X, None if label is None else chunk.values(label)[offsets])
+    if sample.n_rows < 2:
+        raise DataError(f"{source.place}: expected at least two rows to evaluate on, got {sample.n_rows}")
+    _, X, labels = sample.result()
+    return np.ascontiguousarray(X), labels
+
+
+def _seen(fm: FeatureMap, source: Source, n_rows: int, sampled: int) -> int | None:
+    """How many of the evaluated rows the fit has seen; None where the map comes from other data."""
+    if source.digest() not in {record.get("sha256") for record in sources_of(fm.provenance)}:
+        return None
+    # The fit took the smallest hashes and the evaluation the largest: they meet only where rows are few.
+    return max(0, int(fm.provenance["rows_fitted"]) + sampled - n_rows)

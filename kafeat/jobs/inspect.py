@@ -1,0 +1,48 @@
+"""What is in an artifact, as builtins."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kafeat._version import __version__
+from kafeat.feature_map import FORMAT, FeatureMap, load
+
+
+def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
+    """Steps with parameters, sizes and scalar results of fitting; columns, dtype, versions and provenance.
+
+    `contains_training_rows` says whether the state holds rows of the data that the map was fitted on.
+    """
+    fm = model if isinstance(model, FeatureMap) else load(model)
+    steps = [
+        {
+            **fitted.step.recipe(),
+            "n_features_in": fitted.n_features_in,
+            "fitted": {name: value.item() for name, value in fitted.state.items() if value.ndim == 0},
+            "arrays": {
+                name: {"shape": list(value.shape), "dtype": str(value.dtype), "bytes": value.nbytes}
+                for name, value in fitted.state.items()
+                if value.ndim
+            },
+            "contains_training_rows": fitted.step.keeps_rows,
+        }
+        for fitted in fm.chain.steps
+    ]
+    return {
+        "format": FORMAT,
+        "kafeat": __version__,
+        "sha256": fm.digest,
+        "bytes": len(fm.dumps()),
+        "dtype": fm.dtype,
+        "chunk_rows": fm.chunk_rows,
+        "seed": fm.config.get("seed"),
+        "n_features_in": fm.n_features_in,
+        "n_components": fm.n_components,
+        "columns": list(fm.columns.names),
+        "by_position": fm.columns.positional,
+        "steps": steps,
+        "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
+        "reference": fm.chain.reference(),
+        "fitted_from": dict(fm.provenance),
+    }

@@ -15,7 +15,7 @@ from kafeat.config.events import UnreadableError, decode, events
 from kafeat.config.scalars import resolve
 from kafeat.describe import spell
 
-MOST_NODES = 100_000
+MOST_NODES = 50_000
 DEEPEST = 50
 
 
@@ -36,6 +36,7 @@ class _Reader:
         self._mistakes = mistakes
         self._anchors: dict[str, Node] = {}
         self._nodes = 0
+        self._level = 0
 
     def document(self) -> Node | None:
         """The only document, or None for a text without any."""
@@ -50,17 +51,19 @@ class _Reader:
 
     def _node(self, event: Any, path: Path) -> Node:
         at, kind = _place(event), type(event).__name__
-        self._bound(at, len(path), 1)
+        self._bound(at, self._level, 1)
         if kind == "AliasEvent":
             return self._alias(event, path)
         if event.ctag is not None:
             self._mistakes.append(Mistake(f"expected no tag, got {spell(str(event.tag))}", path, at))
+        self._level += 1
         if kind == "MappingStartEvent":
             node = self._mapping(at, path)
         elif kind == "SequenceStartEvent":
             node = self._sequence(at, path)
         else:
             node = Node(_scalar(event), at)
+        self._level -= 1
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         return node
@@ -71,7 +74,7 @@ class _Reader:
         if target is None:
             problem = f"expected the name of an anchor further up, got {spell(event.anchor)}"
             raise UnreadableError(Mistake(problem, path, at))
-        self._bound(at, len(path) + target.depth, target.size)
+        self._bound(at, self._level + target.depth, target.size)
         return replace(target, at=at)
 
     def _sequence(self, at: Place, path: Path) -> Node:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kafeat.config import Config, load_config
 from kafeat.errors import ConfigError, SystemRefusedError
+from kafeat.registry import kinds
 
 STEPS = [{"kind": "toy_plain", "n_components": 4}]
 
@@ -132,7 +133,7 @@ TEXTS = st.one_of(
     st.lists(st.sampled_from(WORDS)).map("".join),
     st.builds("steps: {}".format, st.text()),
 )
-FAR = settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+FAR = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 def outcome(source):
@@ -156,14 +157,16 @@ def test_any_text_is_a_config_or_a_list_of_mistakes(toys, tmp_path, text):
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.sampled_from(WORDS))
 KEYS = st.one_of(st.sampled_from(WORDS), st.text(), st.integers())
 ANYTHING = st.recursive(
-    LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=5))
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=4,
 )
 TOY = st.fixed_dictionaries(
     {"kind": st.sampled_from(["toy_plain", "toy_union", "toy"])},
     optional=dict.fromkeys(("n_components", "gamma", "weights", "maps", "density", "clip", "law"), ANYTHING),
 )
 MAPPINGS = st.fixed_dictionaries(
-    {"steps": st.lists(TOY | ANYTHING)},
+    {"steps": st.lists(TOY | ANYTHING, max_size=3)},
     optional=dict.fromkeys(("seed", "dtype", "columns", "fit_rows", "chunk_rows", "x"), ANYTHING),
 )
 
@@ -172,3 +175,10 @@ MAPPINGS = st.fixed_dictionaries(
 @given(mapping=MAPPINGS)
 def test_any_mapping_is_a_config_or_a_list_of_mistakes(toys, mapping):
     outcome(mapping)
+
+
+def test_the_real_kinds_load_with_their_defaults():
+    chain = [{"kind": kind} for kind in kinds()]
+    config = load_config({"steps": chain})
+    assert [step.kind for step in config.steps] == list(kinds())
+    assert load_config(config.to_plain()).digest() == config.digest()

@@ -27,10 +27,10 @@ def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random
     if not isinstance(gamma, str):
         return gamma
     if gamma == "auto" or (gamma == "median" and kernel.distance == "none"):
-        return 1.0 / X.shape[1]
+        return float(1.0 / X.shape[1])
     if gamma == "scale":
         variance = float(np.var(X, dtype=np.float64))
-        return 1.0 / (X.shape[1] * _positive(variance, "scale", "variance"))
+        return float(1.0 / (X.shape[1] * _positive(variance, "scale", "variance")))
     distances = _pair_distances(kernel.distance, X, rng)
     middle = float(distances.mean() if kernel.distance == "chi2" else np.median(distances))
     if middle == 0.0 and distances.any():  # more than half of the pairs are duplicates
@@ -62,9 +62,12 @@ def _pair_distances(distance: str, X: Floats, rng: np.random.Generator) -> Float
 
 def _distances(distance: str, a: Floats, b: Floats) -> Floats:
     x, y = a.astype(np.float64), b.astype(np.float64)
+    terms: Floats
     if distance == "cityblock":
-        return np.abs(x - y).sum(axis=1)
-    if distance == "chi2":
+        terms = np.abs(x - y)
+    elif distance == "chi2":
         total = x + y
-        return np.divide((x - y) ** 2, total, out=np.zeros_like(total), where=total > 0).sum(axis=1)
-    return ((x - y) ** 2).sum(axis=1)
+        terms = np.divide((x - y) ** 2, total, out=np.zeros_like(total), where=total > 0)
+    else:
+        terms = (x - y) ** 2
+    return terms.sum(axis=1)

@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kafeat import artifact
+from kafeat._version import __version__
 from kafeat.chain import Chain
 from kafeat.content import chain_content, read_chain
 from kafeat.errors import ArtifactError, DataError, UsageError, ValueRefused
@@ -26,7 +27,6 @@ from kafeat.step import Transform
 from kafeat.stream import ordered_map, prefetch
 from kafeat.tiles import TileLoop
 from kafeat.types import DType, Floats
-from kafeat._version import __version__
 
 FORMAT = 1
 

@@ -16,7 +16,6 @@ from scipy.spatial.distance import cdist
 from kafeat.pair import Coordinates, Gram, Pair
 from kafeat.types import Floats
 
-
 # Rows at a time, so that what is between two passes stays in the cache.
 _BLOCK = 64
 
@@ -132,7 +131,8 @@ def sigmoid(pair: Pair, p: KernelParameters) -> Gram:
     x, y = pair.squared_norms
 
     def squash(dots: Floats) -> Floats:
-        return np.tanh(p.gamma * dots + p.coef0)
+        result: Floats = np.tanh(p.gamma * dots + p.coef0)
+        return result
 
     return Gram(squash(pair.dots), (squash(x), squash(y)))
 
@@ -162,7 +162,9 @@ def _additive(pair: Pair, p: KernelParameters, entry: Callable[[Floats, Floats],
             u, v = x[block][:, None], y[columns][None, :]
             values = entry(np.abs(u), np.abs(v)) * (np.sign(u) * np.sign(v))
             if p.homogeneity != 1.0:
-                values *= np.abs(u) ** ((p.homogeneity - 1.0) / 2.0) * np.abs(v) ** ((p.homogeneity - 1.0) / 2.0)
+                values *= np.abs(u) ** ((p.homogeneity - 1.0) / 2.0) * np.abs(v) ** (
+                    (p.homogeneity - 1.0) / 2.0
+                )
             total[np.ix_(block, columns)] += values
     return Gram(total, ((np.abs(c.x) ** p.homogeneity).sum(1), (np.abs(c.y) ** p.homogeneity).sum(1)))
 
@@ -196,7 +198,8 @@ def jensen_shannon_signature(ratio: Floats) -> Floats:
     """𝒦(ω) = ½e^{ω/2} log₂(1 + e^{−ω}) + ½e^{−ω/2} log₂(1 + e^{ω})."""
     w = np.abs(ratio)
     near = np.log1p(np.exp(-w))  # log(1 + e^{-w}); log(1 + e^{w}) is w more
-    return (0.5 * np.exp(0.5 * w) * near + 0.5 * np.exp(-0.5 * w) * (w + near)) / np.log(2.0)
+    result: Floats = (0.5 * np.exp(0.5 * w) * near + 0.5 * np.exp(-0.5 * w) * (w + near)) / np.log(2.0)
+    return result
 
 
 def hellinger_signature(ratio: Floats) -> Floats:

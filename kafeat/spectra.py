@@ -28,12 +28,13 @@ class Isotropic:
         """m independent draws of ‖ω‖ in d dimensions."""
         chi = np.sqrt(rng.chisquare(d, size=m))
         mixed = chi if self.mixing is None else chi * np.sqrt(self.mixing(m, rng))
-        return np.sqrt(gamma) * self.scale * mixed
+        return float(np.sqrt(gamma)) * self.scale * mixed
 
     def iid(self, m: int, d: int, gamma: float, rng: np.random.Generator) -> Floats:
         """m independent draws of ω."""
         mixed = 1.0 if self.mixing is None else np.sqrt(self.mixing(m, rng))[:, None]
-        return np.sqrt(gamma) * self.scale * mixed * rng.standard_normal((m, d))
+        result: Floats = np.sqrt(gamma) * self.scale * mixed * rng.standard_normal((m, d))
+        return result
 
     def orthogonal(self, m: int, d: int, gamma: float, rng: np.random.Generator) -> Floats:
         """Blocks of d orthogonal directions, each with a norm of its own (Yu et al. 2016)."""
@@ -52,7 +53,8 @@ class Product:
         """m independent draws of ω."""
         # 1 − u is uniform on (0, 1]; the half step keeps off both ends, where the inverses are infinite.
         u = np.clip(rng.random((m, d)), 2.0**-54, 1.0 - 2.0**-53)
-        return gamma**self.power * self.inverse_cdf(u)
+        result: Floats = gamma**self.power * self.inverse_cdf(u)
+        return result
 
 
 Law = Isotropic | Product
@@ -66,17 +68,20 @@ def haar(d: int, rng: np.random.Generator) -> Floats:
 
 def inverse_cauchy(u: Floats) -> Floats:
     """Inverse c.d.f. of Cauchy(0, 1)."""
-    return np.tan(np.pi * (u - 0.5))
+    result: Floats = np.tan(np.pi * (u - 0.5))
+    return result
 
 
 def inverse_laplace(u: Floats) -> Floats:
     """Inverse c.d.f. of Laplace(0, 1)."""
-    return -np.sign(u - 0.5) * np.log1p(-2.0 * np.abs(u - 0.5))
+    result: Floats = -np.sign(u - 0.5) * np.log1p(-2.0 * np.abs(u - 0.5))
+    return result
 
 
 def inverse_sech(u: Floats) -> Floats:
     """Inverse c.d.f. of the density sech(πω)."""
-    return np.log(np.tan(0.5 * np.pi * u)) / np.pi
+    result: Floats = np.log(np.tan(0.5 * np.pi * u)) / np.pi
+    return result
 
 
 def rbf() -> Isotropic:

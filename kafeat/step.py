@@ -44,7 +44,6 @@ class Transform(ABC):
 
     def scratch(self, rows: int) -> Scratch:
         """Buffers that one worker needs for tiles of `rows` rows."""
-        del rows
         return ()
 
     @abstractmethod
@@ -96,7 +95,6 @@ class Step(BaseModel, ABC):
 
     def check_state(self, state: State, n_features_in: int) -> None:
         """Raise ValueError for values that no fit gives, where using them would do harm: indices, for example."""
-        del state, n_features_in
 
     @abstractmethod
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
@@ -132,7 +130,6 @@ class ScalerTransform(Transform):
         self._state = {name: value.astype(dtype) for name, value in state.items()}
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        del scratch
         out[...] = self._scaler.scale(self._state, X)
 
 

@@ -60,10 +60,8 @@ class CosineTransform(Transform):
             X = warped
         m = len(self._frequencies)
         # The angles take the memory order of the output, so that no pass over memory transposes.
-        if out.strides[0] < out.strides[1]:
-            angles = flat.reshape(m, len(X)).T
-        else:
-            angles = flat.reshape(len(X), m)
+        feature_major = out.strides[0] < out.strides[1]
+        angles = flat.reshape(m, len(X)).T if feature_major else flat.reshape(len(X), m)
         np.matmul(X, self._frequencies.T, out=angles)
         if self._phases is None:
             np.cos(angles, out=out[:, :m])

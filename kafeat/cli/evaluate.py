@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from kafeat.cli import options
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from kafeat.jobs.transform import Input
 
 
 @click.command(
@@ -20,10 +28,20 @@ Example:
     "--rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
     help="Rows to compare on, drawn from DATA apart from those that the fit took.",
 )  # fmt: skip
-@click.option("--json", "json_file", metavar="FILE", help="Write the figures as JSON; - is stdout, without the table.")
+@click.option(
+    "--json", "json_file", metavar="FILE", help="Write the figures as JSON; - is stdout, without the table."
+)
 @options.reading
 @options.quiet
-def evaluate(model, data, label, rows, json_file, reading, quiet):  # type: ignore[no-untyped-def]
+def evaluate(
+    model: str,
+    data: str,
+    label: str | None,
+    rows: int,
+    json_file: str | None,
+    reading: Input,
+    quiet: bool,
+) -> None:
     """Compare a map with its exact kernel on rows of DATA.
 
     Shows the error of the features' dot products against the kernel of the whole chain. With --label also the
@@ -46,12 +64,13 @@ def evaluate(model, data, label, rows, json_file, reading, quiet):  # type: igno
         _show(report)
 
 
-def _show(report):  # type: ignore[no-untyped-def]
+def _show(report: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
-    table = Table(title=f"Against the exact kernel, {report['rows']:,} rows, D = {report['n_components']:,}")
+    title = f"Against the exact kernel, {report['rows']:,} rows, D = {report['n_components']:,}"
+    table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column("error of z(x)·z(y)")
     table.add_column("value", justify="right")
     for key, text in (
@@ -66,14 +85,15 @@ def _show(report):  # type: ignore[no-untyped-def]
     if "score_raw" in report:
         console.print(_scores(report))
     for note in _notes(report):
-        console.print(note, highlight=False)
+        console.print(note, highlight=False, soft_wrap=True)
 
 
-def _scores(report):  # type: ignore[no-untyped-def]
+def _scores(report: dict[str, Any]) -> Table:
     from rich.table import Table
 
     score = "accuracy" if report["task"] == "classification" else "R²"
-    table = Table(title=f"Ridge, {report['rows_train']:,} rows to train, {report['rows_test']:,} to test")
+    title = f"Ridge, {report['rows_train']:,} rows to train, {report['rows_test']:,} to test"
+    table = Table(title=title, title_justify="left", min_width=len(title))
     for name in ("on", score, "seconds to fit", "seconds to make"):
         table.add_column(name, justify="left" if name == "on" else "right")
     made = {"raw": "", "map": f"{report['transform_seconds']:.3f}", "exact": f"{report['exact_seconds']:.3f}"}
@@ -83,7 +103,7 @@ def _scores(report):  # type: ignore[no-untyped-def]
     return table
 
 
-def _notes(report):  # type: ignore[no-untyped-def]
+def _notes(report: dict[str, Any]) -> Iterator[str]:
     seen = report["rows_seen_in_fit"]
     if seen:
         yield f"note: the map was fitted on this file, and {seen:,} of these rows were among those it saw"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from kafeat.cli import options
+
+if TYPE_CHECKING:
+    from kafeat.jobs.transform import Input
 
 
 @click.command(
@@ -17,11 +22,22 @@ Example:
 @click.argument("data")
 @click.argument("model")
 @options.label
-@click.option("--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to.")
+@click.option(
+    "--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to."
+)
 @options.reading
 @options.quiet
 @options.verbose
-def fit(config, data, model, label, overwrite, reading, quiet, verbose):  # type: ignore[no-untyped-def]
+def fit(
+    config: str,
+    data: str,
+    model: str,
+    label: str | None,
+    overwrite: bool,
+    reading: Input,
+    quiet: bool,
+    verbose: bool,
+) -> None:
     """Fit the map of CONFIG.yaml on DATA (CSV, Parquet, NPY, or - for a CSV on stdin) and save it as MODEL.
 
     DATA is read once. Rows are sampled uniformly from all of it (`fit_rows` in the config), and the steps are

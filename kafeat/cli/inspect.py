@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 
@@ -13,7 +15,7 @@ Example:
 )
 @click.argument("model")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
-def inspect(model, as_json):  # type: ignore[no-untyped-def]
+def inspect(model: str, as_json: bool) -> None:
     """Show what is in MODEL: steps, parameters, columns, sizes, and from what it was fitted."""
     import json
 
@@ -23,7 +25,9 @@ def inspect(model, as_json):  # type: ignore[no-untyped-def]
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
-    click.echo(f"{model}: kafeat map, format {found['format']}, {found['bytes']:,} bytes, sha256 {found['sha256']}")
+    click.echo(
+        f"{model}: kafeat map, format {found['format']}, {found['bytes']:,} bytes, sha256 {found['sha256']}"
+    )
     click.echo(
         f"{found['n_features_in']} inputs -> {found['n_components']} features, {found['dtype']}, "
         f"chunks of {found['chunk_rows']:,} rows, seed {found['seed']}"
@@ -43,7 +47,7 @@ def inspect(model, as_json):  # type: ignore[no-untyped-def]
         click.echo(f"note: {found['reference']}")
 
 
-def _show_step(i, step):  # type: ignore[no-untyped-def]
+def _show_step(i: int, step: dict[str, Any]) -> None:
     plain = ("kind", "n_features_in", "fitted", "arrays", "contains_training_rows")
     parameters = ", ".join(f"{name}: {value}" for name, value in step.items() if name not in plain)
     click.echo(f"steps[{i}] {step['kind']}" + (f" ({parameters})" if parameters else ""))
@@ -54,5 +58,5 @@ def _show_step(i, step):  # type: ignore[no-untyped-def]
         click.echo(f"    {name}: {shape} {array['dtype']}, {array['bytes']:,} bytes")
 
 
-def _shorten(names):  # type: ignore[no-untyped-def]
+def _shorten(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= 12 else ", ".join([*names[:8], "…", *names[-2:]])

@@ -14,7 +14,11 @@ FORMATS = click.Choice(["csv", "parquet", "npy"])
 
 label = click.option("--label", metavar="COL", help="The label column, which is no feature.")
 jobs = click.option(
-    "--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="Threads; default: all cores. Never changes the output."
+    "--jobs",
+    "-j",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads; default: all cores. Never changes the output.",
 )
 quiet = click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
 verbose = click.option("--verbose", "-v", is_flag=True, help="Say what was done, and on what machine.")
@@ -22,14 +26,18 @@ verbose = click.option("--verbose", "-v", is_flag=True, help="Say what was done,
 
 def model(command: F) -> F:
     """--model MODEL."""
-    return click.option("--model", required=True, metavar="MODEL", help="The map: a file made by `kafeat fit`.")(command)
+    return click.option(
+        "--model", required=True, metavar="MODEL", help="The map: a file made by `kafeat fit`."
+    )(command)
 
 
 def reading(command: F) -> F:
     """--input-format, --delimiter and --no-header, handed to the command as `reading`."""
 
     @wraps(command)
-    def with_reading(*args: Any, input_format: str | None, delimiter: str, no_header: bool, **rest: Any) -> Any:
+    def with_reading(
+        *args: Any, input_format: str | None, delimiter: str, no_header: bool, **rest: Any
+    ) -> Any:
         from kafeat.jobs.transform import Input
 
         return command(*args, reading=Input(input_format, delimiter, not no_header), **rest)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 import click
 
 from kafeat.cli import options
+
+if TYPE_CHECKING:
+    from kafeat.jobs.transform import Input
 
 
 @click.command(
@@ -30,12 +35,26 @@ Examples:
     "--compression", type=click.Choice(["none", "snappy", "lz4", "zstd", "gzip"]),
     help="Of Parquet (default: none) and CSV (gzip and zstd; default: by the suffix).",
 )  # fmt: skip
-@click.option("--overwrite/--no-clobber", default=True, help="Replace an existing OUT (default), or refuse to.")
+@click.option(
+    "--overwrite/--no-clobber", default=True, help="Replace an existing OUT (default), or refuse to."
+)
 @options.quiet
 @options.verbose
-def transform(  # type: ignore[no-untyped-def]
-    model, source, target, keep, jobs, reading, output_format, layout, prefix, compression, overwrite, quiet, verbose
-):
+def transform(
+    model: str,
+    source: str,
+    target: str,
+    keep: str | None,
+    jobs: int | None,
+    reading: Input,
+    output_format: str | None,
+    layout: Literal["columns", "list"],
+    prefix: str | None,
+    compression: str | None,
+    overwrite: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
     """Write the features of every row of IN to OUT (CSV, Parquet or NPY; - is a CSV on stdin or stdout).
 
     Rows stream through in chunks: memory stays bounded whatever the size of the file. OUT appears when it is

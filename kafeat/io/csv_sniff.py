@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafeat.errors import DataError, spell_row
 from kafeat.io.bytestream import Unpacked
-from kafeat.io.numbers import spell_problem, to_doubles
+from kafeat.io.numbers import NOT_FINITE, to_doubles
 from kafeat.io.source import Field
 
 LOOK = 1 << 20
@@ -74,16 +74,21 @@ def _parsed(place: str, head: bytes, delimiter: str, whole: bool) -> list[list[s
 
 
 def _field(name: str, values: list[str]) -> Field:
-    numbers = to_doubles(pa.array(values, pa.string()))
-    if values and not any(value.strip() for value in values):
+    """Numbers if most filled fields are: a stray word is to be refused, not a reason to drop a column."""
+    filled = [row for row, value in enumerate(values) if value.strip()]
+    if values and not filled:
         return Field(name, "text", None, "empty fields")
-    for row in np.flatnonzero(np.isnan(numbers)):
-        problem = spell_problem(values[row], None, 0, np.dtype(np.float64))
-        if problem.startswith("expected a number"):
-            return Field(
-                name, "text", None, f"text ({problem.partition('got ')[2]} in {spell_row(int(row))})"
-            )
-    return Field(name, "number", None, "numbers")
+    numbers = to_doubles(pa.array([values[row] for row in filled], pa.string()))
+    words = [
+        row for row, value in zip(filled, numbers, strict=True) if np.isnan(value) and _is_word(values[row])
+    ]
+    if 2 * len(words) < len(filled) or not words:
+        return Field(name, "number", None, "numbers")
+    return Field(name, "text", None, f"text ({values[words[0]][:60]!r} in {spell_row(words[0])})")
+
+
+def _is_word(text: str) -> bool:
+    return text.strip().lower().lstrip("+-") not in NOT_FINITE
 
 
 def _type(values: list[str]) -> Type:
@@ -93,7 +98,7 @@ def _type(values: list[str]) -> Type:
         return "string"
     if all(_WHOLE.match(value) and _fits(value) for value in filled):
         return "int64"
-    if not all(map(_is_float, filled)):
+    if not _are_floats(filled):
         return "string"
     whole = [value for value in filled if _WHOLE.match(value)]
     return "float64" if all(int(float(value)) == int(value) for value in whole) else "string"
@@ -103,9 +108,9 @@ def _fits(text: str) -> bool:
     return -(2**63) <= int(text) < 2**63 and str(int(text)) == text
 
 
-def _is_float(text: str) -> bool:
+def _are_floats(values: list[str]) -> bool:
     try:
-        pa.scalar(text).cast(pa.float64())
+        pa.array(values, pa.string()).cast(pa.float64())
     except pa.ArrowInvalid:
         return False
     return True

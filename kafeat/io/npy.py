@@ -21,8 +21,8 @@ class NpySource(ArraySource):
         whole = _mapped(place)
         self._whole = whole
         self._offset, self._by_rows = int(whole.offset), bool(whole.flags.c_contiguous)  # type: ignore[attr-defined]
-        self._file = opened_regular(place)
         super().__init__(place, whole.shape, whole.dtype, self._rows)
+        self._file = opened_regular(place)
 
     def _rows(self, start: int, stop: int) -> Array:
         """A map of its own for every chunk: pages of one large map would count as memory in use."""

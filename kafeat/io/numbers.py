@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 
 from kafeat.io.source import Field
 
+NOT_FINITE = ("nan", "inf", "infinity")
+
 Doubles = npt.NDArray[np.float64]
 
 
@@ -98,9 +100,12 @@ def _text_to_doubles(values: pa.Array) -> Doubles:
 
 
 def _one(text: str | None) -> float:
+    # Python rounds as Arrow does, but takes underscores and the digits of every script as well.
+    if not text or "_" in text or not text.isascii():
+        return np.nan
     try:
-        return float(pa.scalar(text, pa.string()).cast(pa.float64()).as_py()) if text else np.nan
-    except pa.ArrowInvalid:
+        return float(text)
+    except ValueError:
         return np.nan
 
 
@@ -129,7 +134,7 @@ def spell_problem(value: Any, width: int | None, element: int, dtype: np.dtype[A
         value = value[element]
     if isinstance(value, str):
         number = float(to_doubles(pa.array([value]))[0])
-        special = value.strip().lower().lstrip("+-") in ("nan", "inf", "infinity")
+        special = value.strip().lower().lstrip("+-") in NOT_FINITE
         if value.strip() and np.isnan(number) and not special:
             return f"expected a number, got {value[:60]!r}"
         value = (value.strip() or None) if np.isnan(number) or np.isinf(number) else number

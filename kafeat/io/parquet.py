@@ -12,7 +12,7 @@ from kafeat.errors import DataError, KafeatError
 from kafeat.io.arrow import PEEK, ArrowSource, fields_from
 from kafeat.io.files import digest_of, opened_regular
 
-READ_BUFFER = 1 << 18
+READ_BUFFER = 1 << 16
 """Column chunks are read through a buffer: a row group is never held whole."""
 
 

@@ -65,7 +65,10 @@ class Chunk(ABC):
             raise DataError(
                 f"{self.place}: {spell_row(self.start + row)}, column {name!r}: expected a value, got null"
             )
-        values: Array = column.to_numpy()
+        kind = column.type
+        # Categories are read as the values that they stand for.
+        plain = column.cast(kind.value_type) if hasattr(kind, "index_type") else column
+        values: Array = plain.to_numpy()
         return values
 
 

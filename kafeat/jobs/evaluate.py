@@ -67,18 +67,24 @@ def _evaluate(fm: FeatureMap, source: Source, label: str | None, rows: int) -> d
     return report
 
 
-def _read(fm: FeatureMap, source: Source, label: str | None, sample: RowSample) -> tuple[Floats, Array | None]:
+def _read(
+    fm: FeatureMap, source: Source, label: str | None, sample: RowSample
+) -> tuple[Floats, Array | None]:
     keep = () if label is None else (label,)
     columns = match(source, fm.columns, keep)
     if label is not None and label in {column.name for column in columns.features}:
-        raise DataError(f"{source.place}: label {label!r}: expected a column that is no feature of the map, got one")
+        raise DataError(
+            f"{source.place}: label {label!r}: expected a column that is no feature of the map, got one"
+        )
     for chunk in prefetch(source.chunks(columns, keep, fm.chunk_rows), 2):
         offsets = sample.choose(chunk.start, chunk.rows)
         try:
             X = chunk.matrix(np.dtype(fm.dtype))[offsets]
         except ValueRefused as refused:
             raise refused.moved(chunk.start).located(source.place, columns.names) from None
-        sample.add(chunk.start, chunk.rows, offsets, X, None if label is None else chunk.values(label)[offsets])
+        sample.add(
+            chunk.start, chunk.rows, offsets, X, None if label is None else chunk.values(label)[offsets]
+        )
     if sample.n_rows < 2:
         raise DataError(f"{source.place}: expected at least two rows to evaluate on, got {sample.n_rows}")
     _, X, labels = sample.result()

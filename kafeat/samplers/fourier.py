@@ -61,7 +61,6 @@ class Fourier(Step):
         return {"frequencies": (m, n_features_in), "gamma": (), **phases}
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        del n_features_in
         return CosineTransform(state, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:

@@ -41,7 +41,6 @@ class Homogeneous(Step):
     )
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        del sample, rng
         period = self.period or max(1.0, _PERIODS[self.window](self.order))
         frequencies, coefficients = _COEFFICIENTS[self.window](self.order, 2.0 * np.pi / period)
         return {"frequencies": frequencies, "coefficients": coefficients}
@@ -75,12 +74,15 @@ def _rectangular(order: int, step: float) -> tuple[Floats, Floats]:
     """Fourier coefficients of the signature cut to one period; those that are not positive are passed over."""
     from scipy.integrate import quad
 
+    def signature(ratio: float) -> float:
+        return float(kernels.chi2_signature(np.asarray(ratio)))
+
     half = np.pi / step
     found: list[tuple[float, float]] = []
     j = 0
     while len(found) <= order:
-        weight = "cos" if j else None
-        value = quad(kernels.chi2_signature, 0.0, half, weight=weight, wvar=j * step, limit=200)[0] / half
+        # The "cos" weight is quadrature for oscillating integrands; at frequency 0 it is the plain integral.
+        value = quad(signature, 0.0, half, weight="cos", wvar=j * step, limit=200)[0] / half
         if value > 0.0 or j == 0 or j > 4 * order + 8:
             found.append((j * step, max(value, 0.0)))
         j += 1

@@ -106,7 +106,6 @@ class Nystroem(Step):
         }
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        del n_features_in
         tile = kernel_tile(self.kernel, state["landmarks"], self._parameters(float(state["gamma"])), dtype)
         return _NystroemTransform(tile, state["projection"], state["landmarks"].shape, dtype)
 

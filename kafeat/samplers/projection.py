@@ -108,7 +108,6 @@ class _DenseTransform(Transform):
         self.n_features_out, self.n_features_in = matrix.shape
 
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        del scratch
         np.matmul(X, self._matrix.T, out=out)
 
 

@@ -56,7 +56,6 @@ class Skewed(Step):
         return {"frequencies": (m, n_features_in), **phases}
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        del n_features_in
         return CosineTransform(state, dtype, log_warp(self.skewedness))
 
     def exact(self, state: State, pair: Pair) -> Pair:

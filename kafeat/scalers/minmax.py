@@ -23,7 +23,6 @@ class Minmax(Scaler):
     clip: bool = parameter(False, "clip to [0, 1]")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        del rng
         low = sample.X.min(axis=0).astype(np.float64)
         width = sample.X.max(axis=0).astype(np.float64) - low
         return {"low": low, "width": np.where(width > 0.0, width, 1.0)}

@@ -27,14 +27,12 @@ class Normalize(Scaler):
         return self.norm != "l2"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        del sample, rng
         return {}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {}
 
     def scale(self, state: State, X: Floats) -> Floats:
-        del state
         largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0)
         # Divided by the largest entry first: squares and sums neither overflow nor vanish.
         scaled: Floats = X / np.where(largest > 0.0, largest, X.dtype.type(1.0))

@@ -20,7 +20,6 @@ class Standardize(Scaler):
     columnwise: ClassVar[bool] = True
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        del rng
         X = sample.X
         mean = X.mean(axis=0, dtype=np.float64)
         # Around the mean and not as E[x²] − μ², which cancels; by column, so that the sample is not copied.

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kafeat.errors import DataError, ValueRefused
 from kafeat.io.columns import Columns
 from kafeat.io.finite import cast_finite, first_not_finite
-from kafeat.io.names import index_of, require
+from kafeat.io.names import indices_of
 from kafeat.io.numbers import spell_problem
 from kafeat.io.source import Chunk, Field, Source
 from kafeat.types import Array, Floats
@@ -78,16 +78,13 @@ class ArraySource(Source):
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
     ) -> Iterator[Chunk]:
         del typed_keep
-        require(self, keep)
-        order = {field.name: i for i, field in enumerate(self.fields)}
-        picks = [order[column.name] for column in columns.features]
-        keeps = {name: order[name] for name in keep}
+        picks = indices_of(self, (column.name for column in columns.features))
+        keeps = dict(zip(keep, indices_of(self, keep), strict=True))
         for start in range(0, self._n_rows, height):
             block = self._window(start, min(start + height, self._n_rows))
             yield ArrayChunk(self.place, start, block, columns, picks, keeps)
 
     def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         del typed
-        require(self, keep)
         kind = pa.from_numpy_dtype(self._dtype.newbyteorder("="))
-        return pa.schema([(self.fields[index_of(self, name)].name, kind) for name in keep])
+        return pa.schema([(self.fields[i].name, kind) for i in indices_of(self, keep)])

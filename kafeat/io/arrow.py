@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from kafeat.io.columns import Columns
-from kafeat.io.names import index_of, require
+from kafeat.io.names import indices_of
 from kafeat.io.numbers import field_from, is_list
 from kafeat.io.source import Chunk, Field, Source
 from kafeat.io.table import TableChunk, cut
@@ -29,10 +29,8 @@ class ArrowSource(Source):
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
     ) -> Iterator[Chunk]:
         del typed_keep
-        require(self, [column.name for column in columns.features])
-        require(self, keep)
-        features = [index_of(self, column.name) for column in columns.features]
-        kept = [index_of(self, name) for name in keep]
+        features = indices_of(self, (column.name for column in columns.features))
+        kept = indices_of(self, keep)
         indices = list(dict.fromkeys([*features, *kept]))
         where = [indices.index(i) for i in kept]
         keeper = (lambda table, _start: table.select(where)) if kept else None
@@ -41,8 +39,7 @@ class ArrowSource(Source):
 
     def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         del typed
-        require(self, keep)
-        return pa.schema([self.schema.field(index_of(self, name)) for name in keep])
+        return pa.schema([self.schema.field(i) for i in indices_of(self, keep)])
 
 
 def fields_from(schema: pa.Schema, peek: Callable[[int], pa.Array | pa.ChunkedArray]) -> tuple[Field, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafeat.errors import DataError
-from kafeat.io.names import field_of, require
+from kafeat.io.names import fields_of, require
 
 if TYPE_CHECKING:
     from kafeat.io.source import Field, Source
@@ -96,9 +96,9 @@ def choose(
     if include is None:
         fields = [field for field in source.fields if field.numeric and field.name not in left_out]
     else:
-        fields = [field_of(source, name) for name in dict.fromkeys(include) if name not in left_out]
+        fields = fields_of(source, (name for name in dict.fromkeys(include) if name not in left_out))
+    fields_of(source, (field.name for field in fields))
     for field in fields:
-        field_of(source, field.name)
         if not field.numeric:
             raise DataError(f"{source.place}: column {field.name!r}: expected numbers, got {field.spelled}")
     if not fields:
@@ -123,15 +123,13 @@ def match(source: Source, columns: Columns, not_features: Sequence[str]) -> Colu
             f"{_texts(source)}; columns without names are matched by position: "
             "leave out, or name as label or kept, what is not a feature"
         )
-    for field in fields:
-        field_of(source, field.name)
+    fields_of(source, (field.name for field in fields))
     return found
 
 
 def _by_name(source: Source, columns: Columns) -> Columns:
-    require(source, [column.name for column in columns.features])
-    for column in columns.features:
-        field = field_of(source, column.name)
+    fields = fields_of(source, (column.name for column in columns.features))
+    for column, field in zip(columns.features, fields, strict=True):
         # A guess from the first rows must not refuse a column: the row that holds text will.
         readable = field.numeric or (source.untyped and field.kind == "text")
         if not readable or field.width != column.width:

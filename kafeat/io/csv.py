@@ -19,7 +19,7 @@ from kafeat.io.columns import Columns
 from kafeat.io.csv_kept import ARROW, typed
 from kafeat.io.csv_sniff import sniff
 from kafeat.io.files import digest_of
-from kafeat.io.names import index_of, require
+from kafeat.io.names import indices_of
 from kafeat.io.source import Chunk, Source
 from kafeat.io.table import Keeper, TableChunk, cut
 
@@ -47,10 +47,8 @@ class CsvSource(Source):
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
     ) -> Iterator[Chunk]:
-        require(self, [column.name for column in columns.features])
-        require(self, keep)
-        features = [index_of(self, column.name) for column in columns.features]
-        kept = [index_of(self, name) for name in keep]
+        features = indices_of(self, (column.name for column in columns.features))
+        kept = indices_of(self, keep)
         indices = list(dict.fromkeys([*features, *kept]))
         keeper = self._keeper([indices.index(i) for i in kept], keep, typed_keep) if kept else None
         for start, table in cut(self._pieces(indices), height):
@@ -59,12 +57,11 @@ class CsvSource(Source):
     def _keeper(self, where: list[int], names: Sequence[str], typed_keep: bool) -> Keeper:
         if not typed_keep:
             return lambda table, _start: table.select(where).rename_columns(list(names))
-        types = {name: self._sniffed.types[index_of(self, name)] for name in names}
+        types = {self.fields[i].name: self._sniffed.types[i] for i in indices_of(self, names)}
         return lambda table, start: typed(self.place, table.select(where), types, start)
 
     def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        require(self, keep)
-        kinds = [ARROW[self._sniffed.types[index_of(self, name)]] for name in keep]
+        kinds = [ARROW[self._sniffed.types[i]] for i in indices_of(self, keep)]
         return pa.schema(
             [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
         )

@@ -36,7 +36,9 @@ class CsvSink(Sink):
         self._packed = (
             pa.CompressedOutputStream(pa.PythonFile(self._file, mode="w"), packing) if packing else None
         )
-        if layout.header:
+
+    def begin(self) -> None:
+        if self.layout.header:
             self._put(self._header())
 
     def write(self, block: Floats, kept: pa.Table | None) -> None:

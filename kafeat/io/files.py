@@ -12,7 +12,7 @@ from kafeat.errors import SystemRefusedError
 
 def refused(place: str, error: OSError) -> SystemRefusedError:
     """An error of the operating system, in the words of the one who asked."""
-    return SystemRefusedError(f"{place}: {error.strerror or error}")
+    return SystemRefusedError(f"{place}: {os.strerror(error.errno) if error.errno else error}")
 
 
 def opened(place: str) -> io.FileIO:

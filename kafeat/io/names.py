@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def require(source: Source, wanted: Iterable[str]) -> None:
     """Refuse names that the source lacks, all of them at once, each with the nearest right one."""
     known = [field.name for field in source.fields]
-    missing = [name for name in dict.fromkeys(wanted) if name not in set(known)]
+    found = set(known)
+    missing = [name for name in dict.fromkeys(wanted) if name not in found]
     if missing:
         listed = ", ".join(_with_hint(name, known) for name in missing[:20])
         more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
@@ -29,19 +30,24 @@ def _with_hint(name: str, known: list[str]) -> str:
     return f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name)
 
 
-def field_of(source: Source, name: str) -> Field:
-    """The field of that name, which must be the only one."""
-    found = [field for field in source.fields if field.name == name]
-    if len(found) != 1:
-        raise DataError(
-            f"{source.place}: column {name!r}: expected one column of that name, got {len(found)}; rename one"
-        )
-    return found[0]
+def indices_of(source: Source, wanted: Iterable[str]) -> list[int]:
+    """Where the columns of those names stand; each must be there, and be the only one of its name."""
+    names = list(wanted)
+    require(source, names)
+    counts = Counter(field.name for field in source.fields)
+    for name in names:
+        if counts[name] != 1:
+            raise DataError(
+                f"{source.place}: column {name!r}: expected one column of that name, "
+                f"got {counts[name]}; rename one"
+            )
+    places = {field.name: i for i, field in enumerate(source.fields)}
+    return [places[name] for name in names]
 
 
-def index_of(source: Source, name: str) -> int:
-    """Where the only column of that name stands."""
-    return source.fields.index(field_of(source, name))
+def fields_of(source: Source, wanted: Iterable[str]) -> list[Field]:
+    """The fields of those names, on the same terms."""
+    return [source.fields[i] for i in indices_of(source, wanted)]
 
 
 def unique(names: Iterable[str]) -> bool:

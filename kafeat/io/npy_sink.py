@@ -36,14 +36,17 @@ class NpySink(Sink):
         self._rows = 0
         self._handed: dict[int, Floats] = {}
         self._file = io.FileIO(path, "r+b" if regular else "wb")
+        self._place, self._regular, self._mapped = place, regular, False
         self._late = layout.rows is None
-        if self._late and not regular and not self._file.seekable():
-            self._file.close()
+
+    def begin(self) -> None:
+        if self._late and not self._regular and not self._file.seekable():
             raise UsageError(
-                f"{place}: expected a file, got a pipe: the number of rows is known at the end only"
+                f"{self._place}: expected a file, got a pipe: the number of rows is known at the end only"
             )
-        self._mapped = regular and not self._late and self._reserve(layout.rows or 0)
-        self._put(_header(layout.dtype, layout.rows or 0, len(layout.names)))
+        rows = self.layout.rows or 0
+        self._mapped = self._regular and not self._late and self._reserve(rows)
+        self._put(_header(self.layout.dtype, rows, len(self.layout.names)))
 
     def _reserve(self, rows: int) -> bool:
         """Take the room on the disk now: a full one would kill the process that writes into a map."""

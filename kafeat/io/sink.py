@@ -47,6 +47,10 @@ class Sink(ABC):
         self.wants: Literal["C", "F"] = self.order
         self._finished = False
 
+    def begin(self) -> None:
+        """Write what comes before the rows."""
+        return
+
     def buffer(self, start: int, rows: int) -> Floats:
         """Memory for output rows `start` to `start + rows`, for a worker to fill and `write` to take."""
         del start
@@ -110,6 +114,7 @@ def open_sink(
 @contextmanager
 def _ended(sink: Sink) -> Iterator[Sink]:
     try:
+        sink.begin()
         yield sink
         sink.finish()
     finally:

@@ -1,0 +1,159 @@
+import hashlib
+import subprocess
+import sys
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from kafeat.io.columns import choose
+from kafeat.io.formats import open_source
+from kafeat.io.memory import source_of
+from kafeat.io.table import cut
+from tests.io.tables import every_format, read
+
+SMALL = st.tuples(st.integers(1, 20), st.integers(1, 4))
+
+
+@settings(max_examples=25, deadline=None)
+@given(hnp.arrays(np.float64, SMALL, elements=st.floats(-3e38, 3e38)), st.integers(1, 25))
+def test_formats_agree_to_the_bit_at_every_height(X, height):
+    with tempfile.TemporaryDirectory() as folder:
+        for path in every_format(Path(folder), X):
+            assert read(path, "float64", height).tobytes() == X.tobytes(), path
+            assert read(path, "float32", height).tobytes() == X.astype(np.float32).tobytes(), path
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from([np.int64, np.uint64, np.int8, np.float16, np.float32, np.bool_]).flatmap(
+        lambda dtype: hnp.arrays(
+            dtype,
+            SMALL,
+            elements={"allow_nan": False, "allow_infinity": False} if dtype(0.5) == 0.5 else None,
+        )
+    )
+)
+def test_every_type_goes_through_float64(X):
+    truth = X.astype(np.float64)
+    with tempfile.TemporaryDirectory() as folder:
+        for path in every_format(Path(folder), X):
+            assert read(path, "float64").tobytes() == truth.tobytes(), path
+            assert read(path, "float32").tobytes() == truth.astype(np.float32).tobytes(), path
+    assert read(source_of(X)).tobytes() == truth.tobytes()
+
+
+@given(st.lists(st.integers(0, 9), max_size=8), st.integers(1, 12))
+def test_cut_gives_whole_chunks_at_fixed_rows(sizes, height):
+    whole = np.arange(sum(sizes))
+    edges = np.cumsum([0, *sizes])
+    pieces = [pa.record_batch({"i": whole[a:b]}) for a, b in pairwise(edges)]
+    got = list(cut(pieces, height))
+    assert [start for start, _ in got] == list(range(0, len(whole), height))
+    assert all(table.num_rows == height for _, table in got[:-1])
+    assert [i for _, table in got for i in table["i"].to_pylist()] == whole.tolist()
+
+
+@pytest.mark.parametrize("text", ["decimal", "dictionary", "nested list", "variable list", "large list"])
+def test_arrow_types(text):
+    types = {
+        "decimal": pa.array(["0.1", "-3.30", "7"]).cast(pa.decimal128(38, 20)),
+        "dictionary": pa.array([0.1, -3.3, 7]).dictionary_encode(),
+        "nested list": pa.array([[0.1], [-3.3], [7]], pa.list_(pa.float64(), 1)),
+        "variable list": pa.array([[0.1], [-3.3], [7]], pa.list_(pa.float64())),
+        "large list": pa.array([[0.1], [-3.3], [7]], pa.large_list(pa.float64())),
+    }
+    table = pa.table({"x": types[text]})
+    assert read(source_of(table)).ravel().tolist() == [0.1, -3.3, 7]
+    assert read(source_of(table.slice(1))).ravel().tolist() == [-3.3, 7]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xef\xbb\xbfa,b\r\n1,2\r\n3,4\r\n",
+        b"a,b\n\n1,2\n\n3,4",
+        b'"a",b\n"1",2\n3,"4"\n',
+        b"a,b\n 1 ,+2\n3\t, 4\n",
+    ],
+    ids=["BOM and CRLF", "empty lines", "quotes", "blanks"],
+)
+def test_spellings_of_csv(tmp_path, text):
+    (tmp_path / "a.csv").write_bytes(text)
+    assert read(tmp_path / "a.csv").tolist() == [[1, 2], [3, 4]]
+
+
+def test_csv_bools_delimiters_and_headers(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"true;2\nFALSE;4\n")
+    with open_source(str(tmp_path / "a.csv"), delimiter=";", header=False) as source:
+        assert [field.name for field in source.fields] == ["c0", "c1"]
+        assert source.positional
+        assert read(source).tolist() == [[1, 2], [0, 4]]
+    (tmp_path / "a.tsv").write_bytes(b"a\tb\n1\t2\n")
+    assert read(tmp_path / "a.tsv").tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("text", [b"a,b\n", b"a,b"])
+def test_header_alone_is_no_rows(tmp_path, text):
+    (tmp_path / "a.csv").write_bytes(text)
+    assert read(tmp_path / "a.csv").shape == (0, 2)
+
+
+def test_quoted_newlines_across_blocks(tmp_path):
+    rows = 60_000
+    text = "note,x\n" + "".join(f'"line, one\n\nof ""{i}""",{i}\n' for i in range(rows))
+    (tmp_path / "a.csv").write_text(text)
+    with open_source(str(tmp_path / "a.csv")) as source:
+        columns = choose(source, ["x"], [], None)
+        chunks = list(source.chunks(columns, ["note"], 1000))
+    assert np.concatenate([chunk.matrix(np.dtype("f8")) for chunk in chunks]).ravel().tolist() == list(
+        range(rows)
+    )
+    assert chunks[-1].kept["note"][-1].as_py() == f'line, one\n\nof "{rows - 1}"'
+
+
+def test_rows_longer_than_the_first_look(tmp_path):
+    X = np.arange(4 * 5_000).reshape(4, -1)
+    (tmp_path / "a.csv").write_text("\n".join(",".join(f"{x:0500d}" for x in row) for row in X))
+    with open_source(str(tmp_path / "a.csv"), header=False) as source:
+        assert np.array_equal(read(source), X)
+
+
+def test_digest_is_what_sha256sum_prints(tmp_path):
+    for path in every_format(tmp_path, np.ones((3, 2))):
+        with open_source(str(path)) as source:
+            assert source.digest() == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_digest_of_memory_depends_on_content_only():
+    table = pa.table({"a": range(5)})
+    pieces = pa.concat_tables([table.slice(0, 2), table.slice(2)])
+    assert source_of(table).digest() == source_of(pieces).digest() != source_of(table.slice(1)).digest()
+    X = np.arange(6.0).reshape(2, 3)
+    assert source_of(X).digest() == source_of(np.asfortranarray(X)).digest() != source_of(X.T).digest()
+
+
+def test_stdin_is_read_once_and_hashed():
+    code = (
+        "import numpy as np; from kafeat.io.formats import open_source; from kafeat.io.columns import choose\n"
+        "s = open_source('-'); c = choose(s, None, [], None)\n"
+        "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
+        "try: next(s.chunks(c, [], 100))\n"
+        "except Exception as e: print(e)"
+    )
+    text = b"a\n" + b"".join(b"%d\n" % i for i in range(300_000))
+    done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, check=True)
+    first, last = done.stdout.decode().splitlines()
+    assert first == f"{float(sum(range(300_000)))} {hashlib.sha256(text).hexdigest()}"
+    assert last == "<stdin>: expected to be read once; a pipe cannot be read again"
+
+
+def test_parquet_does_not_load_csv():
+    code = "import sys, kafeat.io.parquet, kafeat.io.formats; sys.exit('pyarrow.csv' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

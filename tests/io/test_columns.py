@@ -1,0 +1,149 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kafeat.errors import DataError
+from kafeat.io.columns import Column, Columns, choose, match
+from kafeat.io.formats import open_source
+from kafeat.io.memory import source_of
+from tests.io.tables import read
+
+TABLE = pa.table(
+    {
+        "name": ["p", "q"],
+        "height": [1.0, 2.0],
+        "l": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2)),
+        "class": [0, 1],
+        "where": [{"lat": 1}, {"lat": 2}],
+    }
+)
+
+
+def positional(width, rows=2):
+    return source_of(np.arange(rows * width, dtype=float).reshape(rows, width))
+
+
+def test_choose_takes_what_is_numeric_in_order():
+    columns = choose(source_of(TABLE), None, [], "class")
+    assert columns == Columns((Column("height", None), Column("l", 2)), False, None)
+    assert columns.names == ("height", "l[0]", "l[1]")
+    assert columns.n_features == 3
+    assert choose(source_of(TABLE), ["class", "height"], [], None).names == ("class", "height")
+    assert choose(source_of(TABLE), None, ["l"], "class").names == ("height",)
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "label", "message"),
+    [
+        (
+            ["heigth", "l"],
+            ["clas"],
+            None,
+            r"expected columns 'heigth' \(did you mean 'height'\?\), 'clas' \(did",
+        ),
+        (None, [], "zzz", "expected columns 'zzz', got name, height"),
+        (["name"], [], None, "column 'name': expected numbers, got string"),
+        (["where"], [], None, "column 'where': expected numbers, got struct"),
+        (
+            None,
+            ["height", "l"],
+            "class",
+            r"expected at least one numeric feature column, got none \(not numeric",
+        ),
+    ],
+)
+def test_choose_refuses(include, exclude, label, message):
+    with pytest.raises(DataError, match=message):
+        choose(source_of(TABLE), include, exclude, label)
+
+
+def test_match_by_name_takes_any_order_and_ignores_the_rest():
+    columns = choose(source_of(TABLE), None, [], "class")
+    other = source_of(TABLE.select(["l", "class", "height"]))
+    assert match(other, columns, []).names == columns.names
+    assert read(other, columns=match(other, columns, [])).tolist() == [[1, 1, 2], [2, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (TABLE.select(["name"]), "expected columns 'height', 'l', got name"),
+        (TABLE.set_column(1, "height", [["a", "b"]]), "column 'height': expected numbers, got string"),
+        (TABLE.set_column(2, "l", [[1, 2]]), "column 'l': expected lists of 2 numbers, got numbers"),
+        (TABLE.append_column("height", [[1, 2]]), "column 'height': expected one column of that name, got 2"),
+    ],
+)
+def test_match_by_name_refuses(table, message):
+    columns = choose(source_of(TABLE), None, [], "class")
+    with pytest.raises(DataError, match=message):
+        match(source_of(table), columns, [])
+
+
+def test_match_by_position():
+    columns = choose(source_of(TABLE), None, [], "class")
+    assert match(positional(3), columns, []).names == ("c0", "c1", "c2")
+    assert match(positional(4), columns, ["c1"]).names == ("c0", "c2", "c3")
+    with pytest.raises(DataError, match="<array>: expected 3 feature columns, got 4; columns without names"):
+        match(positional(4), columns, [])
+    fitted = choose(positional(4), None, ["c1"], None)
+    assert fitted.input_width == 4
+    assert match(source_of(TABLE), fitted, ["class"]).names == ("height", "l[0]", "l[1]")
+    # As wide as the fitted source: the same columns; as wide as the map: by position.
+    assert match(positional(4), fitted, []).names == ("c0", "c2", "c3")
+    assert match(positional(3), fitted, []).names == ("c0", "c1", "c2")
+
+
+def test_plain_and_back():
+    for columns in (choose(source_of(TABLE), None, [], None), choose(positional(3), None, [], None)):
+        assert Columns.from_plain(columns.to_plain()) == columns
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"features": []}, {"features": "ab"}, {"features": [["a"]]}, {"features": [["a", 0]]},
+        {"features": [["a", True]]}, {"features": [[1, None]]}, {"features": [["a", None], ["a", None]]},
+        {"positional": 1}, {"input_width": -1}, {"input_width": 2.0}, {"more": 1},
+    ],
+)  # fmt: skip
+def test_malformed_plain(change):
+    plain = {"features": [["a", None]], "positional": False, "input_width": None}
+    assert Columns.from_plain(plain).names == ("a",)
+    with pytest.raises(ValueError, match="columns"):
+        Columns.from_plain({**plain, **change})
+    with pytest.raises(ValueError, match="columns: expected a dict"):
+        Columns.from_plain([])
+
+
+def test_kept_columns_of_csv(tmp_path):
+    (tmp_path / "a.csv").write_text("id,i,f,t,x\n007,1,1.50,,1\n008,-2,2,a,2\n")
+    with open_source(str(tmp_path / "a.csv")) as source:
+        columns, keep = choose(source, ["x"], [], None), ["t", "id", "f", "i"]
+        kinds = [pa.string(), pa.string(), pa.float64(), pa.int64()]
+        assert source.kept_fields(keep).types == kinds
+        [chunk] = source.chunks(columns, keep, 10)
+        assert chunk.kept.schema == source.kept_fields(keep)
+        assert chunk.values("i").tolist() == [1, -2]
+        assert chunk.values("id").tolist() == ["007", "008"]
+        [chunk] = source.chunks(columns, keep, 10, typed_keep=False)
+        assert chunk.kept.schema == source.kept_fields(keep, typed=False)
+        assert chunk.kept["f"].to_pylist() == ["1.50", "2"]
+
+
+@pytest.mark.parametrize("late", ["007", "1.5", "abc"])
+def test_kept_value_that_does_not_fit(tmp_path, late):
+    (tmp_path / "a.csv").write_text("i,x\n" + "1,2\n" * 300_000 + f"{late},2\n")
+    with open_source(str(tmp_path / "a.csv")) as source:
+        *_, last = source.chunks(choose(source, ["x"], [], None), ["i"], 4096)
+        message = (
+            rf"row 300001 \(index 300000\), column 'i': expected int64 as in the first rows, got '{late}'"
+        )
+        with pytest.raises(DataError, match=message):
+            _ = last.kept
+
+
+def test_missing_label_is_refused():
+    source = source_of(pa.table({"y": ["a", None], "x": [1, 2]}))
+    [chunk] = source.chunks(choose(source, ["x"], [], "y"), ["y"], 5)
+    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'y': expected a value, got null"):
+        chunk.values("y")

@@ -70,4 +70,5 @@ def _distances(distance: str, a: Floats, b: Floats) -> Floats:
         terms = np.divide((x - y) ** 2, total, out=np.zeros_like(total), where=total > 0)
     else:
         terms = (x - y) ** 2
-    return terms.sum(axis=1)
+    sums: Floats = terms.sum(axis=1)
+    return sums

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.datasets import load_digits
+
+from kafeat.step import Sample, Step
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +32,17 @@ def digits_table(digits: np.ndarray) -> pa.Table:
     """The same with names, p00 ... p63, and the column `label`."""
     columns = {f"p{i:02}": column for i, column in enumerate(digits.T)}
     return pa.table({**columns, "label": load_digits().target})
+
+
+@pytest.fixture(scope="session")
+def features() -> Callable[[Step, np.ndarray, int], np.ndarray]:
+    """The features of X by a step fitted on X itself: no chunks, no tiles, no files."""
+
+    def features(step: Step, X: np.ndarray, seed: int = 0) -> np.ndarray:
+        state = step.fit(Sample(X, None, len(X)), np.random.default_rng(seed))
+        transform = step.bind(state, X.shape[1], X.dtype)
+        out = np.empty((len(X), transform.n_features_out), dtype=X.dtype)
+        transform.apply(X, out, transform.scratch(len(X)))
+        return out
+
+    return features

@@ -71,12 +71,18 @@ class Nystroem(Step):
         gamma = np.array(resolve_gamma(self.gamma, KERNELS[self.kernel], sample.X, of_gamma))
         landmarks = select(self.landmarks, sample.X, m, of_landmarks)
         rows = landmarks.astype(np.float64)
-        K = self._gram(float(gamma), Coordinates(rows, rows)).dots
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = self._gram(float(gamma), Coordinates(rows, rows)).dots
         projection, rank = self._factor(K)
         return {"landmarks": landmarks, "projection": projection, "gamma": gamma, "rank": np.array(rank)}
 
     def _factor(self, K: Floats) -> tuple[Floats, int]:
         """V_r Λ_r^{−½}, (m, n_components), with zero columns beyond the rank."""
+        if not np.isfinite(K).all():
+            raise DataError(
+                f"nystroem: kernel {self.kernel}: expected a kernel matrix that float64 can hold, got "
+                f"{K[~np.isfinite(K)][0]:g}: scale the input"
+            )
         values, vectors = np.linalg.eigh(K)
         values, vectors = values[::-1], vectors[:, ::-1]
         if values[-1] < -_CLEARLY_NEGATIVE * values[0] and not self.clip_negative:

@@ -1,0 +1,110 @@
+"""Random projections against Johnson and Lindenstrauss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.random_projection import johnson_lindenstrauss_min_dim
+
+import kafeat
+from kafeat.errors import DataError
+from kafeat.samplers.projection import Projection, jl_width
+from kafeat.step import Sample
+
+
+def rows(n: int, d: int) -> np.ndarray:
+    return np.random.default_rng(7).standard_normal((n, d))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "density"), [("gaussian", "auto"), ("sparse", "auto"), ("sparse", 1 / 3), ("sparse", 1.0)]
+)
+def test_unbiased_and_of_the_stated_variance(features, matrix: str, density: object) -> None:
+    d, D, seeds = 16, 32, 500
+    X = rows(3, d)
+    step = Projection(matrix=matrix, density=density, n_components=D)
+    Z = np.stack([features(step, X, seed) for seed in range(seeds)])
+    K, exact = Z @ Z.transpose(0, 2, 1), X @ X.T
+    assert (np.abs(K.mean(axis=0) - exact) <= 5 * K.std(axis=0, ddof=1) / np.sqrt(seeds)).all()
+    # A row's product has the variance ‖x‖²‖y‖² + (x·y)² + (κ − 3) Σ x_i²y_i², κ the fourth moment of a unit entry:
+    # 3 for a Gaussian one, s = 1/density for a sparse one (Li et al. 2006, lemma 3); D rows divide it by D.
+    kurtosis = 3.0 if matrix == "gaussian" else 1 / (d**-0.5 if density == "auto" else density)
+    norms = np.diag(exact)
+    variance = (np.outer(norms, norms) + exact**2 + (kurtosis - 3) * (X**2 @ (X**2).T)) / D
+    # relative standard error of a variance over S nearly normal draws: √(2/S); the rows' own kurtosis adds little
+    np.testing.assert_allclose(K.var(axis=0, ddof=1), variance, rtol=6 * np.sqrt(2 / seeds))
+
+
+def test_all_distances_are_kept_within_eps(features) -> None:
+    n, d, eps = 50, 3000, 0.3
+    X = rows(n, d)
+    for matrix in ("gaussian", "sparse"):
+        # D from 4 ln n/(ε²/2 − ε³/3) keeps all n(n − 1)/2 squared distances with probability at least
+        # 1 − n(n − 1)·exp(−(ε²/2 − ε³/3)D/2) = 1 − n^{-1}(n − 1)/n; at 3 times the width, failure is below 2e-7
+        Z = features(Projection(matrix=matrix, n_components=3 * jl_width(n, eps)), X)
+        i, j = np.triu_indices(n, 1)
+        ratio = ((Z[i] - Z[j]) ** 2).sum(1) / ((X[i] - X[j]) ** 2).sum(1)
+        assert ratio.min() >= 1 - eps
+        assert ratio.max() <= 1 + eps
+
+
+@pytest.mark.parametrize("n", [2, 10, 1000, 10**7])
+@pytest.mark.parametrize("eps", [0.05, 0.1, 0.5, 0.99])
+def test_width_is_scikit_learns_rounded_up(n: int, eps: float) -> None:
+    want = 4 * np.log(n) / (eps**2 / 2 - eps**3 / 3)
+    assert jl_width(n, eps) - 1 < want <= jl_width(n, eps)
+    assert jl_width(n, eps) - johnson_lindenstrauss_min_dim(n, eps=eps) in (0, 1)
+
+
+def test_auto_counts_the_rows_of_the_whole_input() -> None:
+    X = rows(2000, 900)
+    step = {"kind": "projection", "eps": 0.4}
+    for fit_rows in ("all", 10):
+        fm = kafeat.fit({"fit_rows": fit_rows, "steps": [step]}, X)
+        assert fm.n_components == jl_width(2000, 0.4)
+        assert fm.transform(X[:3]).shape == (3, fm.n_components)
+
+
+def test_auto_that_would_not_reduce_anything_is_refused() -> None:
+    with pytest.raises(
+        DataError, match=r"n_components: auto: expected a width below the 20 inputs, got \d+ for 30 rows"
+    ):
+        kafeat.fit({"steps": [{"kind": "projection"}]}, rows(30, 20))
+
+
+@pytest.mark.parametrize(("density", "share"), [("auto", 0.05), (0.2, 0.2), (1.0, 1.0)])
+def test_density_of_a_sparse_matrix(density: object, share: float) -> None:
+    d, D = 400, 300
+    step = Projection(matrix="sparse", density=density, n_components=D)
+    state = step.fit(Sample(rows(2, d), None, 2), np.random.default_rng(0))
+    # binomial(dD, share): 5 standard deviations
+    assert abs(len(state["values"]) - d * D * share) <= 5 * np.sqrt(d * D * share * (1 - share))
+    np.testing.assert_allclose(np.abs(state["values"]), 1 / np.sqrt(D * share), rtol=1e-15)
+    # signs are fair, and so is the choice of columns: binomial again, 6 deviations over 400 columns
+    N = len(state["values"])
+    assert abs((state["values"] > 0).sum() - N / 2) <= 5 * np.sqrt(N) / 2
+    counts = np.bincount(state["columns"], minlength=d)
+    assert np.abs(counts - D * share).max() <= 6 * np.sqrt(D * share * (1 - share)) + 1e-9
+
+
+@pytest.mark.parametrize("matrix", ["gaussian", "sparse"])
+def test_is_linear_and_the_matrix_of_the_state(features, matrix: str) -> None:
+    X = rows(6, 10)
+    step = Projection(matrix=matrix, n_components=7, density=0.5)
+    state = step.fit(Sample(X, None, 6), np.random.default_rng(0))
+    if matrix == "gaussian":
+        A = state["matrix"]
+    else:
+        A = np.zeros((7, 10))
+        for i, (start, stop) in enumerate(zip(state["starts"][:-1], state["starts"][1:], strict=True)):
+            columns = state["columns"][start:stop]
+            assert len(set(columns)) == len(columns)
+            A[i, columns] = state["values"][start:stop]
+    want = X @ A.T
+    # sums of 10 products
+    bound = 10 * np.finfo(float).eps * (np.abs(X) @ np.abs(A).T).max()
+    np.testing.assert_allclose(features(step, X), want, rtol=0, atol=bound)
+
+
+def test_an_empty_sparse_row_is_fine(features) -> None:
+    assert not features(Projection(matrix="sparse", n_components=3, density=1e-9), rows(4, 5)).any()

@@ -1,0 +1,108 @@
+"""TensorSketch against its definition: a count sketch of the outer product."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import polynomial_kernel
+
+import kafeat
+from kafeat.errors import ConfigError
+from kafeat.samplers.tensor_sketch import TensorSketch
+from kafeat.step import Sample
+
+EPS = np.finfo(float).eps
+
+
+def rows(n: int, d: int) -> np.ndarray:
+    return np.random.default_rng(7).standard_normal((n, d))
+
+
+@pytest.mark.parametrize("coef0", [0.0, 0.7])
+@pytest.mark.parametrize("D", [1, 2, 7, 16])
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_is_the_hashed_outer_product(features, degree: int, D: int, coef0: float) -> None:
+    X, gamma = rows(5, 3), 0.4
+    step = TensorSketch(degree=degree, gamma=gamma, coef0=coef0, n_components=D)
+    state = step.fit(Sample(X, None, 5), np.random.default_rng(3))
+    buckets, signs = state["buckets"], state["signs"]
+    assert buckets.shape == signs.shape == (degree, 4)
+    u = np.hstack([np.sqrt(gamma) * X, np.full((5, 1), np.sqrt(coef0))])
+    want = np.zeros((5, D))
+    for index in product(range(4), repeat=degree):
+        bucket = sum(int(buckets[q, i]) for q, i in enumerate(index)) % D
+        sign = np.prod([int(signs[q, i]) for q, i in enumerate(index)])
+        want[:, bucket] += sign * np.prod([u[:, i] for i in index], axis=0)
+    # Fourier transforms keep rounding at eps log D of the norm of what they transform: Π‖sketch‖ ≤ (√4‖u‖)^p, twice
+    scale = (2 * np.linalg.norm(u, axis=1).max()) ** degree
+    np.testing.assert_allclose(features(step, X, 3), want, rtol=0, atol=8 * degree * EPS * scale)
+
+
+@pytest.mark.parametrize("coef0", [0.0, 1.0])
+@pytest.mark.parametrize("degree", [2, 3])
+def test_unbiased(features, degree: int, coef0: float) -> None:
+    X, seeds = rows(5, 4), 800
+    step = TensorSketch(degree=degree, gamma=0.5, coef0=coef0, n_components=32)
+    Z = np.stack([features(step, X, seed) for seed in range(seeds)])
+    K = Z @ Z.transpose(0, 2, 1)
+    exact = polynomial_kernel(X, degree=degree, gamma=0.5, coef0=coef0)
+    # 5 standard errors of the mean of 800 draws, in each of 15 entries
+    assert (np.abs(K.mean(axis=0) - exact) <= 5 * K.std(axis=0, ddof=1) / np.sqrt(seeds)).all()
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_variance_is_within_the_bound(features, degree: int) -> None:
+    X, seeds, D = rows(2, 4), 800, 32
+    Z = np.stack(
+        [features(TensorSketch(degree=degree, gamma=0.5, n_components=D), X, s) for s in range(seeds)]
+    )
+    k = np.einsum("sd,sd->s", Z[:, 0], Z[:, 1])
+    norms = np.prod(0.5 * (X**2).sum(axis=1) + 1.0)
+    # Pham & Pagh 2013 by way of Avron et al. 2014, lemma 2: Var ≤ (3^p − 1)/2·(‖u‖‖v‖)^{2p}·2/D
+    assert k.var(ddof=1) <= (3**degree - 1) / 2 * norms**degree * 2 / D
+
+
+def test_error_halves_when_outputs_quadruple(features) -> None:
+    X, seeds = rows(8, 6), 200
+    exact = polynomial_kernel(X, degree=2, gamma=0.2, coef0=1.0)
+    few, many = (
+        np.sqrt(
+            np.mean(
+                [
+                    ((Z := features(TensorSketch(gamma=0.2, n_components=D), X, s)) @ Z.T - exact) ** 2
+                    for s in range(seeds)
+                ]
+            )
+        )
+        for D in (64, 256)
+    )
+    # The variance of collisions is proportional to 1/D. A mean square over S draws, kurtosis at most 9 (products
+    # of two sketches), has the relative standard error √(8/S) = 0.2, its root 0.1, the ratio 0.14: 4 of them.
+    assert few / many == pytest.approx(2.0, rel=4 * 0.14)
+
+
+def test_gamma_auto_is_one_over_d_of_the_input() -> None:
+    X = rows(10, 5)
+    for rule, want in (("auto", 1 / 5), ("scale", 1 / (5 * X.var())), (0.25, 0.25)):
+        step = {"kind": "tensor_sketch", "gamma": rule, "n_components": 4}
+        fm = kafeat.fit({"dtype": "float64", "steps": [step]}, X)
+        np.testing.assert_allclose(
+            fm.exact_kernel(X), polynomial_kernel(X, degree=2, gamma=want, coef0=1), rtol=1e-13
+        )
+
+
+def test_float32_stays_float32(features) -> None:
+    # peers compute it in float64 and return that
+    Z = features(TensorSketch(n_components=16, degree=3), rows(4, 3).astype(np.float32))
+    assert Z.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("coef0", -0.1), ("gamma", 0.0), ("gamma", "median"), ("degree", 0), ("degree", 2.0)]
+)
+def test_bounds(name: str, value: object) -> None:
+    # a negative c₀ gives NaN elsewhere
+    with pytest.raises(ConfigError, match=rf"steps\[0\]\.{name}: expected "):
+        kafeat.fit({"steps": [{"kind": "tensor_sketch", name: value}]}, rows(4, 2))

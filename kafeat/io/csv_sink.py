@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from kafeat.errors import UsageError
+from kafeat.io.columnar import columns_of
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats
 
@@ -44,7 +45,7 @@ class CsvSink(Sink):
     def write(self, block: Floats, kept: pa.Table | None) -> None:
         columns = [] if kept is None else [_plain(column) for column in kept.columns]
         names = [*([] if kept is None else kept.column_names), *self.layout.names]
-        columns += [pa.chunked_array([pa.array(block[:, j])]) for j in range(block.shape[1])]
+        columns += [pa.chunked_array([column]) for column in columns_of(block)]
         table = pa.Table.from_arrays(columns, names=names)
         quoting = "needed" if any(self._structural(column) for column in columns) else "none"
         text = pa.BufferOutputStream()

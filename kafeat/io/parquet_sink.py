@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafeat.errors import UsageError
+from kafeat.io.columnar import columns_of, shared
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats
 
@@ -43,9 +44,9 @@ class ParquetSink(Sink):
     def write(self, block: Floats, kept: pa.Table | None) -> None:
         columns = [] if kept is None else list(kept.columns)
         if self.layout.layout == "columns":
-            columns += [pa.array(block[:, j]) for j in range(block.shape[1])]
+            columns += columns_of(block)
         else:
-            flat = pa.array(np.ascontiguousarray(block).reshape(-1))
+            flat = shared(np.ascontiguousarray(block).reshape(-1))
             columns.append(pa.FixedSizeListArray.from_arrays(flat, type=self._schema.field(-1).type))
         self._waiting.append(pa.Table.from_arrays(columns, schema=self._schema))
         self._rows += len(block)

@@ -36,10 +36,10 @@ def test_choose_takes_what_is_numeric_in_order():
     ("include", "exclude", "label", "message"),
     [
         (
-            ["heigth", "l"],
+            ["heightt", "l"],
             ["clas"],
             None,
-            r"expected columns 'heigth' \(did you mean 'height'\?\), 'clas' \(did",
+            r"expected columns 'heightt' \(did you mean 'height'\?\), 'clas' \(did",
         ),
         (None, [], "zzz", "expected columns 'zzz', got name, height"),
         (["name"], [], None, "column 'name': expected numbers, got string"),

@@ -154,8 +154,9 @@ class HarmonicTile(KernelTile):
         for j, landmark in enumerate(self._landmarks):
             np.add(X, landmark, out=total)
             np.maximum(total, tiny, out=total)
-            np.multiply(X, landmark, out=product)
-            np.divide(product, total, out=product)
+            # the quotient first: it is at most 1, where a product of the two could overflow or vanish
+            np.divide(landmark, total, out=product)
+            product *= X
             product.sum(axis=1, out=out[:, j])
         if not self._exponential:
             out *= self._dtype.type(2.0)

@@ -21,11 +21,16 @@ class Standardize(Scaler):
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         X = sample.X
-        mean = X.mean(axis=0, dtype=np.float64)
-        # Around the mean and not as E[x²] − μ², which cancels; by column, so that the sample is not copied.
-        scale = np.array(
-            [np.sqrt(np.mean((X[:, j].astype(np.float64) - mean[j]) ** 2)) for j in range(X.shape[1])]
-        )
+        mean, scale = (np.empty(X.shape[1]) for _ in range(2))
+        for j in range(X.shape[1]):
+            # From the first value and then around the mean: equal numbers give exactly 0, however many they are, and
+            # nothing cancels. By column, so that the sample is not copied.
+            moved = X[:, j].astype(np.float64)
+            first = moved[0]
+            moved -= first
+            middle = moved.mean()
+            mean[j] = first + middle
+            scale[j] = np.sqrt(np.mean((moved - middle) ** 2))
         constant = scale <= 10.0 * np.finfo(X.dtype).eps * np.abs(mean)
         return {"mean": mean, "scale": np.where(constant, 1.0, scale)}
 

@@ -1,0 +1,56 @@
+"""Standardize against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+import kafeat
+from kafeat.feature_map import FeatureMap
+
+
+def fit(X: np.ndarray, dtype: str = "float64") -> FeatureMap:
+    return kafeat.fit({"dtype": dtype, "steps": [{"kind": "standardize"}]}, X)
+
+
+def test_is_scikit_learns() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 6)) * np.array([1e-6, 1.0, 3.0, 1e5, 7.0, 1e9]) + np.arange(6)
+    got, new = fit(X), X[::-1] * 1.5
+    # a mean of n numbers is off by a few eps of the column's size, which is at most a few σ here
+    # (column 0: mean 0, column 1: mean 1, and so on); values reach 5 σ
+    np.testing.assert_allclose(got.transform(new), StandardScaler().fit(X).transform(new), rtol=0, atol=1e-13)
+
+
+def test_mean_and_variance_of_the_fit_sample() -> None:
+    X = np.random.default_rng(0).exponential(size=(1000, 4)) + 1e6
+    Z = fit(X).transform(X)
+    # 1e6 is 1e6 σ: eps of it is 2e-10 σ, the best that the input allows
+    np.testing.assert_allclose(Z.mean(axis=0), 0.0, rtol=0, atol=1e6 * np.finfo(float).eps)
+    np.testing.assert_allclose(Z.std(axis=0), 1.0, rtol=2e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("value", [0.0, 0.1, -3.7e8, 1e-30])
+def test_constant_columns_are_only_centred(dtype: str, value: float) -> None:
+    n = 100_000  # a running sum of that many equal numbers is off by far more than their last bit
+    X = np.column_stack([np.full(n, value), np.arange(n)])
+    fm = fit(X, dtype)
+    assert fm.chain.steps[0].state["scale"][0] == 1.0
+    assert not fm.transform(X[:10])[:, 0].any()
+    # one number, one subtraction, each rounded
+    other = fm.transform(np.array([[value + 1.0, 0.0]]))[0, 0]
+    exact = np.dtype(dtype).type(value + 1.0).astype(float) - value
+    assert float(other) == pytest.approx(exact, abs=float(4 * np.finfo(dtype).eps) * (abs(value) + 1))
+
+
+def test_one_row_is_centred() -> None:
+    assert not fit(np.array([[3.0, -1.0]])).transform(np.array([[3.0, -1.0]])).any()
+
+
+def test_small_spread_far_from_zero_is_not_taken_for_constant() -> None:
+    X = 1e6 + 1e-3 * np.random.default_rng(0).standard_normal((500, 1))
+    # E[x²] − μ² would cancel to noise; around the mean, σ is right to eps·1e6/1e-3
+    assert fit(X).chain.steps[0].state["scale"][0] == pytest.approx(np.std(X), rel=1e-6)
+    assert np.std(fit(X).transform(X)) == pytest.approx(1.0, rel=1e-6)

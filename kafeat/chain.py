@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from kafeat.errors import ValueRefused
 from kafeat.pair import Coordinates, Gram, Pair
@@ -39,14 +40,16 @@ class Chain:
         """Fit each step on the sample as the steps before it hand it on; each draws from a stream of its own."""
         fitted: list[FittedStep] = []
         X = sample.X
-        for i, (step, stream) in enumerate(zip(steps, rng.spawn(len(steps)), strict=True)):
-            try:
-                state = step.fit(Sample(X, sample.label, sample.n_rows), stream)
-            except ValueRefused as refused:
-                raise _after(refused, [done.step for done in fitted]) from None
-            fitted.append(FittedStep(step, state, X.shape[1]))
-            if i + 1 < len(steps):
-                X = _run(fitted[-1].bind(X.dtype), X)
+        # One BLAS thread: what is learned must not depend on the number of cores.
+        with threadpool_limits(limits=1, user_api="blas"):
+            for i, (step, stream) in enumerate(zip(steps, rng.spawn(len(steps)), strict=True)):
+                try:
+                    state = step.fit(Sample(X, sample.label, sample.n_rows), stream)
+                    fitted.append(FittedStep(step, state, X.shape[1]))
+                    if i + 1 < len(steps):
+                        X = _run(fitted[-1].bind(X.dtype), X)
+                except ValueRefused as refused:
+                    raise _after(refused, steps[:i]) from None
         return cls(tuple(fitted))
 
     @property

@@ -18,7 +18,7 @@ _PATIENCE_SECONDS = 5.0
 
 
 def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
-    """The same items, read by a thread of their own that is at most `ahead` items ahead."""
+    """The same items, read by a thread of their own: at most `ahead` wait, and it holds one more."""
     waiting: queue.Queue[tuple[str, T | BaseException | None]] = queue.Queue(maxsize=ahead)
     stop = threading.Event()
 
@@ -57,8 +57,8 @@ def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
 def ordered_map(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> Iterator[R]:
     """`worker(item)` of every item, in order, by `jobs` threads that each made a worker of their own.
 
-    At most jobs + 1 items are in the making at any time. The first error in the order of the items is raised;
-    items behind it are not started.
+    At most jobs + 1 items are in the making at any time. The first error in the order of the items is raised,
+    be it a worker's or the reader's; items further behind it are not started.
     """
     own = threading.local()
 
@@ -72,11 +72,21 @@ def ordered_map(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T],
     pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="kafeat-worker", initializer=start)
     waiting: deque[Future[R]] = deque()
     try:
-        for item in items:
+        unread: Exception | None = None
+        while True:
+            try:
+                item = next(items)
+            except StopIteration:
+                break
+            except Exception as error:  # raised when its turn comes, behind what was read before
+                unread = error
+                break
             waiting.append(pool.submit(run, item))
             if len(waiting) > jobs:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+        if unread is not None:
+            raise unread
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

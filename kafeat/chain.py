@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from kafeat.errors import ValueRefused
+from kafeat.errors import DataError, ValueRefused
 from kafeat.pair import Coordinates, Gram, Pair
 from kafeat.step import Sample, Step, Transform
 from kafeat.tiles import TileLoop
@@ -26,7 +26,14 @@ class FittedStep:
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """The transform in `dtype`."""
-        return self.step.bind(self.state, self.n_features_in, dtype)
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                return self.step.bind(self.state, self.n_features_in, dtype)
+        except FloatingPointError as error:
+            raise DataError(
+                f"{self.step.kind}: expected a state that {dtype} can hold, got one that cannot be cast ({error}): "
+                "scale the input, or fit with dtype: float64"
+            ) from None
 
 
 @dataclass(frozen=True)

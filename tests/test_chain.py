@@ -144,3 +144,11 @@ def test_a_refused_value_names_the_steps_before_and_its_column_where_it_is_the_i
     steps = [{"kind": "projection", "n_components": 2}, {"kind": "homogeneous", "negative": "error"}]
     with pytest.raises(DataError, match=r"<table>: after projection: expected a value of at least 0, got -"):
         kafeat.fit({"steps": [*steps, {"kind": "standardize"}]}, table)
+
+
+def test_a_state_that_the_precision_cannot_hold_is_refused() -> None:
+    X = rows()
+    step = {**FOURIER, "n_components": 8, "gamma": 1e90}
+    with pytest.raises(DataError, match=r"fourier: expected a state that float32 can hold, .*dtype: float64"):
+        fit(step, dtype="float32").transform(X)
+    assert np.isfinite(fit(step).transform(X)).all()

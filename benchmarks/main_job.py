@@ -38,7 +38,9 @@ def prepare(source: Path, folder: Path) -> dict[str, Path]:
 def main() -> None:
     data, names = Path(sys.argv[1]), sys.argv[2:] or ["letter", "mnist", "ijcnn1"]
     kafeat = str(Path(sys.executable).with_name("kafeat"))
-    print("| data | rows × features | step | in MB | out MB | seconds | peak MiB |\n|---|---|---|---|---|---|---|")
+    print(
+        "| data | rows × features | step | in MB | out MB | seconds | peak MiB |\n|---|---|---|---|---|---|---|"
+    )
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         (folder / "c.yaml").write_text(CONFIG)
@@ -51,7 +53,9 @@ def main() -> None:
                 found = measure(command)
                 assert found["code"] == 0, command
                 sizes = [os.path.getsize(path) / 1e6 for path in (given, made)]
-                figures = f"{sizes[0]:.1f} | {sizes[1]:.1f} | {found['seconds']:.2f} | {found['peak_mib']:.0f}"
+                figures = (
+                    f"{sizes[0]:.1f} | {sizes[1]:.1f} | {found['seconds']:.2f} | {found['peak_mib']:.0f}"
+                )
                 print(f"| {name} | {rows:,} × {width} | {step} | {figures} |", flush=True)
 
             fit = [kafeat, "fit", "--config", str(folder / "c.yaml"), str(paths["parquet"]), model]

@@ -20,7 +20,6 @@ from kafeat.content import chain_content, read_chain
 from kafeat.errors import ArtifactError, DataError, UsageError, ValueRefused
 from kafeat.io.columns import Columns, match
 from kafeat.io.files import opened
-from kafeat.io.memory import source_of
 from kafeat.io.output import write_bytes
 from kafeat.io.source import Chunk, Source
 from kafeat.step import Transform
@@ -34,7 +33,7 @@ Buffers = Callable[[int, int], Floats]
 """(first row, rows) → the memory that takes the features of these rows, (rows, n_components)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FeatureMap:
     """z: rows of numbers → rows of features, with z(x)·z(y) ≈ k(x, y).
 
@@ -48,6 +47,10 @@ class FeatureMap:
     chunk_rows: int
     config: Mapping[str, Any]
     provenance: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        kinds = " -> ".join(fitted.step.kind for fitted in self.chain.steps)
+        return f"FeatureMap({kinds}: {self.n_features_in} inputs, {self.n_components} features, {self.dtype})"
 
     @cached_property
     def transformer(self) -> Transform:
@@ -76,8 +79,7 @@ class FeatureMap:
         are matched by name. `jobs` threads share the work, all cores by default; the result does not depend on
         their number. Raises `kafeat.errors.DataError` for values that are not finite or that a step refuses.
         """
-        source = source_of(X)
-        columns = match(source, self.columns, ())
+        source, columns = self._source(X)
         if source.rows is None:
             raise TypeError("a source in memory knows its rows")
         out = np.empty((source.rows, self.n_components), dtype=self.dtype)
@@ -121,10 +123,16 @@ class FeatureMap:
 
     def matrix(self, X: Any) -> Floats:
         """The map's columns of `X` as an array (n_rows, n_features_in) in the map's dtype."""
-        source = source_of(X)
-        columns = match(source, self.columns, ())
+        source, columns = self._source(X)
         parts = [chunk.matrix(np.dtype(self.dtype)) for chunk in source.chunks(columns, (), self.chunk_rows)]
         return np.concatenate([np.empty((0, self.n_features_in), dtype=self.dtype), *parts])
+
+    def _source(self, X: Any) -> tuple[Source, Columns]:
+        # Imported here: a transform of files does not need it at its start.
+        from kafeat.io.memory import source_of
+
+        source = source_of(X)
+        return source, match(source, self.columns, ())
 
     def dumps(self) -> bytes:
         """The artifact's bytes: the same fit gives the same."""

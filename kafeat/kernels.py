@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
-from kafeat.pair import Coordinates, Gram, Pair
+from kafeat.pair import Coordinates, Gram, Pair, distances
 from kafeat.types import Floats
 
 # Rows at a time, so that what is between two passes stays in the cache.
@@ -62,7 +61,7 @@ def rbf(pair: Pair, p: KernelParameters) -> Gram:
 def laplacian(pair: Pair, p: KernelParameters) -> Gram:
     """exp(−γ‖x − y‖₁)."""
     c = _coordinates(pair)
-    return _unit(np.exp(-p.gamma * cdist(c.x, c.y, "cityblock")))
+    return _unit(np.exp(-p.gamma * distances(c.x, c.y, "cityblock")))
 
 
 def cauchy(pair: Pair, p: KernelParameters) -> Gram:
@@ -101,7 +100,9 @@ def skewed_chi2(pair: Pair, p: KernelParameters) -> Gram:
 def skewed_intersection(pair: Pair, p: KernelParameters) -> Gram:
     """Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c)))."""
     c = _coordinates(pair)
-    return _unit(np.exp(-0.5 * cdist(np.log(c.x + p.skewedness), np.log(c.y + p.skewedness), "cityblock")))
+    return _unit(
+        np.exp(-0.5 * distances(np.log(c.x + p.skewedness), np.log(c.y + p.skewedness), "cityblock"))
+    )
 
 
 def linear(pair: Pair, _: KernelParameters) -> Gram:

@@ -9,11 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from kafeat.types import Floats
+
+
+def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"]) -> Floats:
+    """Distances (n, m) between rows x (n, d) and y (m, d), by differences."""
+    # Imported here: a transform needs no exact kernel, and SciPy would be half of its start.
+    from scipy.spatial.distance import cdist
+
+    result: Floats = cdist(x, y, metric)
+    return result
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class Coordinates:
     @cached_property
     def squared_distances(self) -> Floats:
         """‖x_i − y_j‖², (n, m), by differences: no cancellation."""
-        return cdist(self.x, self.y, "sqeuclidean")
+        return distances(self.x, self.y, "sqeuclidean")
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,7 @@ def test_builtins_come_back_as_they_were(content: dict[str, Any]) -> None:
 def test_arrays_come_back_as_they_were(dtype: str, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     array = np.array(rng.standard_normal(shape) * 3 + 10, dtype=dtype)
-    for same in (array, np.asfortranarray(array), array.T.copy().T):
+    for same in (array, np.array(array, order="F"), array.T.copy().T):
         got = artifact.loads(artifact.dumps({"a": same, "b": same}), "x")
         for name in "ab":
             assert got[name].dtype == array.dtype
@@ -357,7 +357,7 @@ def test_flipped_bytes_under_a_right_checksum_raise_nothing_else(good: bytes, tm
     payload, rng = good[: -len(MAGIC) - 32], np.random.default_rng(1)
     path = tmp_path / "bad.joblib"
     survived = 0
-    for _ in range(400):
+    for _ in range(200):
         bad = bytearray(payload)
         bad[int(rng.integers(len(bad)))] = int(rng.integers(256))
         path.write_bytes(sealed(bytes(bad)))
@@ -366,7 +366,7 @@ def test_flipped_bytes_under_a_right_checksum_raise_nothing_else(good: bytes, tm
             survived += 1  # a digit of the state, say: the checksum is what guards that
         except ArtifactError:
             pass
-    assert survived < 400
+    assert survived < 200
 
 
 # --- files that are sound and say something impossible

@@ -90,9 +90,9 @@ def rounding(fm: FeatureMap, X: np.ndarray, dtype: str) -> float:
         TileLoop(chain.bind(np.dtype("float64")), np.dtype("float64"))(X, out)
         return out
 
-    X = X.astype(np.float64)
+    X = X[:TILE_ROWS].astype(np.float64)
     exact, moved = run(fm.chain, X), 0.0
-    for _ in range(4):
+    for _ in range(2):
         steps = [
             FittedStep(
                 f.step, {k: off(v) if v.dtype.kind == "f" else v for k, v in f.state.items()}, f.n_features_in
@@ -214,8 +214,8 @@ def test_row_law(fit: Fit, dtype: str, digits: np.ndarray) -> None:
     np.testing.assert_allclose(fm.transform(X[order]), Z[order], rtol=0, atol=tolerance)
     kept = np.sort(order[: ROWS // 3])
     np.testing.assert_allclose(fm.transform(X[kept]), Z[kept], rtol=0, atol=tolerance)
-    single = np.concatenate([fm.transform(X[i : i + 1]) for i in range(0, 40)])
-    np.testing.assert_allclose(single, Z[:40], rtol=0, atol=tolerance)
+    single = np.concatenate([fm.transform(X[i : i + 1]) for i in range(8)])
+    np.testing.assert_allclose(single, Z[:8], rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

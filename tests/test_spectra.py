@@ -78,7 +78,7 @@ def test_characteristic_function_is_the_kernel(name: str) -> None:
 def test_orthogonal_draws_have_the_same_characteristic_function(name: str) -> None:
     law, delta, rng = LAWS[name][0], differences(), np.random.default_rng(2)
     # blocks of 3 are independent of each other: the standard error is that of the blocks' means
-    blocks = np.stack([np.cos(delta @ law.orthogonal(3, 3, GAMMA, rng).T).mean(axis=1) for _ in range(6000)])
+    blocks = np.stack([np.cos(delta @ law.orthogonal(3, 3, GAMMA, rng).T).mean(axis=1) for _ in range(2000)])
     error = np.abs(blocks.mean(axis=0) - exact(name, delta))
     assert (error <= 5 * blocks.std(axis=0) / np.sqrt(len(blocks))).all()
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
 from importlib import import_module
 from types import FrameType
 from typing import NoReturn
@@ -69,9 +66,7 @@ def kafeat() -> None:
 def main() -> NoReturn:
     """Run the command line and exit with a documented code."""
     signal.signal(signal.SIGTERM, _terminate)
-    with _undisturbed_output():
-        code = _run()
-    sys.exit(code)
+    sys.exit(_run())
 
 
 def _run() -> int:
@@ -92,8 +87,9 @@ def _run() -> int:
     except Terminated:
         click.echo("kafeat: terminated", err=True)
         return 143
-    except BrokenPipeError:
-        raise
+    except SystemExit:
+        # With standalone_mode off, click exits by itself in one case: the reader of a pipe has left.
+        return 0
     except MemoryError as error:
         click.echo(f"kafeat: out of memory ({error}): lower chunk_rows, n_components or --jobs", err=True)
         return 5
@@ -108,14 +104,3 @@ def _run() -> int:
 def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
     del signum, frame
     raise Terminated
-
-
-@contextlib.contextmanager
-def _undisturbed_output() -> Iterator[None]:
-    """A reader that leaves the pipe ends the command calmly."""
-    try:
-        yield
-    except BrokenPipeError:
-        # The interpreter flushes stdout once more when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)

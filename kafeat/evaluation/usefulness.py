@@ -58,7 +58,7 @@ def _targets(labels: Array, task: str) -> tuple[Floats, bool]:
         return labels.astype(np.float64)[:, None], False
     values, index = np.unique(labels.astype(str) if labels.dtype.kind == "O" else labels, return_inverse=True)
     if len(values) < 2:
-        raise DataError(f"label: expected at least two classes, got only {values[0]!r}")
+        raise DataError(f"label: expected at least two classes, got only {str(values[0])!r}")
     return np.eye(len(values))[index], True
 
 

@@ -20,6 +20,8 @@ DIGEST_ROWS = 1 << 16
 
 def source_of(data: object) -> Source:
     """A source over an array (rows, features), an Arrow table, or anything with `__arrow_c_stream__`."""
+    if isinstance(data, list | tuple):
+        data = np.asarray(data)
     if isinstance(data, np.ndarray):
         return MemorySource(data)
     if isinstance(data, pa.RecordBatch):

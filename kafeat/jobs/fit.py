@@ -45,15 +45,13 @@ def fit_source(
     name = label if isinstance(label, str) else None
     given = None if label is None or isinstance(label, str) else np.asarray(label)
     columns = choose(source, config.columns.include or None, config.columns.exclude, name)
-    sample = _sample(config, source, columns, name, given, progress)
+    rows, sample = _sample(config, source, columns, name, given, progress)
     stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
     try:
         chain = Chain.fit(config.steps, sample, stream)
     except ValueRefused as refused:
-        # The row is one of the sample: its number in the file is not known here, but its column is.
-        names = columns.names
-        where = "" if refused.column is None else f"column {names[refused.column]!r}: "
-        raise DataError(f"{source.place}: {where}{refused.problem}") from None
+        in_file = ValueRefused(int(rows[refused.row]), refused.column, refused.problem)
+        raise in_file.located(source.place, columns.names) from None
     except DataError as error:
         raise DataError(f"{source.place}: {error}") from None
     provenance = {
@@ -74,8 +72,8 @@ def _sample(
     label: str | None,
     given: Array | None,
     progress: Progress | None,
-) -> Sample:
-    """The rows with the smallest hashes; every row is read and checked on the way."""
+) -> tuple[Array, Sample]:
+    """Row numbers and rows with the smallest hashes; every row is read and checked on the way."""
     if given is not None and given.shape != (source.rows,):
         raise UsageError(f"label: expected an array of shape ({source.rows},), got {given.shape}")
     size = None if config.fit_rows == "all" else config.fit_rows
@@ -97,5 +95,5 @@ def _sample(
             progress(chunk.rows)
     if not chosen.n_rows:
         raise DataError(f"{source.place}: expected at least one row to fit on, got none")
-    _, X, labels = chosen.result()
-    return Sample(np.ascontiguousarray(X), labels, chosen.n_rows)
+    rows, X, labels = chosen.result()
+    return rows, Sample(np.ascontiguousarray(X), labels, chosen.n_rows)

@@ -41,6 +41,8 @@ class Homogeneous(Step):
     )
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        if self.negative == "error":
+            refuse_negative(sample.X)
         period = self.period or max(1.0, _PERIODS[self.window](self.order))
         frequencies, coefficients = _COEFFICIENTS[self.window](self.order, 2.0 * np.pi / period)
         return {"frequencies": frequencies, "coefficients": coefficients}

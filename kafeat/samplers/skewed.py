@@ -46,6 +46,7 @@ class Skewed(Step):
         return self
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        log_warp(self.skewedness)(sample.X, np.empty_like(sample.X))
         m = count_frequencies(self.n_components, self.features)
         frequencies = spectra.skewed_chi2().iid(m, sample.X.shape[1], 1.0, rng)
         return draw_state(frequencies, self.n_components, self.features, rng)

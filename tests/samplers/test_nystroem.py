@@ -216,5 +216,7 @@ def test_overflow_is_an_error_and_no_warning() -> None:
 
 def test_a_kernel_matrix_that_overflows_is_an_error() -> None:
     X = rows(20, 4) * 1e200
-    with pytest.raises(DataError, match=r"nystroem: kernel polynomial: expected .*, got inf: scale the input"):
+    with pytest.raises(
+        DataError, match=r"nystroem: kernel polynomial: expected .*, got inf: scale the input"
+    ):
         fit(X, kernel="polynomial", n_components=5)

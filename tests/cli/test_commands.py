@@ -1,0 +1,307 @@
+"""The commands as a user runs them: in a process of their own, in a folder with the project's samples."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[2]
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+
+
+def run(*arguments, cwd, stdin=None, code=0):
+    done = subprocess.run(
+        [KAFEAT, *map(str, arguments)], cwd=cwd, input=stdin, capture_output=True, timeout=120
+    )
+    assert done.returncode == code, done.stderr.decode()
+    if code in (2, 3, 4, 5):
+        assert b"Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with sample_data, configs and a fitted map."""
+    path = tmp_path_factory.mktemp("checkout")
+    (path / "sample_data").symlink_to(ROOT / "sample_data")
+    (path / "configs").symlink_to(ROOT / "configs")
+    run(
+        *[
+            "fit",
+            "--config",
+            "configs/fourier.yaml",
+            "sample_data/digits.parquet",
+            "map.joblib",
+            "--label",
+            "label",
+        ],
+        cwd=path,
+    )
+    return path
+
+
+def examples(text):
+    """The command lines of a help text or a page."""
+    return re.findall(r"^ {2,6}(kafeat (?!COMMAND|samplers KIND)[^#\n]*)", text, flags=re.M)
+
+
+@pytest.mark.parametrize("command", ["", "fit", "transform", "evaluate", "inspect", "samplers"])
+def test_every_help_has_examples_that_work_as_printed(folder, command):
+    text = run(*command.split(), "--help", cwd=folder).stdout.decode()
+    lines = examples(text)
+    assert lines, "no example"
+    for line in lines:
+        subprocess.run(["bash", "-ec", f'PATH="{Path(KAFEAT).parent}:$PATH"; {line}'], cwd=folder, check=True,
+                       capture_output=True, timeout=120)  # fmt: skip
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluate.md"])
+def test_commands_of_the_pages_work_as_printed(folder, page):
+    lines = [line for line in examples((ROOT / page).read_text()) if "DATA" not in line]
+    assert page != "README.md" or len(lines) >= 6
+    for line in lines:
+        run(*shlex.split(line)[1:], cwd=folder)
+
+
+def test_version(folder):
+    assert run("--version", cwd=folder).stdout == b"kafeat 0.1.0\n"
+
+
+def test_help_names_every_exit_code(folder):
+    text = run("--help", cwd=folder).stdout.decode()
+    assert all(f"  {code} " in text for code in (0, 1, 2, 3, 4, 5, 6, 130, 143))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("transform --mode map.joblib a b", 2, "No such option"),
+        ("transform --model map.joblib sample_data/digits.csv", 2, "Missing argument"),
+        ("transform --model map.joblib sample_data/digits.csv out.xyz", 2, "expected a name that ends in one of"),
+        ("transform --model map.joblib nope.csv out.npy", 5, "nope.csv: No such file or directory"),
+        ("transform --model nope.joblib sample_data/digits.csv out.npy", 5, "nope.joblib: No such file"),
+        ("transform --model sample_data/digits.npy sample_data/digits.csv out.npy", 4, "expected a kafeat model"),
+        ("transform --model map.joblib sample_data/digits.csv nope/out.npy", 5, "No such file or directory"),
+        ("transform --model map.joblib --keep nope sample_data/digits.csv out.csv", 3, "nope"),
+        ("transform --model map.joblib --keep label sample_data/digits.csv out.npy", 2, "kept"),
+        ("transform --model map.joblib --jobs 0 sample_data/digits.csv out.npy", 2, "jobs"),
+        ("transform --model map.joblib configs/fourier.yaml --input-format parquet out.npy", 3, "Parquet"),
+        ("fit --config nope.yaml sample_data/digits.csv m.joblib", 5, "nope.yaml"),
+        ("fit --config sample_data/README.md sample_data/digits.csv m.joblib", 2, "sample_data/README.md:"),
+        ("fit --config configs/fourier.yaml sample_data/digits.csv m.joblib --label nope", 3, "nope"),
+        ("evaluate --model map.joblib sample_data/digits.csv --label p00", 3, "no feature"),
+        ("evaluate --model map.joblib sample_data/digits.csv --rows 1", 2, "rows"),
+        ("inspect sample_data/digits.npy", 4, "expected a kafeat model"),
+        ("inspect nope.joblib", 5, "nope.joblib"),
+        ("samplers fuorier", 2, "did you mean 'fourier'"),
+        ("nope", 2, "No such command"),
+    ],
+)  # fmt: skip
+def test_exit_codes(folder, arguments, code, message):
+    done = run(*arguments.split(), cwd=folder, code=code)
+    assert message in done.stderr.decode()
+    assert not list(folder.glob("out*")) + list(folder.glob(".*kafeat*"))
+
+
+def test_bad_values_are_named_with_file_row_and_column(folder, tmp_path):
+    lines = (ROOT / "sample_data/digits.csv").read_text().splitlines()
+    cells = lines[8].split(",")
+    cells[lines[0].split(",").index("p05")] = "x1"
+    lines[8] = ",".join(cells)
+    (tmp_path / "bad.csv").write_text("\n".join(lines))
+    (tmp_path / "out.npy").write_bytes(b"before")
+    done = run("transform", "--model", folder / "map.joblib", "bad.csv", "out.npy", cwd=tmp_path, code=3)
+    assert done.stderr.decode() == (
+        "kafeat: bad.csv: row 8 (index 7), column 'p05': expected a number, got 'x1'\n"
+    )
+    assert (tmp_path / "out.npy").read_bytes() == b"before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.csv", "out.npy"]
+
+
+def test_missing_columns_are_all_listed(folder, tmp_path):
+    table = pq.read_table(ROOT / "sample_data/digits.parquet").drop_columns(["p03", "p60"])
+    pq.write_table(table, tmp_path / "in.parquet")
+    done = run("transform", "--model", folder / "map.joblib", "in.parquet", "o.npy", cwd=tmp_path, code=3)
+    assert re.search(r"in\.parquet: .*p03.*p60", done.stderr.decode())
+
+
+def test_bytes_do_not_depend_on_jobs_or_on_the_input_format(folder, tmp_path):
+    for suffix in ("npy", "parquet", "csv"):
+        outputs = set()
+        for name, jobs in (("csv", 1), ("csv.gz", 2), ("parquet", 4), ("npy", 1), ("npy", 2), ("npy", 4)):
+            target = tmp_path / f"out.{suffix}"
+            source = f"sample_data/digits.{name}"
+            run("transform", "--model", "map.joblib", "-j", jobs, source, target, cwd=folder)
+            outputs.add(target.read_bytes())
+        assert len(outputs) == 1, suffix
+
+
+def test_reordered_and_further_columns_do_not_matter(folder, tmp_path):
+    table = pq.read_table(ROOT / "sample_data/digits.parquet")
+    other = table.select(table.column_names[::-1]).append_column("more", pa.array(["x"] * len(table)))
+    pq.write_table(other, tmp_path / "other.parquet")
+    for name, target in ((tmp_path / "other.parquet", "a.npy"), ("sample_data/digits.parquet", "b.npy")):
+        run("transform", "--model", "map.joblib", name, tmp_path / target, cwd=folder)
+    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+
+
+def test_keep_prefix_layout_and_metadata(folder, tmp_path):
+    base = ["transform", "--model", "map.joblib", "sample_data/digits.parquet"]
+    run(*base, tmp_path / "a.parquet", "--keep", "label", "--prefix", "z", cwd=folder)
+    run(*base, tmp_path / "b.parquet", "--keep", "all", "--layout", "list", cwd=folder)
+    original = pq.read_table(ROOT / "sample_data/digits.parquet")
+    a, b = pq.read_table(tmp_path / "a.parquet"), pq.read_table(tmp_path / "b.parquet")
+    assert a.column_names == ["label", *[f"z{i}" for i in range(512)]]
+    assert a.column("label").equals(original.column("label"))
+    assert b.column_names == [*original.column_names, "features"]
+    assert b.drop_columns(["features"]).equals(original)
+    lists = np.stack(b.column("features").to_numpy())
+    # Two memory orders, two orders of summation over 64 products of size ≤ 1: 64 ε is plenty.
+    np.testing.assert_allclose(np.column_stack([a.column(f"z{i}") for i in range(512)]), lists,
+                               atol=64 * np.finfo("f4").eps)  # fmt: skip
+    told = json.loads(pq.read_schema(tmp_path / "a.parquet").metadata[b"kafeat"])
+    inspected = json.loads(run("inspect", "map.joblib", "--json", cwd=folder).stdout)
+    assert told["map"] == inspected["sha256"]
+    assert told["layout"] == "columns"
+
+
+def test_stdin_to_stdout(folder, tmp_path):
+    text = (ROOT / "sample_data/digits.csv").read_bytes()
+    piped = run(
+        "transform", "--model", "map.joblib", "-", "-", "--keep", "label", cwd=folder, stdin=text
+    ).stdout
+    run(
+        "transform",
+        "--model",
+        "map.joblib",
+        "sample_data/digits.csv",
+        tmp_path / "o.csv",
+        "--keep",
+        "label",
+        cwd=folder,
+    )
+    assert piped == (tmp_path / "o.csv").read_bytes()
+    table = pyarrow.csv.read_csv(tmp_path / "o.csv")
+    assert (table.num_rows, table.num_columns) == (1797, 513)
+
+
+def test_fit_from_stdin_and_the_same_fit_gives_the_same_bytes(folder, tmp_path):
+    text = (ROOT / "sample_data/digits.csv").read_bytes()
+    fit = ["fit", "--config", "configs/fourier.yaml", "--label", "label"]
+    run(*fit, "-", tmp_path / "a.joblib", cwd=folder, stdin=text)
+    run(*fit, "-", tmp_path / "b.joblib", cwd=folder, stdin=text)
+    assert (tmp_path / "a.joblib").read_bytes() == (tmp_path / "b.joblib").read_bytes()
+    assert isinstance(joblib.load(tmp_path / "a.joblib"), dict)
+
+
+def test_rows_none_give_a_valid_output_of_no_rows(folder, tmp_path):
+    header = (ROOT / "sample_data/digits.csv").read_text().splitlines()[0]
+    (tmp_path / "none.csv").write_text(header + "\n")
+    for suffix in ("csv", "parquet", "npy"):
+        run("transform", "--model", folder / "map.joblib", "none.csv", f"out.{suffix}", cwd=tmp_path)
+    assert np.load(tmp_path / "out.npy").shape == (0, 512)
+    assert pq.read_table(tmp_path / "out.parquet").shape == (0, 512)
+    assert pyarrow.csv.read_csv(tmp_path / "out.csv").shape == (0, 512)
+    for command in (
+        ["fit", "--config", folder / "configs/fourier.yaml"],
+        ["evaluate", "--model", folder / "map.joblib"],
+    ):
+        extra = ["m.joblib"] if command[0] == "fit" else []
+        done = run(*command, "none.csv", *extra, cwd=tmp_path, code=3)
+        assert b"row" in done.stderr
+    (tmp_path / "empty.csv").write_bytes(b"")
+    run("transform", "--model", folder / "map.joblib", "empty.csv", "o.npy", cwd=tmp_path, code=3)
+
+
+def test_an_output_in_the_place_of_an_input_is_refused(folder, tmp_path):
+    target = tmp_path / "in.csv"
+    target.write_bytes((ROOT / "sample_data/digits.csv").read_bytes())
+    (tmp_path / "link.csv").symlink_to(target)
+    for name in ("in.csv", "link.csv"):
+        done = run("transform", "--model", folder / "map.joblib", "in.csv", name, cwd=tmp_path, code=2)
+        assert b"same file" in done.stderr
+    model = tmp_path / "m.npy"
+    model.write_bytes((folder / "map.joblib").read_bytes())
+    done = run("transform", "--model", model, "in.csv", model, cwd=tmp_path, code=2)
+    assert b"same file" in done.stderr
+
+
+def test_no_clobber(folder, tmp_path):
+    (tmp_path / "out.npy").write_bytes(b"before")
+    base = ["transform", "--model", folder / "map.joblib", ROOT / "sample_data/digits.csv", "out.npy"]
+    run(*base, "--no-clobber", cwd=tmp_path, code=2)
+    assert (tmp_path / "out.npy").read_bytes() == b"before"
+    run(*base, cwd=tmp_path)
+    assert np.load(tmp_path / "out.npy").shape == (1797, 512)
+
+
+def test_evaluate_json(folder):
+    done = run("evaluate", "--model", "map.joblib", "sample_data/digits.npy", "--json", "-", cwd=folder)
+    report = json.loads(done.stdout)
+    # Orthogonal features: below the root mean square error of iid ones, √(1/2m)·√(1 + k² − 2k²…)/‖K‖ ≤ √(1/m) here.
+    assert 0 < report["relative_frobenius"] < (1 / 256) ** 0.5
+    assert "score_raw" not in report
+
+
+def test_silent_when_nobody_watches(folder, tmp_path):
+    done = run("transform", "--model", "map.joblib", "sample_data/digits.npy", tmp_path / "o.npy", cwd=folder)
+    assert done.stdout == done.stderr == b""
+    done = run(
+        "transform", "-v", "--model", "map.joblib", "sample_data/digits.npy", tmp_path / "o.npy", cwd=folder
+    )
+    assert b"1,797 rows x 512 features" in done.stderr
+    assert b"BLAS" in done.stderr
+
+
+def big_csv(path):
+    """Some hundred thousand rows: long enough to be interrupted."""
+    lines = (ROOT / "sample_data/digits.csv").read_text().splitlines(keepends=True)
+    path.write_text(lines[0] + "".join(lines[1:]) * 120)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_the_previous_output_and_nothing_else(folder, tmp_path, number, code):
+    big_csv(tmp_path / "big.csv")
+    (tmp_path / "out.npy").write_bytes(b"before")
+    command = [KAFEAT, "transform", "--model", folder / "map.joblib", "big.csv", "out.npy"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob(".*kafeat*")):  # it has begun to write
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code, errors
+    assert b"Traceback" not in errors
+    assert (tmp_path / "out.npy").read_bytes() == b"before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["big.csv", "out.npy"]
+
+
+def test_a_reader_that_leaves_ends_the_command_calmly(folder, tmp_path):
+    big_csv(tmp_path / "big.csv")
+    command = f"{KAFEAT} transform --model {folder}/map.joblib big.csv - | head -n 2 > two.csv; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len((tmp_path / "two.csv").read_text().splitlines()) == 2
+
+
+def test_a_full_disk_is_the_systems_refusal(folder):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    command = f"{KAFEAT} transform --model map.joblib sample_data/digits.csv - > /dev/full"
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, timeout=120)
+    assert done.returncode == 5, done.stderr
+    assert b"No space left" in done.stderr

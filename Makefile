@@ -31,7 +31,7 @@ demo: $(VENV)/.installed
 	@$(BIN)/python -c "import pyarrow.parquet as pq; t = pq.read_table('$(DEMO)/features.parquet'); print(t.num_rows, 'rows,', t.num_columns, 'columns:', ', '.join(t.column_names[:5]), '...')"
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2  # two workers on two cores: no more threads than that
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

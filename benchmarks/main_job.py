@@ -35,6 +35,15 @@ def prepare(source: Path, folder: Path) -> dict[str, Path]:
     return paths
 
 
+def report(head: str, given: Path, made: str, command: list[str]) -> None:
+    """Run a command and print its row of the table."""
+    found = measure(command)
+    assert found["code"] == 0, command
+    sizes = [os.path.getsize(path) / 1e6 for path in (given, made)]
+    figures = f"{sizes[0]:.1f} | {sizes[1]:.1f} | {found['seconds']:.2f} | {found['peak_mib']:.0f}"
+    print(f"| {head} | {figures} |", flush=True)
+
+
 def main() -> None:
     data, names = Path(sys.argv[1]), sys.argv[2:] or ["letter", "mnist", "ijcnn1"]
     kafeat = str(Path(sys.executable).with_name("kafeat"))
@@ -49,24 +58,16 @@ def main() -> None:
             rows, width = np.load(paths["npy"], mmap_mode="r").shape
             model = str(folder / f"{name}.joblib")
 
-            def report(step: str, given: Path, made: str, command: list[str]) -> None:
-                found = measure(command)
-                assert found["code"] == 0, command
-                sizes = [os.path.getsize(path) / 1e6 for path in (given, made)]
-                figures = (
-                    f"{sizes[0]:.1f} | {sizes[1]:.1f} | {found['seconds']:.2f} | {found['peak_mib']:.0f}"
-                )
-                print(f"| {name} | {rows:,} × {width} | {step} | {figures} |", flush=True)
-
+            head = f"{name} | {rows:,} × {width}"
             fit = [kafeat, "fit", "--config", str(folder / "c.yaml"), str(paths["parquet"]), model]
-            report("fit", paths["parquet"], model, fit)
+            report(f"{head} | fit", paths["parquet"], model, fit)
             for given in ("parquet", "csv", "npy"):
                 for made in ("parquet", "npy", "csv"):
                     if made == "csv" and given != "csv":
                         continue
                     target = str(folder / f"out.{made}")
                     run = [kafeat, "transform", "--model", model, str(paths[given]), target]
-                    report(f"{given} to {made}", paths[given], target, run)
+                    report(f"{head} | {given} to {made}", paths[given], target, run)
 
 
 if __name__ == "__main__":

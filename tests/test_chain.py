@@ -142,7 +142,10 @@ def test_a_refused_value_names_the_steps_before_and_its_column_where_it_is_the_i
     ):
         fm.transform(spoiled)
     steps = [{"kind": "projection", "n_components": 2}, {"kind": "homogeneous", "negative": "error"}]
-    with pytest.raises(DataError, match=r"<table>: after projection: expected a value of at least 0, got -"):
+    with pytest.raises(
+        DataError,
+        match=r"<table>: row \d+ \(index \d+\): after projection: expected a value of at least 0, got -",
+    ):
         kafeat.fit({"steps": [*steps, {"kind": "standardize"}]}, table)
 
 

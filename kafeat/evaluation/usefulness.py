@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from kafeat.errors import DataError
+from kafeat.evaluation.ridge import Basis, features_basis, kernel_basis, ridge
 from kafeat.types import Array, Floats
 
 # Share of the rows that the models are tested on.
 _TEST_SHARE = 0.2
-# Penalties are multiples of the mean diagonal of the Gram matrix, so that one grid serves every kernel.
-_PENALTIES = 10.0 ** np.arange(-7.0, 2.0)
 # More different whole numbers than this are a quantity and no class.
 _MOST_CLASSES = 100
 
@@ -21,8 +21,8 @@ _MOST_CLASSES = 100
 def usefulness(X: Floats, Z: Floats, K: Floats, labels: Array, rng: np.random.Generator) -> dict[str, Any]:
     """Test scores of ridge models: accuracy for classes, R² for a numeric target.
 
-    All three are ridge in its dual form, on the Gram matrices XXᵀ (columns standardized), ZZᵀ and K; the penalty of
-    each is chosen by its leave-one-out error on the training rows. A random fifth of the rows is the test.
+    The penalty of each is chosen by its leave-one-out error on the training rows, over one grid relative to the mean
+    eigenvalue of its Gram matrix. Raw columns are standardized. A random fifth of the rows is the test.
     """
     order = rng.permutation(len(labels))
     X, Z, K, labels = X[order], Z[order], K[np.ix_(order, order)], labels[order]
@@ -32,10 +32,14 @@ def usefulness(X: Floats, Z: Floats, K: Floats, labels: Array, rng: np.random.Ge
     if train < 2:
         raise DataError(f"label: expected at least 3 rows to train and test on, got {len(labels)}")
     report: dict[str, Any] = {"task": task, "rows_train": train, "rows_test": len(labels) - train}
-    raw = _standardized(X, train)
-    for name, gram in (("raw", raw @ raw.T), ("map", Z @ Z.T), ("exact", K)):
+    learners: dict[str, Callable[[], Basis]] = {
+        "raw": lambda: features_basis(_standardized(X, train), train),
+        "map": lambda: features_basis(Z, train),
+        "exact": lambda: kernel_basis(K, train),
+    }
+    for name, basis in learners.items():
         started = time.perf_counter()
-        predicted, penalty = _ridge(gram, targets, train)
+        predicted, penalty = ridge(basis(), targets[:train])
         report[f"score_{name}"] = _score(predicted, targets[train:], classes)
         report[f"fit_seconds_{name}"] = time.perf_counter() - started
         report[f"penalty_{name}"] = penalty
@@ -66,28 +70,6 @@ def _standardized(X: Floats, train: int) -> Floats:
     mean, scale = X[:train].mean(axis=0), X[:train].std(axis=0)
     standardized: Floats = (X - mean) / np.where(scale > 0.0, scale, 1.0)
     return standardized
-
-
-def _ridge(gram: Floats, targets: Floats, train: int) -> tuple[Floats, float]:
-    """Predictions (n − train, k) of the rows behind `train`, and the penalty that leave-one-out chose.
-
-    With K = UΛUᵀ on the training rows, H = UΛ(Λ + λ)⁻¹Uᵀ and the residual without row i is (y − Hy)_i/(1 − H_ii).
-    """
-    mean = targets[:train].mean(axis=0)
-    y = targets[:train] - mean
-    values, vectors = np.linalg.eigh(gram[:train, :train])
-    values = np.maximum(values, 0.0)
-    rotated = vectors.T @ y
-    best, chosen, weights = np.inf, 0.0, np.zeros_like(rotated)
-    for penalty in _PENALTIES * max(float(values.mean()), np.finfo(float).tiny):
-        inverse = 1.0 / (values + penalty)
-        dual = vectors @ (inverse[:, None] * rotated)
-        # (y − Hy)_i/(1 − H_ii) = α_i/(K + λ)⁻¹_ii
-        residual = dual / ((vectors**2) @ inverse)[:, None]
-        error = float((residual**2).mean())
-        if error < best:
-            best, chosen, weights = error, float(penalty), dual
-    return gram[train:, :train] @ weights + mean, chosen
 
 
 def _score(predicted: Floats, targets: Floats, classes: bool) -> float:

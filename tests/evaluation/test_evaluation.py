@@ -7,12 +7,14 @@ from sklearn.linear_model import RidgeCV
 
 from kafeat.errors import DataError
 from kafeat.evaluation.fidelity import fidelity
-from kafeat.evaluation.usefulness import _PENALTIES, _ridge, task_of, usefulness
+from kafeat.evaluation.ridge import PENALTIES, features_basis, kernel_basis, ridge
+from kafeat.evaluation.usefulness import task_of, usefulness
 
 
-def test_fidelity_is_what_it_says():
+@pytest.mark.parametrize("n", [40, 400])  # all eigenvalues, and Lanczos
+def test_fidelity_is_what_it_says(n):
     rng = np.random.default_rng(0)
-    A, Z = rng.standard_normal((40, 6)), rng.standard_normal((40, 5))
+    A, Z = rng.standard_normal((n, 6)), rng.standard_normal((n, 5))
     K = A @ A.T
     E = Z @ Z.T - K
     expected = {
@@ -24,7 +26,7 @@ def test_fidelity_is_what_it_says():
     }
     assert fidelity(K, Z) == pytest.approx(expected, rel=1e-10)
     # rounding alone: ZZᵀ is computed twice in other orders
-    assert all(abs(value) < 1e-13 for value in fidelity(A @ A.T, A).values())
+    assert all(abs(value) < 1e-12 for value in fidelity(A @ A.T, A).values())
 
 
 def test_a_kernel_of_zeros_has_no_error_unless_the_map_errs():
@@ -33,18 +35,21 @@ def test_a_kernel_of_zeros_has_no_error_unless_the_map_errs():
     assert fidelity(K, np.ones((3, 2)))["relative_frobenius"] == np.inf
 
 
-def test_ridge_is_scikit_learns_on_the_chosen_penalty():
+@pytest.mark.parametrize("width", [7, 150])  # fewer and more columns than rows
+@pytest.mark.parametrize("given", ["features", "kernel"])
+def test_ridge_is_scikit_learns_on_the_chosen_penalty(given, width):
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((120, 7))
-    y = X @ rng.standard_normal((7, 2)) + 0.3 * rng.standard_normal((120, 2))
+    X = rng.standard_normal((120, width))
+    y = X @ rng.standard_normal((width, 2)) + 0.3 * rng.standard_normal((120, 2))
     train = 90
-    predicted, penalty = _ridge(X @ X.T, y, train)
+    basis = features_basis(X, train) if given == "features" else kernel_basis(X @ X.T, train)
+    predicted, penalty = ridge(basis, y[:train])
     mean = y[:train].mean(axis=0)
     theirs = KernelRidge(alpha=penalty, kernel="linear").fit(X[:train], y[:train] - mean)
     # The system's condition is below 1e9: nine digits of sixteen are left.
     np.testing.assert_allclose(predicted, theirs.predict(X[train:]) + mean, atol=1e-6)
-    scale = np.linalg.eigvalsh(X[:train] @ X[:train].T).clip(0).mean()
-    chosen = RidgeCV(alphas=_PENALTIES * scale, fit_intercept=False).fit(X[:train], y[:train] - mean)
+    scale = (X[:train] ** 2).sum() / train
+    chosen = RidgeCV(alphas=PENALTIES * scale, fit_intercept=False).fit(X[:train], y[:train] - mean)
     assert penalty == pytest.approx(chosen.alpha_)
 
 

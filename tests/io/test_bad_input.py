@@ -158,7 +158,7 @@ def test_lowest_row_then_lowest_column():
     [
         (np.ones(3), DataError, "expected two dimensions"),
         (np.ones((2, 2), object), DataError, "got dtype object"),
-        ([1, 2], UsageError, "expected an array or a table, got list"),
+        ({1, 2}, UsageError, "expected an array or a table, got set"),
     ],
 )
 def test_memory(data, error, message):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from kafeat.blas import one_blas_thread
 from kafeat.errors import DataError, ValueRefused
 from kafeat.pair import Coordinates, Gram, Pair
 from kafeat.step import Sample, Step, Transform
@@ -48,7 +48,7 @@ class Chain:
         fitted: list[FittedStep] = []
         X = sample.X
         # One BLAS thread: what is learned must not depend on the number of cores.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             for i, (step, stream) in enumerate(zip(steps, rng.spawn(len(steps)), strict=True)):
                 try:
                     state = step.fit(Sample(X, sample.label, sample.n_rows), stream)

@@ -11,10 +11,10 @@ from typing import Any
 
 import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from kafeat import artifact
 from kafeat._version import __version__
+from kafeat.blas import one_blas_thread
 from kafeat.chain import Chain
 from kafeat.content import chain_content, read_chain
 from kafeat.errors import ArtifactError, DataError, UsageError, ValueRefused
@@ -108,8 +108,7 @@ class FeatureMap:
 
             return work
 
-        # One BLAS thread a worker: the workers share the cores among themselves.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             items = ((chunk, buffers(chunk.start, chunk.rows)) for chunk in prefetch(chunks, 2))
             yield from ordered_map(worker, items, jobs)
 

@@ -12,22 +12,32 @@ def threads() -> set[int]:
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-def test_the_last_to_leave_lifts_the_limit():
+@pytest.fixture
+def two_threads():
     with threadpool_limits(limits=2, user_api="blas"):
         if threads() != {2}:
             pytest.skip("this BLAS takes no two threads")
-        entered, leave = threading.Event(), threading.Event()
+        yield
 
-        def other() -> None:
-            with one_blas_thread():
-                entered.set()
-                leave.wait(10)
 
-        thread = threading.Thread(target=other)
+@pytest.mark.usefixtures("two_threads")
+def test_the_outermost_lifts_the_limit():
+    with one_blas_thread():
         with one_blas_thread():
-            thread.start()
-            assert entered.wait(10)
-        assert threads() == {1}  # the first has left, the other still computes
-        leave.set()
+            assert threads() == {1}
+        assert threads() == {1}
+    assert threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_thread_that_leaves_does_not_lift_the_limit_of_another():
+    def other() -> None:
+        with one_blas_thread():
+            pass
+
+    with one_blas_thread():
+        thread = threading.Thread(target=other)
+        thread.start()
         thread.join()
-        assert threads() == {2}
+        assert threads() == {1}
+    assert threads() == {2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import traceback
@@ -66,7 +67,11 @@ def kafeat() -> None:
 def main() -> NoReturn:
     """Run the command line and exit with a documented code."""
     signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(_run())
+    code = _run()
+    sys.stderr.flush()
+    # Not sys.exit: after a signal, Arrow's threads may be in a read that needs the interpreter, and would wait for it
+    # for ever while it ends. Everything is written and closed by now.
+    os._exit(code)
 
 
 def _run() -> int:

@@ -40,6 +40,8 @@ class HadamardTransform:
     def __call__(self, x: Floats, out: Floats, between: Floats) -> None:
         """Write the transform of `x` (p, rows) into `out`; `between` is a buffer. All C order; x and out may be one."""
         rows = x.shape[1]
-        np.matmul(self._first, x.reshape(self._a, self._b * rows), out=between.reshape(self._a, self._b * rows))
+        np.matmul(
+            self._first, x.reshape(self._a, self._b * rows), out=between.reshape(self._a, self._b * rows)
+        )
         shape = (self._a, self._b, rows)
         np.matmul(self._second, between.reshape(shape), out=out.reshape(shape))

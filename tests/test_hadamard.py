@@ -16,7 +16,9 @@ def test_it_is_the_hadamard_matrix(p, orthonormal):
     out, between = np.empty_like(x), np.empty_like(x)
     HadamardTransform(p, x.dtype, orthonormal)(x, out, between)
     # p terms of size about 1 in another order: p·ε
-    np.testing.assert_allclose(out, H @ x / (np.sqrt(p) if orthonormal else 1.0), atol=8 * p * np.finfo(float).eps)
+    np.testing.assert_allclose(
+        out, H @ x / (np.sqrt(p) if orthonormal else 1.0), atol=8 * p * np.finfo(float).eps
+    )
 
 
 def test_in_place():

@@ -55,8 +55,7 @@ def fit(
             raise UsageError(f"{model}: expected a model apart from {name}, got the same file")
     recipe = load_config(config)
     with reading.open(data) as source, progress("fit", quiet) as announce:
-        told = announce(source.rows) if announce else None
-        fm = fit_source(recipe, source, label, told)
+        fm = fit_source(recipe, source, label, announce(source.rows))
     fm.save(model, overwrite)
     summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
 from importlib import import_module
-from types import FrameType
 from typing import NoReturn
 
 import click
 
 from kafeat._version import __version__
+from kafeat.cli.signals import Terminated, listen
 from kafeat.errors import KafeatError
 
 COMMANDS = ("fit", "transform", "evaluate", "inspect", "samplers")
@@ -29,10 +28,6 @@ Exit codes:
   130  interrupted (SIGINT)
   143  terminated (SIGTERM)
 """
-
-
-class Terminated(BaseException):
-    """SIGTERM, as an exception: what is half-written is removed on its way up."""
 
 
 class LazyGroup(click.Group):
@@ -66,7 +61,7 @@ def kafeat() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit with a documented code."""
-    signal.signal(signal.SIGTERM, _terminate)
+    listen()
     code = _run()
     sys.stderr.flush()
     # Not sys.exit: after a signal, Arrow's threads may be in a read that needs the interpreter, and would wait for it
@@ -104,8 +99,3 @@ def _run() -> int:
     except Exception:  # a fault of ours: the person can only report it, and needs the traceback for that
         traceback.print_exc()
         return 1
-
-
-def _terminate(signum: int, frame: FrameType | None) -> NoReturn:
-    del signum, frame
-    raise Terminated

@@ -1,4 +1,4 @@
-"""Progress on stderr when it is a terminal; else nothing."""
+"""Progress on stderr when it is a terminal, and the place where a signal that was missed is noticed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from kafeat.cli.signals import check
+
 Progress = Callable[[int], None]
 
 
 @contextmanager
-def progress(what: str, quiet: bool) -> Iterator[Callable[[int | None], Progress] | None]:
-    """Gives `announce(rows)`, which starts a bar of that length and returns what moves it, or None."""
+def progress(what: str, quiet: bool) -> Iterator[Callable[[int | None], Progress]]:
+    """Gives `announce(rows)`, which starts a bar of that length and returns what moves it, chunk by chunk."""
     if quiet or not sys.stderr.isatty():
-        yield None
+        yield lambda _rows: lambda _done: check()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -24,6 +26,11 @@ def progress(what: str, quiet: bool) -> Iterator[Callable[[int | None], Progress
 
         def announce(rows: int | None) -> Progress:
             task = bar.add_task(what, total=rows)
-            return lambda done: bar.advance(task, done)
+
+            def advance(done: int) -> None:
+                check()
+                bar.advance(task, done)
+
+            return advance
 
         yield announce

@@ -1,0 +1,32 @@
+"""SIGINT and SIGTERM as exceptions: what is half-written is removed on their way up."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+from typing import NoReturn
+
+
+class Terminated(BaseException):
+    """SIGTERM."""
+
+
+_received: int | None = None
+
+
+def listen() -> None:
+    """From now on, a signal raises `KeyboardInterrupt` or `Terminated` in the main thread."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _raise)
+
+
+def check() -> None:
+    """Raise for a signal that came before: Python swallows an exception that a signal raises inside of a destructor."""
+    if _received is not None:
+        _raise(_received, None)
+
+
+def _raise(number: int, frame: FrameType | None) -> NoReturn:
+    global _received
+    _received = number
+    raise KeyboardInterrupt if number == signal.SIGINT else Terminated

@@ -245,3 +245,34 @@ KERNELS: dict[str, Kernel] = {
     "jensen_shannon": Kernel(additive("jensen_shannon"), True, "none", non_negative=True),
     "hellinger": Kernel(additive("hellinger"), True, "none", non_negative=True),
 }
+
+
+def exponential(pair: Pair, p: KernelParameters) -> Gram:
+    """exp(γ x·y)."""
+    x, y = pair.squared_norms
+
+    def power(dots: Floats) -> Floats:
+        result: Floats = np.exp(p.gamma * dots)
+        return result
+
+    return Gram(power(pair.dots), (power(x), power(y)))
+
+
+def arc_cosine(order: Literal[0, 1]) -> Callable[[Pair, KernelParameters], Gram]:
+    """Order 0: 1 − θ/π; order 1: ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π; θ the angle, π/2 where a row is 0."""
+
+    def gram(pair: Pair, _: KernelParameters) -> Gram:
+        x, y = (np.sqrt(norms) for norms in pair.squared_norms)
+        lengths = x[:, None] * y[None, :]
+        # sin²(θ/2) from distances: an arc cosine would lose half of the digits of a small angle.
+        chords = pair.squared_distances - (x[:, None] - y[None, :]) ** 2
+        half = np.divide(chords, 4.0 * lengths, out=np.full_like(lengths, 0.5), where=lengths > 0)
+        half = np.clip(half, 0.0, 1.0)
+        angles = 2.0 * np.arctan2(np.sqrt(half), np.sqrt(1.0 - half))
+        if order == 0:
+            diagonals = tuple(np.where(norms > 0, 1.0, 0.5) for norms in (x, y))
+            return Gram(1.0 - angles / np.pi, (diagonals[0], diagonals[1]))
+        values = lengths * (np.sin(angles) + (np.pi - angles) * np.cos(angles)) / np.pi
+        return Gram(values, pair.squared_norms)
+
+    return gram

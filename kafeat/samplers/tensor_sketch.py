@@ -66,6 +66,8 @@ class _SketchTransform(Transform):
     """Sparse count sketches, real FFTs in the data's precision, their product, and one FFT back."""
 
     def __init__(self, recipe: TensorSketch, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
+        # scipy's FFT: NumPy's forward one took 8 to 20 times as long on a float32 tile.
+        from scipy import fft
         from scipy.sparse import csr_array
 
         self.n_features_in, self.n_features_out = n_features, recipe.n_components
@@ -80,6 +82,7 @@ class _SketchTransform(Transform):
             for buckets, signs in zip(state["buckets"], state["signs"], strict=True)
         ]
         self._dtype = dtype
+        self._fft = fft
 
     def scratch(self, rows: int) -> tuple[Array, ...]:
         # The last input is the constant 1, which carries c₀.
@@ -88,8 +91,13 @@ class _SketchTransform(Transform):
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
         (inputs,) = scratch
         inputs[:-1] = X.T
-        first, *others = self._sketches
-        spectrum = np.fft.rfft((first @ inputs).T)
-        for sketch in others:
-            spectrum *= np.fft.rfft((sketch @ inputs).T)
-        out[...] = np.fft.irfft(spectrum, n=self.n_features_out)
+        # Transforms along the outputs, in their memory order: the way back then needs no transposition.
+        feature_major = out.strides[0] < out.strides[1]
+        axis = 0 if feature_major else 1
+        spectrum = None
+        for sketch in self._sketches:
+            sketched = sketch @ inputs
+            found = self._fft.rfft(sketched if feature_major else sketched.T, axis=axis)
+            spectrum = found if spectrum is None else np.multiply(spectrum, found, out=spectrum)
+        features = self._fft.irfft(spectrum, n=self.n_features_out, axis=axis, overwrite_x=True)
+        out[...] = features.T if feature_major else features

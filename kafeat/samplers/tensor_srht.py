@@ -1,0 +1,131 @@
+"""Tensor products of randomised Hadamard sketches, for polynomial kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from kafeat import kernels
+from kafeat.bandwidth import resolve_gamma
+from kafeat.domain import check_indices
+from kafeat.hadamard import padded_width
+from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.pair import Pair
+from kafeat.srht import SampledHadamard, count_blocks, draw_rows
+from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter, refuse_parameter
+from kafeat.types import Array, Floats, Shape, State
+
+_REAL = np.array([1.0, -1.0])
+_COMPLEX = np.array([1.0, 1.0j, -1.0, -1.0j])
+
+
+class TensorSrht(Step):
+    """Products of randomised Hadamard projections: z(x)·z(y) ≈ (γ x·y + c₀)^p, unbiased.
+
+    An output is √(1/m) Π_q (H F_q u)_{r_q}, with u = [√γ x, √c₀] padded to a power of two, H of entries ±1, F_q
+    diagonal and random, and rows r_q drawn without replacement; more outputs than the padded width stack independent
+    blocks. The rows of a block are orthogonal, which independent projections are not; the error falls like 1/√D.
+    With `complex_to_real` F has entries 1, i, −1, −i, and the real and imaginary parts of m = D/2 products are the
+    outputs: at degree p a factor's fourth moment counts 2^p in place of 3^p.
+
+    Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
+    """
+
+    degree: Annotated[int, Field(ge=1, le=64)] = parameter(2, "p, the degree of the kernel")
+    gamma: PositiveFloat | Literal["auto", "scale"] = parameter(
+        "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
+    )
+    coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀")
+    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
+    complex_to_real: bool = parameter(True, "complex signs, half as many products: a lower variance")
+
+    @model_validator(mode="after")
+    def _even(self) -> Self:
+        D = self.n_components
+        if self.complex_to_real and D % 2:
+            neighbours = f"{D - 1} or {D + 1}" if D > 1 else "2"
+            refuse_parameter("n_components", f"an even number with complex_to_real ({neighbours})", D)
+        return self
+
+    @property
+    def needs_coordinates(self) -> bool:
+        return False
+
+    @property
+    def _products(self) -> int:
+        return self.n_components // 2 if self.complex_to_real else self.n_components
+
+    def _shapes(self, n_features: int) -> tuple[Shape, Shape]:
+        # Without c₀ there is no constant to carry, which matters where d is a power of two.
+        width = n_features + (self.coef0 > 0)
+        blocks = count_blocks(self._products, width)
+        return (self.degree, blocks, width), (self.degree, self._products)
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        gamma = resolve_gamma(self.gamma, KERNELS["polynomial"], sample.X, rng)
+        of_turns, (_, m) = self._shapes(sample.X.shape[1])
+        turns = rng.integers(4 if self.complex_to_real else 2, size=of_turns, dtype=np.int8)
+        rows = np.stack([draw_rows(m, of_turns[-1], rng) for _ in range(self.degree)])
+        return {"turns": turns, "rows": rows, "gamma": np.array(gamma)}
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        of_turns, of_rows = self._shapes(n_features_in)
+        return {"turns": of_turns, "rows": of_rows, "gamma": ()}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        check_indices("state.turns", state["turns"], 4 if self.complex_to_real else 2)
+        check_indices("state.rows", state["rows"], padded_width(state["turns"].shape[-1]))
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        return _ProductTransform(self, state, n_features_in, dtype)
+
+    def exact(self, state: State, pair: Pair) -> Pair:
+        p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree, coef0=self.coef0)
+        return kernels.polynomial(pair, p)
+
+
+class _ProductTransform(Transform):
+    """One fast projection a degree, multiplied entry by entry."""
+
+    def __init__(self, recipe: TensorSrht, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
+        self.n_features_in, self.n_features_out = n_features, recipe.n_components
+        self._width = state["turns"].shape[-1]
+        self._m = state["rows"].shape[1]
+        scale = np.full(self._width, np.sqrt(float(state["gamma"])))
+        scale[n_features:] = np.sqrt(recipe.coef0)
+        units = _COMPLEX if recipe.complex_to_real else _REAL
+        # √(1/m) in equal parts, so that no factor leaves the range of the dtype alone
+        scale *= self._m ** (-0.5 / recipe.degree)
+        self._factors = [
+            SampledHadamard(units[turns] * scale, rows, dtype)
+            for turns, rows in zip(state["turns"], state["rows"], strict=True)
+        ]
+        self._dtype = dtype
+
+    def scratch(self, rows: int) -> tuple[Any, ...]:
+        # The last input is the constant 1, which carries c₀.
+        first = self._factors[0]
+        products = np.empty((self._m, rows), dtype=first.dtype)
+        inputs = np.ones((self._width, rows), dtype=self._dtype)
+        return inputs, products, np.empty_like(products), first.scratch(rows)
+
+    def apply(self, X: Floats, out: Floats, scratch: tuple[Any, ...]) -> None:
+        inputs, products, factor, of_factors = scratch
+        inputs[: self.n_features_in] = X.T
+        self._factors[0](inputs, products, of_factors)
+        for project in self._factors[1:]:
+            project(inputs, factor, of_factors)
+            np.multiply(products, factor, out=products)
+        _write_parts(products, out)
+
+
+def _write_parts(products: Array, out: Floats) -> None:
+    m = len(products)
+    if products.dtype.kind == "c":
+        out[:, :m] = products.real.T
+        out[:, m:] = products.imag.T
+    else:
+        out[...] = products.T

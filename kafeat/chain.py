@@ -46,15 +46,17 @@ class Chain:
     def fit(cls, steps: Sequence[Step], sample: Sample, rng: np.random.Generator) -> Chain:
         """Fit each step on the sample as the steps before it hand it on; each draws from a stream of its own."""
         fitted: list[FittedStep] = []
-        X = sample.X
+        X, given = sample.X, dict(sample.given)
         # One BLAS thread: what is learned must not depend on the number of cores.
         with one_blas_thread():
             for i, (step, stream) in enumerate(zip(steps, rng.spawn(len(steps)), strict=True)):
                 try:
-                    state = step.fit(Sample(X, sample.label, sample.n_rows), stream)
+                    state = step.fit(Sample(X, sample.label, sample.n_rows, given), stream)
                     fitted.append(FittedStep(step, state, X.shape[1]))
                     if i + 1 < len(steps):
-                        X = _run(fitted[-1].bind(X.dtype), X)
+                        bound = fitted[-1].bind(X.dtype)
+                        given = {name: _run_given(bound, name, rows) for name, rows in given.items()}
+                        X = _run(bound, X)
                 except ValueRefused as refused:
                     raise _after(refused, steps[:i]) from None
         return cls(tuple(fitted))
@@ -140,6 +142,13 @@ def _after(refused: ValueRefused, steps: Sequence[Step]) -> ValueRefused:
     column = refused.column if all(step.columnwise for step in steps) else None
     names = ", ".join(step.kind for step in steps)
     return ValueRefused(refused.row, column, f"after {names}: {refused.problem}")
+
+
+def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
+    try:
+        return _run(transform, rows)
+    except ValueRefused as refused:  # a row of another file than the one that is fitted on
+        raise DataError(f"{name}: {refused}") from None
 
 
 def _run(transform: Transform, X: Floats) -> Floats:

@@ -8,12 +8,16 @@ import numpy as np
 from pydantic import ValidationError
 
 from kafeat.chain import Chain, FittedStep
+from kafeat.errors import UsageError
 from kafeat.registry import build_step
 from kafeat.types import State
 
 
 def chain_content(chain: Chain) -> list[dict[str, Any]]:
     """Per step: its recipe, the width of its input, and its state."""
+    for i, fitted in enumerate(chain.steps):
+        if fitted.step.unsaved is not None:
+            raise UsageError(f"steps[{i}].{fitted.step.unsaved}: such a map cannot be saved")
     return [
         {
             "recipe": fitted.step.recipe(),

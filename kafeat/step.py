@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
@@ -28,12 +28,14 @@ class Sample:
     """What a step is fitted on.
 
     `X` (n, d) are the sampled rows in the map's dtype, as the steps before hand them on; `label` (n,) is the
-    label column if there is one; `n_rows` counts the rows of the whole input.
+    label column if there is one; `n_rows` counts the rows of the whole input. `given` holds the rows that a step
+    asked for by `given_rows`, under the same names, as the steps before hand them on.
     """
 
     X: Floats
     label: Array | None
     n_rows: int
+    given: Mapping[str, Floats] = field(default_factory=dict)
 
 
 class Transform(ABC):
@@ -62,15 +64,37 @@ class Step(BaseModel, ABC):
     )
 
     kind: ClassVar[str]
-    needs_label: ClassVar[bool] = False
-    keeps_rows: ClassVar[bool] = False
-    """Whether the state holds rows of the data that it was fitted on."""
     columnwise: ClassVar[bool] = False
     """Whether output column j depends on input column j alone, so that an error after it can name the column."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         cls.kind = cls.__module__.rpartition(".")[2]
+
+    @property
+    def needs_label(self) -> bool:
+        """Whether `fit` needs a label."""
+        return False
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the state holds rows of the data that it was fitted on."""
+        return False
+
+    @property
+    def given_rows(self) -> Mapping[str, str | Array]:
+        """Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array."""
+        return {}
+
+    @property
+    def unsaved(self) -> str | None:
+        """Why a map with this step cannot be saved; None: it can."""
+        return None
+
+    @property
+    def no_exact(self) -> str | None:
+        """Why there is no exact kernel; None: there is one."""
+        return None
 
     @property
     def needs_coordinates(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,14 @@ from kafeat.chain import Chain
 from kafeat.config import Config, load_config
 from kafeat.errors import DataError, UsageError, ValueRefused
 from kafeat.feature_map import FeatureMap
-from kafeat.io.columns import Columns, choose
+from kafeat.io.columns import Columns, choose, match
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
 from kafeat.io.source import Source
 from kafeat.sampling import RowSample
 from kafeat.step import Sample
 from kafeat.stream import prefetch
-from kafeat.types import Array
+from kafeat.types import Array, Floats
 
 Progress = Callable[[int], None]
 
@@ -46,6 +47,8 @@ def fit_source(
     given = None if label is None or isinstance(label, str) else np.asarray(label)
     columns = choose(source, config.columns.include or None, config.columns.exclude, name)
     rows, sample = _sample(config, source, columns, name, given, progress)
+    brought, records = _brought(config, columns, name)
+    sample = replace(sample, given=brought)
     stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
     try:
         chain = Chain.fit(config.steps, sample, stream)
@@ -61,8 +64,39 @@ def fit_source(
         "rows_fitted": len(sample.X),
         "label": name,
         "config_sha256": config.digest(),
+        **({"given": records} if records else {}),
     }
     return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config.to_plain(), provenance)
+
+
+def _brought(
+    config: Config, columns: Columns, label: str | None
+) -> tuple[dict[str, Floats], list[dict[str, Any]]]:
+    """The rows that steps ask for besides the sample, with the columns of the map, and from what they came."""
+    found: dict[str, Floats] = {}
+    records: list[dict[str, Any]] = []
+    for step in config.steps:
+        for name, rows in step.given_rows.items():
+            if name in found:
+                continue
+            with open_source(rows, None) if isinstance(rows, str) else source_of(rows) as source:
+                not_features = [label] if label in {field.name for field in source.fields} else []
+                matched = match(source, columns, [name for name in not_features if name is not None])
+                found[name] = _all_rows(source, matched, config)
+                records.append(
+                    {"name": os.path.basename(name), "rows": len(found[name]), "sha256": source.digest()}
+                )
+    return found, records
+
+
+def _all_rows(source: Source, columns: Columns, config: Config) -> Floats:
+    parts = [np.empty((0, columns.n_features), dtype=config.dtype)]
+    for chunk in source.chunks(columns, (), config.chunk_rows):
+        try:
+            parts.append(chunk.matrix(np.dtype(config.dtype)))
+        except ValueRefused as refused:
+            raise refused.moved(chunk.start).located(source.place, columns.names) from None
+    return np.ascontiguousarray(np.concatenate(parts))
 
 
 def _sample(

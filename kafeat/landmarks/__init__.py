@@ -1,18 +1,41 @@
 """How Nyström landmarks are chosen: one file per selector, the same signature.
 
-A selector sees the fit sample (n, d) and returns m rows of the same width.
+A selector sees a `View` of the fit sample. It returns m row numbers, all different, or m points of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from kafeat.landmarks.dual_kmeans import dual_kmeans
+from kafeat.landmarks.dual_weighted import dual_weighted
+from kafeat.landmarks.farthest import farthest
+from kafeat.landmarks.greedy import greedy
+from kafeat.landmarks.kmeans import kmeans
+from kafeat.landmarks.leverage import leverage
+from kafeat.landmarks.rpcholesky import rpcholesky
 from kafeat.landmarks.uniform import uniform
+from kafeat.landmarks.view import Indices, View
 from kafeat.types import Floats
 
-SELECTORS = {"uniform": uniform}
+__all__ = ["OF_LABEL", "POINTS", "ROWS", "Indices", "View"]
 
+ROWS: dict[str, Callable[[View, int, np.random.Generator], Indices]] = {
+    "uniform": uniform,
+    "rpcholesky": rpcholesky,
+    "greedy": greedy,
+    "leverage": leverage,
+    "farthest": farthest,
+    "dual_weighted": dual_weighted,
+}
+"""Selectors of rows."""
 
-def select(name: str, X: Floats, m: int, rng: np.random.Generator) -> Floats:
-    """m landmarks by the selector of that name."""
-    return SELECTORS[name](X, m, rng)
+POINTS: dict[str, Callable[[View, int, np.random.Generator], Floats]] = {
+    "kmeans": kmeans,
+    "dual_kmeans": dual_kmeans,
+}
+"""Selectors that make points of their own: inputs must be coordinates."""
+
+OF_LABEL = ("dual_weighted", "dual_kmeans")

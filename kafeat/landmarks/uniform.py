@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.types import Floats
+from kafeat.landmarks.view import Indices, View
 
 
-def uniform(X: Floats, m: int, rng: np.random.Generator) -> Floats:
+def uniform(view: View, m: int, rng: np.random.Generator) -> Indices:
     """m different rows, each as likely as the other, without replacement (Williams & Seeger 2001)."""
-    return X[np.sort(rng.choice(len(X), size=m, replace=False))]
+    return np.sort(rng.choice(len(view.X), size=m, replace=False))

@@ -155,7 +155,7 @@ def test_rcond_cuts_small_eigenvalues() -> None:
 
 def test_landmarks_are_different_rows_of_the_sample() -> None:
     X = rows(30, 4)
-    landmarks = fit(X, n_components=12).chain.steps[0].state["landmarks"]
+    landmarks = fit(X, n_components=12, landmarks="uniform").chain.steps[0].state["landmarks"]
     found = {row.tobytes() for row in landmarks}
     assert len(found) == 12
     assert found <= {row.tobytes() for row in X}

@@ -1,0 +1,67 @@
+"""Landmarks that are cluster centres."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafeat.landmarks.clusters import lloyd
+from kafeat.landmarks.rpcholesky import rpcholesky
+from kafeat.landmarks.view import MOST, Indices, View
+from kafeat.types import Floats
+
+# Beyond that many rows a centre, centres hardly change any more.
+_ROWS_PER_CENTRE = 64
+_LEAST_ROWS = 20_000
+_ITERATIONS = 20
+# Rows further off than this many typical distances are pulled in: squares must fit the dtype.
+_FARTHEST = 1e6
+
+
+def kmeans(view: View, m: int, rng: np.random.Generator) -> Floats:
+    """m centres of k-means: the error of Nyström is bounded by their quantisation error (Zhang, Tsang & Kwok 2008).
+
+    Lloyd's iterations start from randomly pivoted Cholesky of an rbf kernel, which spreads as k-means++ does, in
+    blocks. Where there are more than 64 rows a centre (and 20,000), or 2²⁶ numbers, a random subset takes part. Centres
+    are no rows of the data; only where m is all rows they are returned as they are.
+    """
+    return weighted_kmeans(view.X, None, m, rng)
+
+
+def weighted_kmeans(X: Floats, weights: Floats | None, m: int, rng: np.random.Generator) -> Floats:
+    """m centres of the rows X (n, d) with `weights` (n,), all above 0; n ≥ m."""
+    if len(X) <= m:
+        return X
+    most = max(m, min(max(_LEAST_ROWS, _ROWS_PER_CENTRE * m), MOST // X.shape[1]))
+    rows = np.arange(len(X)) if len(X) <= most else np.sort(rng.choice(len(X), size=most, replace=False))
+    own = np.ones(len(rows)) if weights is None else weights[rows] / weights[rows].mean()
+    Y, middle, spread = standing(X, rows, rng)
+    centres, _ = lloyd(Y, own, Y[spread_start(Y, m, rng)], _ITERATIONS)
+    return (centres.astype(np.float64) * spread + middle).astype(X.dtype)
+
+
+def standing(X: Floats, rows: Indices, rng: np.random.Generator) -> tuple[Floats, Floats, float]:
+    """The rows around their medians, in units of a typical distance from them: squares lose and overflow nothing."""
+    few = X[np.sort(rng.choice(rows, size=min(len(rows), 2048), replace=False))].astype(np.float64)
+    middle = np.median(few, axis=0)
+    distance = np.sqrt(((few / 2.0 - middle / 2.0) ** 2).sum(axis=1)) * 2.0 if few.size else np.zeros(1)
+    found = distance[distance > 0.0]
+    spread = float(np.median(found)) if len(found) else 1.0
+    Y = np.empty((len(rows), X.shape[1]), dtype=X.dtype)
+    for start in range(0, len(rows), 4096):
+        block = (X[rows[start : start + 4096]] - middle) / spread
+        Y[start : start + 4096] = np.clip(block, -_FARTHEST, _FARTHEST)
+    return Y, middle, spread
+
+
+def spread_start(Y: Floats, m: int, rng: np.random.Generator) -> Indices:
+    """m different rows of Y (n, d), spread out by randomly pivoted Cholesky of exp(−‖x − y‖²/2)."""
+    norms = np.einsum("ij,ij->i", Y, Y) / 2.0
+
+    def kernel(rows: Indices, columns: Indices) -> Floats:
+        K = Y[rows] @ Y[columns].T
+        K -= norms[rows][:, None]
+        K -= norms[columns]
+        np.minimum(K, 0.0, out=K)
+        return np.exp(K, out=K)
+
+    return rpcholesky(View(Y, kernel, lambda rows: np.ones(len(rows), dtype=Y.dtype)), m, rng)

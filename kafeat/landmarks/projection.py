@@ -1,0 +1,88 @@
+"""From kernel values with the landmarks to features: which directions are kept, and how they are weighted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from kafeat.types import Floats
+
+Bool = npt.NDArray[np.bool_]
+
+# Rows of the sample that the directions are looked at on.
+_ROWS = 6_000
+# Shares of the mean eigenvalue that the fitted weights are shrunk by; the last is no fit at all.
+_SHRINK = (1e-3, 1e-2, 1e-1, 1.0, np.inf)
+
+
+def whitening(values: Floats, vectors: Floats, rcond: float) -> Floats:
+    """VΛ^{−½} (m, r), largest eigenvalues first, those at or below rcond·λ_max cut off."""
+    values, vectors = values[::-1], vectors[:, ::-1]
+    rank = int(np.count_nonzero(values > max(rcond * values[0], 0.0)))
+    whitened: Floats = vectors[:, :rank] / np.sqrt(values[:rank])
+    return whitened
+
+
+def leading(
+    W: Floats, kernel: Callable[[Floats], Floats], X: Floats, size: int, rng: np.random.Generator
+) -> Floats:
+    """The rotation of W (m, r) to its `size` leading directions, (m, size).
+
+    They lead on rows of the sample, not on the landmarks, which need not lie where the data do: Z = K_nm W has the
+    singular vectors V, and W V_size gives the best approximation of ZZᵀ of that rank (Pourkamali-Anaraki & Becker
+    2019; Tropp, Yurtsever, Udell & Cevher 2017).
+    """
+    Z = kernel(some(X, max(_ROWS, 2 * W.shape[1]), rng)) @ W
+    return W @ _top(Z.T @ Z, size)
+
+
+def fitted(
+    W: Floats,
+    kernel: Callable[[Floats], Floats],
+    exact: Callable[[Floats], Floats],
+    X: Floats,
+    size: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """W S^{½} (m, size): weights S that fit the kernel of the sample better than the landmarks' own do, S = I.
+
+    With G = ZᵀZ = UgUᵀ and the residual E = K − ZZᵀ, S = I + UD(UᵀZᵀEZU)DUᵀ, D = diag(1/(g + μ)): at μ = 0 the minimum
+    of ‖K − ZSZᵀ‖_F, the Frobenius-best U of Wang & Zhang 2013 ("modified Nyström"). μ is chosen on rows that S
+    was not fitted on, μ = ∞ (no fit) among the choices, so that S does not follow what the sample alone has. As E is
+    positive semi-definite, so is S.
+    """
+    rows = some(X, _ROWS, rng)
+    cut = len(rows) * 3 // 4
+    Z, K = kernel(rows) @ W, exact(rows)
+    G = Z[:cut].T @ Z[:cut]
+    g, U = np.linalg.eigh(G)
+    ZU = Z[:cut] @ U
+    inner = ZU.T @ (K[:cut, :cut] @ ZU) - np.diag(g**2)
+    held, held_out = Z[cut:] @ U, K[cut:, cut:]
+    best, error = np.eye(len(g)), np.inf
+    for shrink in _SHRINK:
+        d = 1.0 / (np.maximum(g, 0.0) + shrink * g.mean()) if np.isfinite(shrink) else np.zeros(len(g))
+        S = np.eye(len(g)) + d[:, None] * inner * d
+        left = float(np.linalg.norm(held_out - held @ S @ held.T)) if len(held) else np.inf
+        if left < error:
+            best, error = S, left
+    values, vectors = np.linalg.eigh((best + best.T) / 2.0)
+    root = U @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    result: Floats = W @ (root @ _top(root.T @ G @ root, size))
+    return result
+
+
+def _top(G: Floats, size: int) -> Floats:
+    """The eigenvectors of the `size` largest eigenvalues, largest first."""
+    from scipy.linalg import eigh
+
+    size = min(size, len(G))
+    vectors: Floats = eigh(G, subset_by_index=[len(G) - size, len(G) - 1])[1][:, ::-1]
+    return vectors
+
+
+def some(X: Floats, most: int, rng: np.random.Generator) -> Floats:
+    """All rows, or that many random ones."""
+    return X if len(X) <= most else X[rng.choice(len(X), size=most, replace=False)]

@@ -1,0 +1,54 @@
+"""What a landmark selector sees of the fit sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kafeat.types import Array, Floats
+
+Indices = npt.NDArray[np.intp]
+
+# Numbers in the largest array that a selector makes: 256 MiB in float32.
+MOST = 1 << 26
+
+
+@dataclass(frozen=True)
+class View:
+    """The rows `X` (n, d) of the sample, the kernel between them, and their label.
+
+    `kernel(rows, columns)` gives k(x_i, x_j) for row numbers i and j, `diagonal(rows)` gives k(x_i, x_i), both in
+    the dtype of X and divided by one positive number, which no selector minds. `dual_l1` is τ of the dual selectors.
+    """
+
+    X: Floats
+    kernel: Callable[[Indices, Indices], Floats]
+    diagonal: Callable[[Indices], Floats]
+    label: Array | None = None
+    dual_l1: float = 0.0
+
+    def rows(self, width: int, rng: np.random.Generator) -> Indices:
+        """All rows, or as many random ones as keep an array of `width` columns within `MOST` numbers."""
+        n, most = len(self.X), max(width, MOST // width)
+        if n <= most:
+            return np.arange(n)
+        return np.sort(rng.choice(n, size=most, replace=False))
+
+
+def draw(weights: Floats, m: int, rng: np.random.Generator) -> Indices:
+    """m places with P(i) ∝ weights_i, without replacement; fewer where fewer weights are not 0."""
+    size = min(m, int(np.count_nonzero(weights)))
+    if size == 0:
+        return np.empty(0, dtype=np.intp)
+    return rng.choice(len(weights), size=size, replace=False, p=weights / weights.sum())
+
+
+def fill_up(chosen: Indices, rows: Indices, m: int, rng: np.random.Generator) -> Indices:
+    """`chosen`, and as many others of `rows` drawn uniformly as m asks for: where a selector has run out of rows."""
+    if len(chosen) >= m:
+        return chosen[:m]
+    left = np.setdiff1d(rows, chosen)
+    return np.concatenate([chosen, rng.choice(left, size=m - len(chosen), replace=False)])

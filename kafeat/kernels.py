@@ -55,7 +55,12 @@ def _unit(values: Floats) -> Gram:
 
 def rbf(pair: Pair, p: KernelParameters) -> Gram:
     """exp(−γ‖x − y‖²)."""
-    return _unit(np.exp(-p.gamma * pair.squared_distances))
+    return _unit(rbf_profile(p.gamma * pair.squared_distances))
+
+
+def rbf_profile(t: Floats) -> Floats:
+    """exp(−t), t = γ‖x − y‖²."""
+    return np.exp(-t)
 
 
 def laplacian(pair: Pair, p: KernelParameters) -> Gram:
@@ -75,17 +80,29 @@ def cauchy(pair: Pair, p: KernelParameters) -> Gram:
 
 def matern(pair: Pair, p: KernelParameters) -> Gram:
     """Matérn of r = √γ‖x − y‖: 2^{1−ν}/Γ(ν)·(√(2ν) r)^ν K_ν(√(2ν) r)."""
-    from scipy.special import gammaln, kv
+    return _unit(matern_profile(p.gamma * pair.squared_distances, p.nu))
 
-    r = np.sqrt(2.0 * p.nu * p.gamma * pair.squared_distances)
-    positive = np.maximum(r, 1e-8)
-    values = np.exp((1.0 - p.nu) * np.log(2.0) - gammaln(p.nu) + p.nu * np.log(positive)) * kv(p.nu, positive)
-    return _unit(np.where(r < 1e-8, 1.0, values))
+
+def matern_profile(t: Floats, nu: float) -> Floats:
+    """The Matérn kernel of t = γ‖x − y‖² = r²; ν = ½: e^{−r}, 3/2: (1 + √3 r)e^{−√3 r}, and so on."""
+    from scipy.special import gammaln, kve
+
+    s = np.sqrt(2.0 * nu * t)
+    small = s < 1e-6  # the kernel is 1 − O(s^{min(2, 2ν)}) there
+    s = np.where(small, 1.0, s)
+    with np.errstate(over="ignore"):
+        logs = (1.0 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(s) + np.log(kve(nu, s)) - s
+    return np.where(small, 1.0, np.exp(np.minimum(logs, 0.0)))
 
 
 def rational_quadratic(pair: Pair, p: KernelParameters) -> Gram:
     """(1 + γ‖x − y‖²/α)^{−α}."""
-    return _unit((1.0 + p.gamma * pair.squared_distances / p.alpha) ** -p.alpha)
+    return _unit(rational_quadratic_profile(p.gamma * pair.squared_distances, p.alpha))
+
+
+def rational_quadratic_profile(t: Floats, alpha: float) -> Floats:
+    """(1 + t/α)^{−α}, t = γ‖x − y‖²."""
+    return np.exp(-alpha * np.log1p(t / alpha))
 
 
 def skewed_chi2(pair: Pair, p: KernelParameters) -> Gram:

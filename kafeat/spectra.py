@@ -1,119 +1,195 @@
 """Frequency laws of shift-invariant kernels, and the ways to draw from them.
 
 A continuous shift-invariant kernel is the characteristic function of its frequency law,
-k(x, y) = E_ω[cos ω·(x − y)] (Bochner). A law is isotropic (a direction times a radius) or a product of one
-law per coordinate. Frequencies come as rows of an (m, d) array.
+k(x, y) = E_ω[cos ω·(x − y)] (Bochner). A law is isotropic (a direction times a radius) or a product of one law
+per coordinate. Frequencies come as rows of an (m, d) array; `iid`, `orthogonal` and `qmc` each have the law's mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from kafeat import kernels
+from kafeat.errors import DataError
 from kafeat.types import Floats
 
-Mixing = Callable[[int, np.random.Generator], Floats]
+# Dimensions for which SciPy knows Sobol numbers.
+_MOST_SOBOL_DIMENSIONS = 21_201
+
+
+class Law(Protocol):
+    """What every frequency law can do."""
+
+    def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        """m independent draws of ω, (m, d)."""
+
+    def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        """m draws through the inverse c.d.f. of scrambled Sobol points (Avron et al. 2016), (m, d)."""
+
+    def kernel(self, differences: Floats) -> Floats:
+        """k(δ) of rows δ (n, d), (n,)."""
 
 
 @dataclass(frozen=True)
 class Isotropic:
-    """ω = √γ · scale · s^½ · g with g ~ N(0, I) and s an independent mixing variable (none for rbf)."""
+    """ω = √γ·scale·√s·g with g ~ N(0, I), and s from `inverse_mixing`(u), u ~ U(0, 1) (1 if there is none).
 
+    `profile` is the kernel as a function of γ‖δ‖².
+    """
+
+    gamma: float
     scale: float
-    mixing: Mixing | None = None
+    profile: Callable[[Floats], Floats]
+    inverse_mixing: Callable[[Floats], Floats] | None = None
 
-    def radii(self, m: int, d: int, gamma: float, rng: np.random.Generator) -> Floats:
-        """m independent draws of ‖ω‖ in d dimensions."""
-        chi = np.sqrt(rng.chisquare(d, size=m))
-        mixed = chi if self.mixing is None else chi * np.sqrt(self.mixing(m, rng))
-        return float(np.sqrt(gamma)) * self.scale * mixed
+    def _mixed(self, u: Floats) -> Floats:
+        mixed: Floats = np.full(u.shape, np.sqrt(self.gamma) * self.scale)
+        return mixed if self.inverse_mixing is None else mixed * np.sqrt(self.inverse_mixing(u))
 
-    def iid(self, m: int, d: int, gamma: float, rng: np.random.Generator) -> Floats:
-        """m independent draws of ω."""
-        mixed = 1.0 if self.mixing is None else np.sqrt(self.mixing(m, rng))[:, None]
-        result: Floats = np.sqrt(gamma) * self.scale * mixed * rng.standard_normal((m, d))
-        return result
+    def radii(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        """m draws of ‖ω‖ in d dimensions, stratified: one from each m-th of the law, in random order."""
+        from scipy.special import chdtri
 
-    def orthogonal(self, m: int, d: int, gamma: float, rng: np.random.Generator) -> Floats:
+        u, v = ((rng.permutation(m) + rng.random(m)) / m for _ in range(2))
+        return self._mixed(v) * np.sqrt(chdtri(d, np.clip(u, 1e-300, None)))
+
+    def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        return self._mixed(_uniform((m, 1), rng)) * rng.standard_normal((m, d))
+
+    def orthogonal(self, m: int, d: int, rng: np.random.Generator) -> Floats:
         """Blocks of d orthogonal directions, each with a norm of its own (Yu et al. 2016)."""
         directions = [haar(d, rng) for _ in range(-(-m // d))]
-        return np.concatenate(directions)[:m] * self.radii(m, d, gamma, rng)[:, None]
+        return np.concatenate(directions)[:m] * self.radii(m, d, rng)[:, None]
+
+    def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        from scipy.special import ndtri
+
+        # One dimension more for the mixing variable.
+        u = sobol(m, d + (self.inverse_mixing is not None), rng)
+        frequencies: Floats = self._mixed(u[:, -1:]) * ndtri(u[:, :d])
+        return frequencies
+
+    def kernel(self, differences: Floats) -> Floats:
+        return self.profile(self.gamma * np.einsum("ij,ij->i", differences, differences))
 
 
 @dataclass(frozen=True)
 class Product:
-    """Each coordinate of ω independently from `inverse_cdf`(u), u ~ U(0, 1), times γ^`power`."""
+    """Each coordinate of ω is `scale`·`inverse_cdf`(u), u ~ U(0, 1), independently.
 
+    `log_kernel` is the logarithm of the kernel of one coordinate, as a function of δ_i·scale.
+    """
+
+    scale: float
     inverse_cdf: Callable[[Floats], Floats]
-    power: float
+    log_kernel: Callable[[Floats], Floats]
 
-    def iid(self, m: int, d: int, gamma: float, rng: np.random.Generator) -> Floats:
-        """m independent draws of ω."""
-        # 1 − u is uniform on (0, 1]; the half step keeps off both ends, where the inverses are infinite.
-        u = np.clip(rng.random((m, d)), 2.0**-54, 1.0 - 2.0**-53)
-        result: Floats = gamma**self.power * self.inverse_cdf(u)
-        return result
+    def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        return self.scale * self.inverse_cdf(_uniform((m, d), rng))
+
+    def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        return self.scale * self.inverse_cdf(sobol(m, d, rng))
+
+    def kernel(self, differences: Floats) -> Floats:
+        return np.exp(self.log_kernel(self.scale * differences).sum(axis=1))
 
 
-Law = Isotropic | Product
+def _inside(u: Floats) -> Floats:
+    """Off both ends of [0, 1], where the inverses are infinite."""
+    return np.clip(u, 2.0**-54, 1.0 - 2.0**-53)
+
+
+def _uniform(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    return _inside(rng.random(shape))
+
+
+def sobol(m: int, d: int, rng: np.random.Generator) -> Floats:
+    """The first m scrambled Sobol points in (0, 1)^d."""
+    from scipy.stats import qmc
+
+    if d > _MOST_SOBOL_DIMENSIONS:
+        raise DataError(f"frequencies: qmc: expected at most {_MOST_SOBOL_DIMENSIONS:,} inputs, got {d:,}")
+    points: Floats = qmc.Sobol(d, scramble=True, rng=rng).random_base2(max(m - 1, 0).bit_length())[:m]
+    return _inside(points)
 
 
 def haar(d: int, rng: np.random.Generator) -> Floats:
     """A uniformly distributed d × d orthogonal matrix: QR of a Gaussian one, with the signs of R undone."""
     q, r = np.linalg.qr(rng.standard_normal((d, d)))
-    return q * np.sign(np.diag(r))
+    rotation: Floats = q * np.sign(np.diag(r))
+    return rotation
 
 
 def inverse_cauchy(u: Floats) -> Floats:
     """Inverse c.d.f. of Cauchy(0, 1)."""
-    result: Floats = np.tan(np.pi * (u - 0.5))
-    return result
+    inverse: Floats = np.tan(np.pi * (u - 0.5))
+    return inverse
 
 
 def inverse_laplace(u: Floats) -> Floats:
     """Inverse c.d.f. of Laplace(0, 1)."""
-    result: Floats = -np.sign(u - 0.5) * np.log1p(-2.0 * np.abs(u - 0.5))
-    return result
+    inverse: Floats = -np.sign(u - 0.5) * np.log1p(-2.0 * np.abs(u - 0.5))
+    return inverse
 
 
 def inverse_sech(u: Floats) -> Floats:
     """Inverse c.d.f. of the density sech(πω)."""
-    result: Floats = np.log(np.tan(0.5 * np.pi * u)) / np.pi
-    return result
+    inverse: Floats = np.log(np.tan(0.5 * np.pi * u)) / np.pi
+    return inverse
 
 
-def rbf() -> Isotropic:
+def rbf(gamma: float) -> Isotropic:
     """exp(−γ‖δ‖²): N(0, 2γ I)."""
-    return Isotropic(np.sqrt(2.0))
+    return Isotropic(gamma, float(np.sqrt(2.0)), kernels.rbf_profile)
 
 
-def matern(nu: float) -> Isotropic:
+def matern(gamma: float, nu: float) -> Isotropic:
     """Matérn of √γ‖δ‖: N(0, γ I)·√(2ν/χ²_{2ν}), one χ² per frequency."""
-    return Isotropic(1.0, lambda m, rng: 2.0 * nu / rng.chisquare(2.0 * nu, size=m))
+    from scipy.special import gammaincinv
+
+    # χ²_{2ν} is twice a Gamma(ν) variable.
+    return Isotropic(
+        gamma, 1.0, lambda t: kernels.matern_profile(t, nu), lambda u: nu / gammaincinv(nu, u)
+    )
 
 
-def rational_quadratic(alpha: float) -> Isotropic:
+def rational_quadratic(gamma: float, alpha: float) -> Isotropic:
     """(1 + γ‖δ‖²/α)^{−α}: N(0, 2γs I), s ~ Gamma(shape α, rate α), one s per frequency."""
-    return Isotropic(np.sqrt(2.0), lambda m, rng: rng.gamma(alpha, 1.0 / alpha, size=m))
+    from scipy.special import gammaincinv
+
+    return Isotropic(
+        gamma,
+        float(np.sqrt(2.0)),
+        lambda t: kernels.rational_quadratic_profile(t, alpha),
+        lambda u: gammaincinv(alpha, u) / alpha,
+    )
 
 
-def laplacian() -> Product:
+def laplacian(gamma: float) -> Product:
     """exp(−γ‖δ‖₁): each coordinate Cauchy(0, γ)."""
-    return Product(inverse_cauchy, 1.0)
+    return Product(gamma, inverse_cauchy, lambda t: -np.abs(t))
 
 
-def cauchy() -> Product:
+def cauchy(gamma: float) -> Product:
     """Π 1/(1 + γδ_i²): each coordinate Laplace(0, √γ)."""
-    return Product(inverse_laplace, 0.5)
+    return Product(float(np.sqrt(gamma)), inverse_laplace, lambda t: -np.log1p(t * t))
 
 
 def skewed_chi2() -> Product:
-    """The skewed chi2 kernel on log(x + c): density sech(πω) in each coordinate (γ = 1)."""
-    return Product(inverse_sech, 0.0)
+    """The skewed chi2 kernel, Π sech(δ_i/2) on log(x + c): density sech(πω) in each coordinate."""
+    return Product(1.0, inverse_sech, _log_sech_of_half)
 
 
 def skewed_intersection() -> Product:
-    """The skewed intersection kernel on log(x + c): Cauchy(0, ½) in each coordinate (γ = ½)."""
-    return Product(inverse_cauchy, 1.0)
+    """The skewed intersection kernel, exp(−½‖δ‖₁) on log(x + c): Cauchy(0, ½) in each coordinate."""
+    return Product(0.5, inverse_cauchy, lambda t: -np.abs(t))
+
+
+def _log_sech_of_half(t: Floats) -> Floats:
+    half = 0.5 * np.abs(t)
+    result: Floats = np.log(2.0) - half - np.log1p(np.exp(-2.0 * half))
+    return result

@@ -1,26 +1,18 @@
-"""Cosine features of random frequencies, tile by tile: product, cosine, scaling, straight into the output."""
+"""Cosine features of random frequencies, tile by tile: angles, cosine, scaling, straight into the output."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from kafeat.errors import ValueRefused
 from kafeat.step import Transform, refuse_parameter
-from kafeat.types import Array, Floats, State
+from kafeat.types import Floats, Scratch
 
 Features = Literal["paired", "offset"]
 Warp = Callable[[Floats, Floats], None]
-
-
-def draw_state(frequencies: Floats, n_components: int, features: Features, rng: np.random.Generator) -> State:
-    """What a cosine map learned: frequencies (m, d), and phases (m,) for offset features."""
-    state: dict[str, Array] = {"frequencies": frequencies}
-    if features == "offset":
-        state["phases"] = rng.uniform(0.0, 2.0 * np.pi, size=n_components)
-    return state
 
 
 def count_frequencies(n_components: int, features: Features) -> int:
@@ -35,41 +27,77 @@ def refuse_odd(n_components: int, features: Features) -> None:
         refuse_parameter("n_components", f"an even number for paired features ({neighbours})", n_components)
 
 
+class Angles(Protocol):
+    """ω_j·x for all frequencies of a tile."""
+
+    m: int
+
+    def scratch(self, rows: int) -> Scratch:
+        """Buffers for tiles of `rows` rows."""
+
+    def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
+        """Write the angles of the tile X (rows, d) into `angles` (rows, m), in C or Fortran order."""
+
+
+class DenseAngles:
+    """One matrix product with the frequencies (m, d)."""
+
+    def __init__(self, frequencies: Floats, dtype: np.dtype[Any]) -> None:
+        self._frequencies = np.ascontiguousarray(frequencies, dtype=dtype)
+        self.m = len(frequencies)
+
+    def scratch(self, rows: int) -> Scratch:
+        return ()
+
+    def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
+        np.matmul(X, self._frequencies.T, out=angles)
+
+
 class CosineTransform(Transform):
-    """paired: √(1/m) [cos ω_j·x, sin ω_j·x]; offset: √(2/m) cos(ω_j·x + b_j); x warped first if asked."""
+    """paired: √a_j [cos ω_j·x, sin ω_j·x]; offset: √(2a_j) cos(ω_j·x + b_j); x warped first if asked.
 
-    def __init__(self, state: State, dtype: np.dtype[Any], warp: Warp | None = None) -> None:
-        self._frequencies = np.ascontiguousarray(state["frequencies"], dtype=dtype)
-        m, self.n_features_in = self._frequencies.shape
-        phases = state.get("phases")
+    The weights a_j are 1/m unless they are given.
+    """
+
+    def __init__(
+        self,
+        angles: Angles,
+        n_features: int,
+        dtype: np.dtype[Any],
+        *,
+        phases: Floats | None = None,
+        weights: Floats | None = None,
+        warp: Warp | None = None,
+    ) -> None:
+        self._angles, self._warp, self._dtype = angles, warp, dtype
+        self.n_features_in = n_features
+        self.n_features_out = 2 * angles.m if phases is None else angles.m
         self._phases = None if phases is None else phases.astype(dtype)
-        self.n_features_out = 2 * m if phases is None else m
-        self._scale = dtype.type(np.sqrt((1.0 if phases is None else 2.0) / m))
-        self._dtype = dtype
-        self._warp = warp
+        squared = np.full(1, 1.0 / angles.m) if weights is None else np.asarray(weights)
+        amplitudes = np.sqrt(squared if phases is None else 2.0 * squared).astype(dtype)
+        self._amplitudes = np.tile(amplitudes, 2) if phases is None and len(amplitudes) > 1 else amplitudes
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        m, d = self._frequencies.shape
-        warped = np.empty((rows, d if self._warp else 0), dtype=self._dtype)
-        return np.empty(rows * m, dtype=self._dtype), warped
+    def scratch(self, rows: int) -> Scratch:
+        warped = np.empty((rows, self.n_features_in if self._warp else 0), dtype=self._dtype)
+        return np.empty(rows * self._angles.m, dtype=self._dtype), warped, self._angles.scratch(rows)
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        flat, warped = scratch
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        flat, warped, own = scratch
         if self._warp is not None:
             self._warp(X, warped)
             X = warped
-        m = len(self._frequencies)
+        m = self._angles.m
         # The angles take the memory order of the output, so that no pass over memory transposes.
         feature_major = out.strides[0] < out.strides[1]
         angles = flat.reshape(m, len(X)).T if feature_major else flat.reshape(len(X), m)
-        np.matmul(X, self._frequencies.T, out=angles)
+        self._angles.apply(X, angles, own)
         if self._phases is None:
             np.cos(angles, out=out[:, :m])
             np.sin(angles, out=out[:, m:])
         else:
             angles += self._phases
             np.cos(angles, out=out)
-        out *= self._scale
+        out *= self._amplitudes
 
 
 def log_warp(skewedness: float) -> Warp:

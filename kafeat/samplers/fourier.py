@@ -3,65 +3,137 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from kafeat import spectra
 from kafeat.bandwidth import Rule, resolve_gamma
 from kafeat.kernels import KERNELS, KernelParameters
-from kafeat.pair import Pair
-from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter
-from kafeat.trigonometric import CosineTransform, Features, count_frequencies, draw_state, refuse_odd
+from kafeat.pair import Coordinates, Gram, Pair
+from kafeat.random_features import (
+    Frequencies,
+    Weights,
+    bind_random_features,
+    check_random_features,
+    fit_random_features,
+    length_scales,
+    random_feature_shapes,
+)
+from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter, refuse_parameter
+from kafeat.trigonometric import Features, refuse_odd
 from kafeat.types import Shape, State
+
+_ISOTROPIC = ("rbf", "matern", "rational_quadratic")
+_DIRECTIONS = ("orthogonal", "structured", "fastfood")
+
+LengthScales = Annotated[
+    tuple[PositiveFloat, ...],
+    Field(min_length=1),
+    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+]
 
 
 class Fourier(Step):
-    """Random Fourier features for the rbf kernel: z(x)·z(y) ≈ exp(−γ‖x − y‖²).
+    """Random Fourier features: z(x)·z(y) ≈ k(x − y) = E_ω[cos ω·(x − y)].
 
-    The kernel is E_ω[cos ω·(x − y)] with ω ~ N(0, 2γ I); m frequencies average it, so the error of every
-    entry falls like 1/√m, whatever the number of inputs. Paired features, √(1/m)[cos ω_j·x, sin ω_j·x], m = D/2,
-    have a lower variance than offset ones, √(2/D) cos(ω_j·x + b_j), at half the matrix product.
-    Orthogonal frequencies spread the directions, which helps most for rows that are close.
+    m frequencies of the kernel's law average the cosine, so the error of every entry falls like 1/√m, whatever the
+    number of inputs. Paired features, √a_j [cos ω_j·x, sin ω_j·x], m = D/2, have a lower variance than offset ones,
+    √(2a_j) cos(ω_j·x + b_j), at half the matrix product. With `frequencies: learned` and `weights: fitted` both ω_j and
+    a_j are fitted to random pairs of the sample and kept if they are better on rows that they did not see; the cost of
+    a transform is the same. The laws of ω: rbf N(0, 2γI); laplacian Cauchy(0, γ) and cauchy Laplace(0, √γ) in each
+    coordinate; matern N(0, γI)·√(2ν/χ²_{2ν}), γ = 1/ℓ²; rational_quadratic N(0, 2γsI), s ~ Gamma(α, rate α).
 
-    Source: Rahimi & Recht 2007, algorithm 1; Yu et al. 2016, section 3 (orthogonal).
+    Source: Rahimi & Recht 2007, algorithm 1; Yu et al. 2016 (orthogonal, structured); Le, Sarlós & Smola 2013
+    (fastfood); Avron et al. 2016 (qmc); weights and learning: this project, kafeat/frequency_fit.py.
     """
 
-    kernel: Literal["rbf"] = parameter("rbf", "the kernel to approximate")
-    gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")
-    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
-    frequencies: Literal["iid", "orthogonal"] = parameter("orthogonal", "how the frequencies are drawn")
-    features: Features = parameter(
-        "paired", "cosine and sine of each frequency, or cosines with random phases"
+    kernel: Literal["rbf", "laplacian", "cauchy", "matern", "rational_quadratic"] = parameter(
+        "rbf", "the kernel to approximate"
     )
+    gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")
+    nu: PositiveFloat = parameter(1.5, "ν, the smoothness of matern")
+    alpha: PositiveFloat = parameter(1.0, "α, the mixture of rational_quadratic")
+    length_scale: PositiveFloat | LengthScales = parameter(
+        1.0, "ℓ, divides the inputs before γ applies: one number, or one for each input"
+    )
+    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
+    frequencies: Frequencies = parameter("learned", "how the frequencies are drawn, or learned from the sample")
+    features: Features = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
+    weights: Weights = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
 
     @model_validator(mode="after")
-    def _even(self) -> Self:
+    def _consistent(self) -> Self:
         refuse_odd(self.n_components, self.features)
+        if self.frequencies in _DIRECTIONS and self.kernel not in _ISOTROPIC:
+            refuse_parameter(
+                "frequencies", f"'iid', 'qmc' or 'learned' for the kernel {self.kernel}", repr(self.frequencies)
+            )
         return self
 
     @property
     def needs_coordinates(self) -> bool:
-        return KERNELS[self.kernel].needs_coordinates
+        return KERNELS[self.kernel].needs_coordinates or isinstance(self.length_scale, tuple)
+
+    def _law(self, gamma: float) -> spectra.Law:
+        match self.kernel:
+            case "rbf":
+                return spectra.rbf(gamma)
+            case "laplacian":
+                return spectra.laplacian(gamma)
+            case "cauchy":
+                return spectra.cauchy(gamma)
+            case "matern":
+                return spectra.matern(gamma, self.nu)
+            case "rational_quadratic":
+                return spectra.rational_quadratic(gamma, self.alpha)
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        of_gamma, of_draw = rng.spawn(2)
-        gamma = resolve_gamma(self.gamma, KERNELS[self.kernel], sample.X, of_gamma)
-        law = spectra.rbf()
-        draw = law.orthogonal if self.frequencies == "orthogonal" else law.iid
-        m = count_frequencies(self.n_components, self.features)
-        frequencies = draw(m, sample.X.shape[1], gamma, of_draw)
-        state = draw_state(frequencies, self.n_components, self.features, of_draw)
-        return {**state, "gamma": np.array(gamma)}
+        of_gamma, of_features = rng.spawn(2)
+        scales = length_scales(self.length_scale, sample.X.shape[1])
+        X = sample.X if scales is None else sample.X * scales.astype(sample.X.dtype)
+        gamma = resolve_gamma(self.gamma, KERNELS[self.kernel], X, of_gamma)
+        state = fit_random_features(
+            self._law(gamma),
+            X,
+            of_features,
+            n_components=self.n_components,
+            frequencies=self.frequencies,
+            weights=self.weights,
+            features=self.features,
+        )
+        return {"gamma": np.array(gamma), **state}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        m = count_frequencies(self.n_components, self.features)
-        phases = {"phases": (m,)} if self.features == "offset" else {}
-        return {"frequencies": (m, n_features_in), "gamma": (), **phases}
+        return {
+            "gamma": (),
+            **random_feature_shapes(
+                state,
+                n_features_in,
+                n_components=self.n_components,
+                frequencies=self.frequencies,
+                weights=self.weights,
+                features=self.features,
+            ),
+        }
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        check_random_features(state, n_features_in)
+        length_scales(self.length_scale, n_features_in)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        return CosineTransform(state, dtype)
+        scales = length_scales(self.length_scale, n_features_in)
+        return bind_random_features(state, n_features_in, dtype, input_scale=scales)
 
     def exact(self, state: State, pair: Pair) -> Pair:
-        return KERNELS[self.kernel].gram(pair, KernelParameters(gamma=float(state["gamma"])))
+        if self.length_scale != 1.0:
+            if isinstance(pair, Coordinates):
+                scales = length_scales(self.length_scale, pair.x.shape[1])
+                pair = Coordinates(pair.x * scales, pair.y * scales)
+            elif not isinstance(self.length_scale, tuple):
+                square = self.length_scale**2
+                x, y = pair.squared_norms
+                pair = Gram(pair.dots / square, (x / square, y / square))
+        p = KernelParameters(gamma=float(state["gamma"]), nu=self.nu, alpha=self.alpha)
+        return KERNELS[self.kernel].gram(pair, p)

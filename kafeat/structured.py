@@ -1,0 +1,107 @@
+"""Frequencies that are never written out: products of signs and Hadamard transforms, O(D log p) a row.
+
+Rows are zero-padded to p = 2^⌈log₂ d⌉. With H orthonormal, a block of p directions is
+- structured (SORF, Yu et al. 2016): H D₁ H D₂ H D₃, D_i random signs;
+- fastfood (Le, Sarlós & Smola 2013): √p H G Π H B/‖G‖, B random signs, Π a permutation, G Gaussian;
+and each row is scaled by an independent draw of the law's own radius in p dimensions. The state is the signs (and G,
+Π) of every block and the radii.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from kafeat.domain import check_indices
+from kafeat.hadamard import HadamardTransform, padded_width
+from kafeat.spectra import Isotropic
+from kafeat.types import Array, Floats, Scratch, Shape, State
+
+Structure = Literal["structured", "fastfood"]
+
+
+def draw_structured(law: Isotropic, how: Structure, m: int, d: int, rng: np.random.Generator) -> State:
+    """The state of m frequencies in d dimensions."""
+    p = padded_width(d)
+    blocks = -(-m // p)
+    layers = 3 if how == "structured" else 1
+    state: dict[str, Array] = {
+        "signs": rng.choice(np.array([-1, 1], dtype=np.int8), size=(blocks, layers, p)),
+        "radii": law.radii(m, p, rng),
+    }
+    if how == "fastfood":
+        state["gaussian"] = rng.standard_normal((blocks, p))
+        state["permutation"] = np.array([rng.permutation(p) for _ in range(blocks)])
+    return state
+
+
+def structured_shapes(how: Structure, m: int, d: int) -> Mapping[str, Shape]:
+    """The shapes of that state."""
+    p = padded_width(d)
+    blocks = -(-m // p)
+    if how == "structured":
+        return {"signs": (blocks, 3, p), "radii": (m,)}
+    return {"signs": (blocks, 1, p), "radii": (m,), "gaussian": (blocks, p), "permutation": (blocks, p)}
+
+
+def check_structured(state: State, d: int) -> None:
+    """ValueError for a permutation that reads outside of the row."""
+    if "permutation" in state:
+        check_indices("state.permutation", state["permutation"], padded_width(d))
+
+
+class StructuredAngles:
+    """ω_j·x of all frequencies of a tile, by Hadamard transforms."""
+
+    def __init__(self, state: State, d: int, dtype: np.dtype[Any], input_scale: Floats | None = None) -> None:
+        self._d, self._p = d, padded_width(d)
+        self._dtype = dtype
+        self.m = len(state["radii"])
+        self._hadamard = HadamardTransform(self._p, dtype)
+        signs = state["signs"].astype(np.float64)
+        self._first = signs[:, -1, :d] if input_scale is None else signs[:, -1, :d] * input_scale
+        self._first = self._first.astype(dtype)[:, :, None]
+        self._layers = [signs[:, i, :, None].astype(dtype) for i in reversed(range(signs.shape[1] - 1))]
+        self._permutation = state.get("permutation")
+        radii = state["radii"].copy()
+        if self._permutation is not None:
+            norms = np.linalg.norm(state["gaussian"], axis=1)
+            radii *= np.sqrt(self._p) / np.repeat(norms, self._p)[: self.m]
+            self._layers = [state["gaussian"][:, :, None].astype(dtype)]
+        self._radii = radii.astype(dtype)[:, None]
+
+    def scratch(self, rows: int) -> Scratch:
+        """Three buffers (p, rows) and one of angles (m, rows)."""
+        buffers = tuple(np.empty((self._p, rows), dtype=self._dtype) for _ in range(3))
+        return (*buffers, np.empty((self.m, rows), dtype=self._dtype))
+
+    def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
+        """Write the angles of the tile X (rows, d) into `angles` (rows, m)."""
+        x, between, moved, own = scratch
+        # Transforms want features first; a tile that wants rows first is transposed at the end, in the cache.
+        target = angles.T if angles.strides[0] < angles.strides[1] else own
+        for block in range(len(self._first)):
+            start = block * self._p
+            wanted = min(self._p, self.m - start)
+            np.multiply(X.T, self._first[block], out=x[: self._d])
+            x[self._d :] = 0.0
+            self._hadamard(x, x, between)
+            for layer in self._layers:
+                if self._permutation is not None:
+                    np.take(x, self._permutation[block], axis=0, out=moved)
+                    x[...] = moved
+                x *= layer[block]
+                self._hadamard(x, x, between)
+            np.multiply(x[:wanted], self._radii[start : start + wanted], out=target[start : start + wanted])
+        if target is own:
+            angles[...] = own.T
+
+    @classmethod
+    def matrix(cls, state: State, d: int) -> Floats:
+        """The frequencies written out, (m, d)."""
+        angles = cls(state, d, np.dtype(np.float64))
+        out = np.empty((d, angles.m))
+        angles.apply(np.eye(d), out, angles.scratch(d))
+        return np.ascontiguousarray(out.T)

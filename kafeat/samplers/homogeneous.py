@@ -2,53 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from kafeat import kernels
+from kafeat import kernels, windows
 from kafeat.domain import refuse_negative
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
-from kafeat.step import PositiveFloat, Sample, Step, Transform, parameter
+from kafeat.ratios import ratio_weights, widest_ratio
+from kafeat.step import PositiveFloat, Sample, Step, Transform, parameter, refuse_parameter
 from kafeat.types import Array, Floats, Shape, State
+
+# Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
+_UNSEEN_SHARE = 1e-3
+_UNSEEN_WEIGHT = 1.0 / 30.0
 
 
 class Homogeneous(Step):
-    """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} sech(log(y_i/x_i)/2), for γ = 1 Σ 2xy/(x + y).
+    """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} 𝒦(log(y_i/x_i)), a kernel of ratios by its signature 𝒦.
 
-    The kernel depends on the ratio y/x through its signature 𝒦 alone; sampling the spectrum of 𝒦 at jL, L = 2π/Λ,
-    gives Ψ(x) = √(x^γ) [√κ₀, √(2κ_j) cos(jL log x), √(2κ_j) sin(jL log x)], j = 1..n: 2n + 1 outputs per input and
-    Ψ(0) = 0. The error is known in closed form over log(y/x) and falls fast with the order n. Outputs come in blocks:
-    Ψ₀ of every input, then cosine and sine of the first frequency, and so on.
+    chi2: 2xy/(x + y), 𝒦(ω) = sech(ω/2). intersection: min(x, y), e^{−|ω|/2}. jensen_shannon:
+    ½x log₂((x + y)/x) + ½y log₂((x + y)/y). hellinger: √(xy), 𝒦 = 1, which one feature, √x, gives exactly.
+
+    Ψ(x) = √(x^γ) [√κ₀, √(2κ_j) cos(jL log x), √(2κ_j) sin(jL log x)], j = 1..n: 2n + 1 outputs per input, and
+    Ψ(0) = 0. The error is √((xy)^γ) ε(log y/x) with ε(ω) = κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω), and falls fast with n
+    (slowly for intersection, as 𝒦 has a kink). Outputs come in blocks: Ψ₀ of every input, then cosine and sine of
+    the first frequency, and so on.
+
+    What κ_j and L are is the window. `uniform` samples the spectrum, and `rectangular` takes the Fourier
+    coefficients of 𝒦 over one period, both with published periods L = 2π/Λ. `minimax`, the default, has the least
+    possible largest error relative to max(x, y)^γ over all ratios up to 10,000, those over 20 counted a fifth
+    (in full for intersection): of the windows that need no data it was the best or near it on every data set tried,
+    and its error is monotone in n. `fitted` minimises over L and κ_j what `criterion` says, over all pairs of
+    entries x, y of one column in the fit sample: the sum of (xy)^γ ε(log y/x)², or the largest error relative to
+    max(x, y)^γ over the ratios seen; a thousandth of the weight stays with unseen ratios. Beyond order 32 both take
+    the rectangular coefficients.
 
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """
 
-    kernel: Literal["chi2"] = parameter("chi2", "the additive kernel to approximate")
-    order: Annotated[int, Field(ge=0, le=1000)] = parameter(1, "n; there are 2n + 1 outputs per input")
+    kernel: Literal["chi2", "intersection", "jensen_shannon", "hellinger"] = parameter(
+        "chi2", "the additive kernel to approximate"
+    )
+    order: Annotated[int, Field(ge=0, le=1000)] | None = parameter(
+        None, "n; there are 2n + 1 outputs per input; null: 1, and 0 for hellinger"
+    )
     homogeneity: PositiveFloat = parameter(1.0, "γ: scaling the inputs by s scales the kernel by s^γ")
-    window: Literal["uniform", "rectangular"] = parameter(
-        "rectangular", "coefficients sampled from the spectrum, or of the signature cut to one period"
+    window: Literal["minimax", "uniform", "rectangular", "fitted"] = parameter(
+        "minimax",
+        "coefficients of least largest error, sampled from the spectrum, of the signature cut to one period, "
+        "or fitted to the sample",
     )
     period: Annotated[float, Field(ge=1)] | None = parameter(
-        None, "Λ, in units of log(y/x); null: by the order"
+        None, "Λ, in units of log(y/x); null: by the order, or the best one"
+    )
+    criterion: Literal["mean", "max"] = parameter(
+        "mean",
+        "what a fitted window makes small: the mean squared error over pairs of entries, or the largest error",
     )
     negative: Literal["error", "signed"] = parameter(
         "error", "refuse negative inputs, or map them to -Ψ(|x|)"
     )
 
+    @model_validator(mode="after")
+    def _hellinger_has_one_feature(self) -> Self:
+        if self.kernel == "hellinger":
+            if self.order:
+                refuse_parameter("order", "0 for hellinger, whose one feature √x is exact", self.order)
+            if self.period is not None:
+                refuse_parameter("period", "none for hellinger, which has no frequencies", self.period)
+        return self
+
+    @property
+    def n(self) -> int:
+        """The order in force."""
+        if self.order is None:
+            return 0 if self.kernel == "hellinger" else 1
+        return self.order
+
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         if self.negative == "error":
             refuse_negative(sample.X)
-        period = self.period or max(1.0, _PERIODS[self.window](self.order))
-        frequencies, coefficients = _COEFFICIENTS[self.window](self.order, 2.0 * np.pi / period)
+        frequencies, coefficients = self._coefficients(sample.X, rng)
         return {"frequencies": frequencies, "coefficients": coefficients}
 
+    def _coefficients(self, X: Floats, rng: np.random.Generator) -> windows.Coefficients:
+        if self.kernel == "hellinger":
+            return np.empty(0), np.ones(1)
+        kernel, order, period = self.kernel, self.n, self.period
+        if self.window == "uniform":
+            return windows.uniform(kernel, order, period)
+        if self.window == "rectangular":
+            return windows.rectangular(kernel, order, period)
+        if self.window == "fitted":
+            ratios, weights = ratio_weights(X, self.homogeneity, rng)
+            if weights.any() and self.criterion == "max":
+                # a share of 1e-5 only: what is largest is in the tail
+                widest = widest_ratio(ratios, weights, 1e-5)
+                return windows.minimax(kernel, order, period, widest, _UNSEEN_WEIGHT)
+            if weights.any():
+                unseen = np.exp(-ratios)
+                weights = weights / weights.sum() + _UNSEEN_SHARE * unseen / unseen.sum()
+                return windows.least_squares(kernel, order, period, ratios, weights)
+        return windows.minimax(kernel, order, period)
+
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {"frequencies": (self.order,), "coefficients": (self.order + 1,)}
+        return {"frequencies": (self.n,), "coefficients": (self.n + 1,)}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        if (state["coefficients"] < 0.0).any():
+            raise ValueError("state.coefficients: expected numbers of at least 0")
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _HomogeneousTransform(self, state, n_features_in, dtype)
@@ -57,50 +123,12 @@ class Homogeneous(Step):
         return kernels.additive(self.kernel)(pair, KernelParameters(homogeneity=self.homogeneity))
 
 
-# Λ by the order n: Vedaldi & Zisserman 2012, table 2.
-_PERIODS: dict[str, Callable[[int], float]] = {
-    "uniform": lambda n: 5.86 * np.sqrt(n) + 3.65,
-    "rectangular": lambda n: 8.80 * np.sqrt(n + 4.44) - 12.6,
-}
-
-
-def _uniform(order: int, step: float) -> tuple[Floats, Floats]:
-    """jL and κ(jL)·L: samples of the spectrum, sech(πλ) for chi2."""
-    frequencies = step * np.arange(order + 1)
-    # sech(πλ) = 2e^{−πλ}/(1 + e^{−2πλ}), which does not overflow
-    decay = np.exp(-np.pi * frequencies)
-    return frequencies[1:], step * 2.0 * decay / (1.0 + decay**2)
-
-
-def _rectangular(order: int, step: float) -> tuple[Floats, Floats]:
-    """Fourier coefficients of the signature cut to one period; those that are not positive are passed over."""
-    from scipy.integrate import quad
-
-    def signature(ratio: float) -> float:
-        return float(kernels.chi2_signature(np.asarray(ratio)))
-
-    half = np.pi / step
-    found: list[tuple[float, float]] = []
-    j = 0
-    while len(found) <= order:
-        # The "cos" weight is quadrature for oscillating integrands; at frequency 0 it is the plain integral.
-        value = quad(signature, 0.0, half, weight="cos", wvar=j * step, limit=200)[0] / half
-        if value > 0.0 or j == 0 or j > 4 * order + 8:
-            found.append((j * step, max(value, 0.0)))
-        j += 1
-    frequencies, coefficients = np.array(found).T
-    return frequencies[1:], coefficients
-
-
-_COEFFICIENTS = {"uniform": _uniform, "rectangular": _rectangular}
-
-
 class _HomogeneousTransform(Transform):
     """One logarithm and one square root per entry; the rest are cosines and sines in cache."""
 
     def __init__(self, recipe: Homogeneous, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in = n_features
-        self.n_features_out = n_features * (2 * recipe.order + 1)
+        self.n_features_out = n_features * (2 * recipe.n + 1)
         coefficients = state["coefficients"].copy()
         coefficients[1:] *= 2.0
         self._amplitudes = np.sqrt(coefficients).astype(dtype)
@@ -108,12 +136,22 @@ class _HomogeneousTransform(Transform):
         self._exponent = recipe.homogeneity / 2.0
         self._signed = recipe.negative == "signed"
         self._dtype = dtype
+        # NumPy's cosine of a double costs ten times that of a float. Multiples of one angle follow by rotation,
+        # whose rounding grows with their number.
+        first = state["frequencies"][:1]
+        multiples = first * np.arange(1, recipe.n + 1)
+        self._rotates = (
+            dtype == np.float64
+            and 1 < recipe.n <= 64
+            and np.allclose(state["frequencies"], multiples, 1e-14, 0.0)
+        )
 
     def scratch(self, rows: int) -> tuple[Array, ...]:
-        return tuple(np.empty((rows, self.n_features_in), dtype=self._dtype) for _ in range(3))
+        count = 7 if self._rotates else 3
+        return tuple(np.empty((rows, self.n_features_in), dtype=self._dtype) for _ in range(count))
 
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        root, logs, angles = scratch
+        root, logs = scratch[:2]
         if self._signed:
             np.abs(X, out=logs)
         else:
@@ -121,19 +159,50 @@ class _HomogeneousTransform(Transform):
             logs[...] = X
         if self._exponent == 0.5:
             np.sqrt(logs, out=root)
+        elif self._exponent == 1.0:
+            root[...] = logs
         else:
             np.power(logs, self._exponent, out=root)
         if self._signed:
             np.copysign(root, X, out=root)
+        np.multiply(root, self._amplitudes[0], out=out[:, : self.n_features_in])
+        if not len(self._frequencies):
+            return
         # log 0 would be −∞ and 0·cos(∞) not a number; the square root is 0 there, so any finite logarithm does.
         np.maximum(logs, np.finfo(self._dtype).smallest_subnormal, out=logs)
         np.log(logs, out=logs)
-        d = self.n_features_in
-        np.multiply(root, self._amplitudes[0], out=out[:, :d])
+        if self._rotates:
+            self._by_rotation(out, root, logs, scratch[2:])
+        else:
+            self._one_by_one(out, root, logs, scratch[2])
+
+    def _one_by_one(self, out: Floats, root: Floats, logs: Floats, angles: Floats) -> None:
         for j, (frequency, amplitude) in enumerate(zip(self._frequencies, self._amplitudes[1:], strict=True)):
             np.multiply(logs, frequency, out=angles)
-            for block, wave in ((2 * j + 1, np.cos), (2 * j + 2, np.sin)):
-                part = out[:, block * d : (block + 1) * d]
+            for wave, part in zip((np.cos, np.sin), self._blocks(out, j), strict=True):
                 wave(angles, out=part)
                 part *= root
                 part *= amplitude
+
+    def _by_rotation(self, out: Floats, root: Floats, logs: Floats, buffers: tuple[Array, ...]) -> None:
+        cos, sin, x, y, product = buffers
+        logs *= self._frequencies[0]
+        np.cos(logs, out=cos)
+        np.sin(logs, out=sin)
+        np.multiply(cos, root, out=x)
+        np.multiply(sin, root, out=y)
+        for j, amplitude in enumerate(self._amplitudes[1:]):
+            if j:
+                np.multiply(x, sin, out=product)
+                np.multiply(y, sin, out=logs)
+                x *= cos
+                x -= logs
+                y *= cos
+                y += product
+            for values, part in zip((x, y), self._blocks(out, j), strict=True):
+                np.multiply(values, amplitude, out=part)
+
+    def _blocks(self, out: Floats, j: int) -> tuple[Floats, Floats]:
+        """Where the cosines and the sines of frequency j go."""
+        d = self.n_features_in
+        return out[:, (2 * j + 1) * d : (2 * j + 2) * d], out[:, (2 * j + 2) * d : (2 * j + 3) * d]

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from sklearn.datasets import load_digits
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 
 import kafeat
 from kafeat.errors import ConfigError, DataError
+from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.pair import Coordinates
+from kafeat.ratios import ratio_weights
 from kafeat.samplers.homogeneous import Homogeneous
+from kafeat.signatures import SIGNATURES
 from kafeat.step import Sample
 
 PERIOD = {
-    "uniform": lambda n: 5.86 * np.sqrt(n) + 3.65,
+    "uniform": lambda n: 5.86 * np.sqrt(n) + 3.65 if n else 2 * np.pi,
     "rectangular": lambda n: 8.80 * np.sqrt(n + 4.44) - 12.6,
 }
 EPS = np.finfo(float).eps
@@ -82,7 +88,7 @@ def test_error_bounds_every_entry_of_a_gram_matrix(features) -> None:
     for n in (1, 3):
         # |k̂ − k| ≤ Σ_i √(x_i y_i) max|ε|; the grid's own error is below 1e-6
         worst = np.abs(closed_form("rectangular", n, PERIOD["rectangular"](n), w) - sech(w / 2)).max() + 1e-6
-        Z = features(Homogeneous(order=n), X)
+        Z = features(Homogeneous(order=n, window="rectangular"), X)
         x, y = X[:, None, :], X[None, :, :]
         assert (np.abs(Z @ Z.T - (2 * x * y / (x + y)).sum(-1)) <= worst * np.sqrt(x * y).sum(-1)).all()
 
@@ -158,11 +164,10 @@ def test_uniform_window_is_scikit_learns_at_the_same_step(features) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 9, 20, 60])
-@pytest.mark.parametrize("window", ["uniform", "rectangular"])
+@pytest.mark.parametrize("window", ["uniform", "rectangular", "minimax", "fitted"])
 def test_coefficients_are_sound_at_every_order(window: str, n: int) -> None:
-    state = Homogeneous(order=n, window=window).fit(
-        Sample(np.ones((1, 1)), None, 1), np.random.default_rng(0)
-    )
+    X = np.random.default_rng(0).exponential(size=(50, 2))
+    state = Homogeneous(order=n, window=window).fit(Sample(X, None, 50), np.random.default_rng(0))
     frequencies, coefficients = state["frequencies"], state["coefficients"]
     assert len(frequencies) == n
     assert (np.diff(frequencies, prepend=0.0) > 0).all()
@@ -179,3 +184,202 @@ def test_coefficients_are_sound_at_every_order(window: str, n: int) -> None:
 def test_bounds(name: str, value: object) -> None:
     with pytest.raises(ConfigError, match=rf"steps\[0\]\.{name}: expected "):
         kafeat.fit({"steps": [{"kind": "homogeneous", name: value}]}, np.ones((2, 1)))
+
+
+ENTRY = {"chi2": "additive_chi2", "intersection": "intersection", "jensen_shannon": "jensen_shannon"}
+
+
+def entry(kernel: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The exact kernel of single numbers, (n, m)."""
+    return KERNELS[ENTRY[kernel]].gram(Coordinates(x[:, None], y[:, None]), KernelParameters()).dots
+
+
+def error(step: Homogeneous, w: np.ndarray, X: np.ndarray | None = None) -> np.ndarray:
+    """ε(ω) of the coefficients that the step has when fitted on X."""
+    X = np.ones((1, 1)) if X is None else X
+    state = step.fit(Sample(X, None, len(X)), np.random.default_rng(0))
+    waves = np.cos(np.multiply.outer(w, state["frequencies"])) @ (2 * state["coefficients"][1:])
+    return state["coefficients"][0] + waves - SIGNATURES[step.kernel].value(w)
+
+
+@pytest.mark.parametrize("kernel", ENTRY)
+def test_signature_is_the_kernels(kernel: str) -> None:
+    w = np.linspace(-10, 10, 81)
+    want = entry(kernel, np.ones(1), np.exp(w))[0] / np.exp(w / 2)
+    # 1 + x/y in the exact kernel is off by eps, which counts y/√(xy) ≤ e⁵ times
+    np.testing.assert_allclose(SIGNATURES[kernel].value(w), want, rtol=0, atol=16 * EPS * np.exp(5.0))
+
+
+@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("w", [0.0, 0.3, 1.0, 4.0])
+def test_spectrum_is_the_signatures(kernel: str, w: float) -> None:
+    spectrum = SIGNATURES[kernel].spectrum
+
+    def at(frequency: float) -> float:
+        return float(spectrum(np.asarray(frequency)))
+
+    # 𝒦(ω) = 2∫₀^∞ κ(λ) cos(ωλ) dλ; quad's own estimate of its error is below 1e-7 here
+    if w:
+        value = 2 * quad(at, 0, np.inf, weight="cos", wvar=w, limlst=200)[0]
+    else:
+        value = 2 * quad(at, 0, np.inf)[0]
+    assert value == pytest.approx(float(SIGNATURES[kernel].value(np.asarray(w))), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "window", "periods"),
+    [  # the formulas of MATHS by hand, n = 1, 4
+        ("chi2", "uniform", (9.51, 15.37)),
+        ("chi2", "rectangular", (7.9250, 12.9655)),
+        ("jensen_shannon", "uniform", (13.88, 20.52)),
+        ("jensen_shannon", "rectangular", (10.6889, 18.6033)),
+        ("intersection", "uniform", (6.9989, 9.3333)),
+        ("intersection", "rectangular", (4.8963, 6.7349)),
+    ],
+)
+def test_default_periods(kernel: str, window: str, periods: tuple[float, float]) -> None:
+    for n, period in zip((1, 4), periods, strict=True):
+        state = Homogeneous(kernel=kernel, order=n, window=window).fit(
+            Sample(np.ones((1, 1)), None, 1), np.random.default_rng(0)
+        )
+        assert 2 * np.pi / state["frequencies"][0] == pytest.approx(period, abs=0.5e-4)
+
+
+@pytest.mark.parametrize("kernel", ENTRY)
+def test_order_0_of_the_uniform_window_is_right_on_the_diagonal(kernel: str) -> None:
+    assert abs(error(Homogeneous(kernel=kernel, order=0, window="uniform"), np.zeros(1))[0]) < 4 * EPS
+
+
+@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("window", ["minimax", "rectangular", "uniform", "fitted"])
+def test_error_falls_with_the_order(kernel: str, window: str) -> None:
+    """Relative to max(x, y), over all ratios; VLFeat's rectangular errors are not even monotone."""
+    w = np.linspace(0, np.log(1e4), 3001)
+    X = np.random.default_rng(0).exponential(size=(200, 5))
+    errors = [
+        np.abs(np.exp(-w / 2) * error(Homogeneous(kernel=kernel, order=n, window=window), w, X)).max()
+        for n in (0, 1, 2, 4, 8)
+    ]
+    assert errors[-1] < errors[0] / 3
+    if window == "minimax":
+        # what it minimises counts ratios above 20 by a fifth, so it may be five times less than this maximum
+        assert (np.diff(errors) < 0).all()
+
+
+@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_minimax_is_least_among_the_windows(kernel: str, n: int) -> None:
+    w = np.linspace(0, np.log(1e4), 3001)
+    weights = np.exp(-w / 2) * np.where(w <= np.log(20), 1.0, 1.0 if kernel == "intersection" else 0.2)
+
+    def largest(**parameters: object) -> float:
+        return np.abs(weights * error(Homogeneous(kernel=kernel, order=n, **parameters), w)).max()
+
+    best = largest()
+    for window in ("uniform", "rectangular"):
+        assert best < largest(window=window)
+    period = (
+        2
+        * np.pi
+        / Homogeneous(kernel=kernel, order=n).fit(Sample(np.ones((1, 1)), None, 1), np.random.default_rng(0))[
+            "frequencies"
+        ][0]
+    )
+    # 1 % for the grid of ratios, which is finer here, and the end of the search for the period
+    for other in (0.9, 1.1):
+        assert best < 1.01 * largest(period=period * other)
+
+
+def test_weights_of_ratios_are_those_of_all_pairs() -> None:
+    X = np.exp(0.02 * np.random.default_rng(0).integers(-60, 60, size=(30, 3)))  # on the grid of bins
+    X[3, 1] = 0.0
+    for homogeneity in (0.5, 1.0):
+        ratios, weights = ratio_weights(X, homogeneity, np.random.default_rng(0))
+        want = np.zeros(len(ratios))
+        for column in X.T:
+            x = column[column > 0]
+            at = np.rint(np.abs(np.subtract.outer(np.log(x), np.log(x))) / 0.02).astype(int)
+            np.add.at(want, at, np.multiply.outer(x, x) ** homogeneity / X.max() ** (2 * homogeneity))
+        # a logarithm is off its bin by 100 eps of a bin's 50th part, and that share goes to the neighbour
+        np.testing.assert_allclose(weights, want, rtol=0, atol=1e-10 * want.sum())
+
+
+@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("n", [1, 2])
+def test_fitted_window_is_best_on_pairs_of_entries(kernel: str, n: int) -> None:
+    X = load_digits().data[:200]
+
+    def loss(window: str) -> float:
+        state = Homogeneous(kernel=kernel, order=n, window=window).fit(
+            Sample(X, None, len(X)), np.random.default_rng(0)
+        )
+        total = 0.0
+        for column in X.T:
+            x = column[column > 0]
+            w = np.subtract.outer(np.log(x), np.log(x))
+            eps = np.cos(np.multiply.outer(w, state["frequencies"])) @ (2 * state["coefficients"][1:])
+            eps += state["coefficients"][0] - SIGNATURES[kernel].value(w)
+            total += (np.multiply.outer(x, x) * eps**2).sum()
+        return total
+
+    assert loss("fitted") < min(loss("minimax"), loss("rectangular"), loss("uniform"))
+
+
+@pytest.mark.parametrize(("n", "share"), [(1, 0.03), (2, 0.03)])
+def test_against_scikit_learn_on_a_square(n: int, share: float) -> None:
+    x = np.linspace(0.05, 0.95, 200)
+    peer = AdditiveChi2Sampler(sample_steps=n + 1).fit_transform(x[:, None])
+    theirs = np.abs(peer @ peer.T - entry("chi2", x, x)).max()
+    w = np.linspace(0, np.log(19), 2001)
+
+    def ours(step: Homogeneous) -> float:  # max over x, y of √(xy)|ε|: at the largest of both
+        return 0.95 * np.abs(np.exp(-w / 2) * error(step, w, x[:, None])).max()
+
+    assert ours(Homogeneous(order=n)) < 0.07 * theirs
+    assert ours(Homogeneous(order=n, window="fitted", criterion="max")) < share * theirs
+
+
+def test_fitted_window_of_a_sample_that_shows_nothing_is_the_data_free_one() -> None:
+    w = np.linspace(0, 9, 50)
+    step = Homogeneous(order=2, window="fitted")
+    assert (error(step, w, np.zeros((5, 2))) == error(Homogeneous(order=2), w)).all()
+    # one value alone says nothing about ratios: what it leaves open stays sane
+    assert np.abs(np.exp(-w / 2) * error(step, w, np.ones((5, 2)))).max() < 0.05
+
+
+def test_hellinger_is_one_feature_and_exact(features) -> None:
+    X = np.random.default_rng(0).exponential(size=(10, 4))
+    Z = features(Homogeneous(kernel="hellinger"), X)
+    np.testing.assert_array_equal(Z, np.sqrt(X))
+
+
+def test_hellinger_with_homogeneity_2_is_the_linear_kernel(features) -> None:
+    X = np.random.default_rng(0).exponential(size=(10, 4))
+    step = Homogeneous(kernel="hellinger", homogeneity=2.0)
+    np.testing.assert_array_equal(features(step, X), X)
+    exact = step.exact({}, Coordinates(X, X)).dots
+    np.testing.assert_allclose(exact, X @ X.T, rtol=8 * EPS)
+
+
+def test_hellinger_refuses_an_order() -> None:
+    message = r"steps\[0\]\.order: expected 0 for hellinger, whose one feature √x is exact, got 2"
+    with pytest.raises(ConfigError, match=message):
+        kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": "hellinger", "order": 2}]}, np.ones((2, 1)))
+    with pytest.raises(ConfigError, match=r"steps\[0\]\.period: expected none for hellinger"):
+        kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": "hellinger", "period": 9}]}, np.ones((2, 1)))
+
+
+def test_signed_values_cancel_nothing_else(features) -> None:
+    """VLFeat returns zeros beyond its table of exponents, without a word."""
+    x = np.array([[2.0**-30], [2.0**20]])
+    assert (features(Homogeneous(order=3), x) != 0.0).all()
+    np.testing.assert_allclose(
+        features(Homogeneous(order=3, negative="signed"), -x), -features(Homogeneous(order=3), x)
+    )
+
+
+def test_integers_do_not_wrap_as_scikit_learns_do() -> None:
+    X = np.array([[3], [200]], dtype=np.uint8)
+    fm = kafeat.fit({"dtype": "float64", "steps": [{"kind": "homogeneous", "window": "uniform"}]}, X)
+    assert fm.transform(X).min() < 0.0
+    np.testing.assert_allclose(fm.transform(X), fm.transform(X.astype(float)), rtol=0)

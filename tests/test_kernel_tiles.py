@@ -10,12 +10,14 @@ from kafeat.kernel_tiles import kernel_tile
 from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.pair import Coordinates
 
-NAMES = ["rbf", "laplacian", "linear", "polynomial", "sigmoid", "cosine", "chi2", "additive_chi2"]
-P = KernelParameters(gamma=0.2, degree=3, coef0=0.5)
+NAMES = [name for name in KERNELS if name != "cauchy"]
+P = KernelParameters(gamma=0.2, degree=3, coef0=0.5, nu=1.5, alpha=0.7)
 
 
-def run(name: str, X: np.ndarray, landmarks: np.ndarray, p: KernelParameters = P) -> np.ndarray:
-    tile = kernel_tile(name, landmarks, p, X.dtype)
+def run(
+    name: str, X: np.ndarray, landmarks: np.ndarray, p: KernelParameters = P, scale: float = 1.0
+) -> np.ndarray:
+    tile = kernel_tile(name, landmarks, p, X.dtype, scale)
     out = np.empty((len(X), len(landmarks)), dtype=X.dtype)
     tile.evaluate(X, out, tile.scratch(len(X)))
     return out
@@ -33,7 +35,8 @@ def test_is_the_oracle(name: str, dtype: str) -> None:
     X[0], X[1], L[0], L[2, 3], X[2, 3] = 0.0, L[1], 0.0, 0.0, 0.0
     want, eps = exact(name, X, L), float(np.finfo(dtype).eps)
     # Arguments are sums of d = 7 terms with modulus at most S: off by 3 d eps S at worst. Outer functions have a
-    # slope of at most γ (times 3·max² for the cube), and add eps of their own.
+    # slope of at most γ (times 3·max² for the cube), and add eps of their own; of Jensen-Shannon's two terms each
+    # logarithm is at most 1/x + its rounding times x, so a term is off by 4 eps of x + l.
     S = max(np.abs(X).sum(1).max(), np.square(X, dtype=float).sum(1).max()) * 2
     slope = 3 * 0.2 * max(want.max(), 1) if name == "polynomial" else 1.0
     np.testing.assert_allclose(run(name, X, L), want, rtol=0, atol=21 * eps * S * slope)
@@ -66,18 +69,61 @@ def test_chi2_kernels_have_no_cut_off(dtype: str, scale: float) -> None:
 
 def test_kernels_with_a_unit_diagonal_never_exceed_it() -> None:
     X = (np.random.default_rng(0).exponential(size=(30, 7)) + 50).astype(np.float32)
-    for name in ("rbf", "laplacian", "chi2"):
+    for name in ("rbf", "laplacian", "chi2", "matern", "rational_quadratic"):
         assert run(name, X, X).max() <= 1.0
 
 
 def test_chi2_refuses_negative_values() -> None:
     X = np.ones((3, 2))
     X[1, 1] = -1.0
-    for name in ("chi2", "additive_chi2"):
+    for name in ("chi2", "additive_chi2", "intersection", "jensen_shannon", "hellinger"):
         with pytest.raises(
             ValueRefused, match=r"row 2 \(index 1\), column 1: expected a value of at least 0, got -1"
         ):
             run(name, X, np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, 0.3, 1.0, 3.7, 30.0])
+def test_matern_of_any_smoothness(nu: float, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    X, L = (rng.standard_normal((n, 5)).astype(dtype) for n in (30, 12))
+    L[3] = X[4]
+    p, eps = KernelParameters(gamma=0.3, nu=nu), float(np.finfo(dtype).eps)
+    got, want = run("matern", X, L, p), exact("matern", X, L, p)
+    # ‖x − l‖² is off by δ ≤ 21 eps S, S the sum of its three terms. From above ν = ½ on, the kernel has a slope of
+    # at most 1/(ν' − ½) in r², and below it is Hölder: |k(s) − k(0)| ≤ 2 s^{2ν}, at a distance that is off by √δ.
+    S = 0.3 * 2 * nu * 4 * max(np.square(X, dtype=float).sum(1).max(), np.square(L, dtype=float).sum(1).max())
+    delta = 21 * eps * S
+    bound = delta if nu >= 1.5 else 2 * delta**nu * (1 if nu < 1 else 1 - np.log(delta))
+    # Bessel's function itself is good to some 1e-13 at ν = 30, by its logarithm (of size 100)
+    np.testing.assert_allclose(got, want, rtol=0, atol=bound + 2e-12)
+    assert got.max() <= 1.0 + 2e-12
+
+
+@pytest.mark.parametrize("size", [1e-25, 1e25])
+@pytest.mark.parametrize("name", ["linear", "polynomial"])
+def test_a_scale_keeps_what_float32_cannot_hold(name: str, size: float) -> None:
+    rng = np.random.default_rng(0)
+    X, L = ((rng.exponential(size=(n, 5)) * size).astype(np.float32) for n in (20, 10))
+    p = KernelParameters(gamma=1.0, degree=2, coef0=0.0)
+    want = exact(name, X, L, p)
+    scale = float(want.max())
+    # 5 products and their sum, squared: 2·(5 + 2) roundings of numbers up to 1
+    atol = 14 * float(np.finfo(np.float32).eps)
+    np.testing.assert_allclose(run(name, X, L, p, scale), want / scale, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+@pytest.mark.parametrize("name", ["jensen_shannon", "intersection", "hellinger"])
+def test_additive_kernels_have_no_cut_off(name: str, scale: float, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    X, L = ((rng.exponential(size=(n, 4)) * scale).astype(dtype) for n in (20, 10))
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        got = run(name, X, L)
+    # 4 positive terms; a logarithm of x/(x + l) near 1 is off by eps of 1, beside the other term of size l/x·log
+    np.testing.assert_allclose(got, exact(name, X, L), rtol=40 * float(np.finfo(dtype).eps))
 
 
 def test_unknown_name() -> None:

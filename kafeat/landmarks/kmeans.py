@@ -43,7 +43,9 @@ def standing(X: Floats, rows: Indices, rng: np.random.Generator) -> tuple[Floats
     """The rows around their medians, in units of a typical distance from them: squares lose and overflow nothing."""
     few = X[np.sort(rng.choice(rows, size=min(len(rows), 2048), replace=False))].astype(np.float64)
     middle = np.median(few, axis=0)
-    distance = np.sqrt(((few / 2.0 - middle / 2.0) ** 2).sum(axis=1)) * 2.0 if few.size else np.zeros(1)
+    away = few - middle
+    largest = float(np.abs(away).max(initial=0.0)) or 1.0  # squares of the numbers themselves might not fit
+    distance = largest * np.sqrt(((away / largest) ** 2).sum(axis=1))
     found = distance[distance > 0.0]
     spread = float(np.median(found)) if len(found) else 1.0
     Y = np.empty((len(rows), X.shape[1]), dtype=X.dtype)

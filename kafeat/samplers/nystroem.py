@@ -258,7 +258,7 @@ class Nystroem(Step):
         return np.concatenate(parts)
 
     def _scale(self, diagonal: Floats) -> float:
-        """What the kernel is divided by so that float32 holds it: its largest diagonal entry, where that has no bound."""
+        """What the kernel is divided by, so that float32 holds it: its largest diagonal entry, if it has no bound."""
         largest = float(np.abs(diagonal).max(initial=0.0))
         if callable(self.kernel) or self.kernel in SCALED:
             return largest if 0.0 < largest < np.inf else 1.0

@@ -11,8 +11,10 @@ from pydantic import Field
 from kafeat import kernels
 from kafeat.domain import check_indices
 from kafeat.errors import DataError
+from kafeat.hadamard import padded_width
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
+from kafeat.srht import SampledHadamard, count_blocks, draw_rows
 from kafeat.step import PositiveInt, Sample, Step, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 
@@ -21,13 +23,16 @@ class Projection(Step):
     """A random projection: z(x)·z(y) ≈ x·y, and distances kept to a factor 1 ± ε.
 
     z(x) = A x with independent entries of mean 0 and variance 1/D: gaussian N(0, 1/D), or sparse,
-    √(s/D)·{+1 with probability 1/2s, 0, −1 with probability 1/2s}, s = 1/density. D ≥ 4 ln m/(ε²/2 − ε³/3) outputs
-    keep all distances among m rows; `auto` takes the smallest such D, m being the rows of the whole input.
+    √(s/D)·{+1 with probability 1/2s, 0, −1 with probability 1/2s}, s = 1/density. Or srht, √(1/D) P H F: random
+    signs F, a Walsh–Hadamard matrix H of entries ±1 and D rows P of it without replacement, in d log d steps a row;
+    D beyond the padded width stacks independent blocks. D ≥ 4 ln m/(ε²/2 − ε³/3) outputs keep all distances among
+    m rows (a theorem for gaussian); `auto` takes the smallest such D, m being the rows of the whole input.
 
-    Source: Dasgupta & Gupta 2003 (the bound); Achlioptas 2003, Li et al. 2006 (sparse).
+    Source: Dasgupta & Gupta 2003 (the bound); Achlioptas 2003, Li et al. 2006 (sparse); Ailon & Chazelle 2009,
+    Tropp 2011 (srht).
     """
 
-    matrix: Literal["gaussian", "sparse"] = parameter("gaussian", "the law of the entries")
+    matrix: Literal["gaussian", "sparse", "srht"] = parameter("gaussian", "the law of the matrix")
     n_components: PositiveInt | Literal["auto"] = parameter("auto", "D, or from eps and the number of rows")
     eps: Annotated[float, Field(gt=0, lt=1)] = parameter(
         0.1, "ε, the distortion of distances that auto allows"
@@ -45,12 +50,16 @@ class Projection(Step):
         D = self._width(sample.n_rows, d)
         if self.matrix == "gaussian":
             return {"matrix": rng.standard_normal((D, d)) / np.sqrt(D)}
+        if self.matrix == "srht":
+            shape = (count_blocks(D, d), d)
+            signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=shape)
+            return {"signs": signs, "rows": draw_rows(D, d, rng)}
         density = 1.0 / np.sqrt(d) if self.density == "auto" else self.density
         counts = rng.binomial(d, density, size=D)
         columns = [np.sort(rng.choice(d, size=int(count), replace=False)) for count in counts]
-        signs = rng.choice(np.array([-1.0, 1.0]), size=int(counts.sum()))
+        values = rng.choice(np.array([-1.0, 1.0]), size=int(counts.sum()))
         return {
-            "values": signs / np.sqrt(D * density),
+            "values": values / np.sqrt(D * density),
             "columns": np.concatenate([*columns, np.empty(0, dtype=np.int64)]).astype(np.int64),
             "starts": np.concatenate([[0], np.cumsum(counts)]),
         }
@@ -67,15 +76,19 @@ class Projection(Step):
         return D
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        name = "matrix" if self.matrix == "gaussian" else "starts"
+        name = {"gaussian": "matrix", "sparse": "starts", "srht": "rows"}[self.matrix]
         found = len(state[name]) if name in state and state[name].ndim else 0
         D = found - (self.matrix == "sparse") if self.n_components == "auto" else self.n_components
         if self.matrix == "gaussian":
             return {"matrix": (D, n_features_in)}
+        if self.matrix == "srht":
+            return {"signs": (count_blocks(D, n_features_in), n_features_in), "rows": (D,)}
         entries = (len(state["values"]),) if "values" in state and state["values"].ndim else ()
         return {"values": entries, "columns": entries, "starts": (D + 1,)}
 
     def check_state(self, state: State, n_features_in: int) -> None:
+        if self.matrix == "srht":
+            check_indices("state.rows", state["rows"], padded_width(n_features_in))
         if self.matrix == "sparse":
             check_indices("state.columns", state["columns"], n_features_in)
             check_indices("state.starts", state["starts"], len(state["columns"]) + 1)
@@ -89,6 +102,8 @@ class Projection(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         if self.matrix == "gaussian":
             return _DenseTransform(state["matrix"], dtype)
+        if self.matrix == "srht":
+            return _HadamardTransform(state, dtype)
         return _SparseTransform(state, n_features_in, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
@@ -130,3 +145,27 @@ class _SparseTransform(Transform):
         (inputs,) = scratch
         inputs[...] = X.T
         out[...] = (self._matrix @ inputs).T
+
+
+class _HadamardTransform(Transform):
+    """Fast Walsh–Hadamard transforms of signed inputs, and the drawn rows of them."""
+
+    def __init__(self, state: State, dtype: np.dtype[Any]) -> None:
+        signs, rows = state["signs"], state["rows"]
+        self.n_features_in, self.n_features_out = signs.shape[1], len(rows)
+        self._project = SampledHadamard(signs / np.sqrt(len(rows)), rows, dtype)
+        self._dtype = dtype
+
+    def scratch(self, rows: int) -> tuple[Any, ...]:
+        inputs = np.empty((self.n_features_in, rows), dtype=self._dtype)
+        outputs = np.empty((self.n_features_out, rows), dtype=self._dtype)
+        return inputs, outputs, self._project.scratch(rows)
+
+    def apply(self, X: Floats, out: Floats, scratch: tuple[Any, ...]) -> None:
+        inputs, outputs, own = scratch
+        inputs[...] = X.T
+        if out.T.flags.c_contiguous:
+            self._project(inputs, out.T, own)
+        else:
+            self._project(inputs, outputs, own)
+            out[...] = outputs.T

@@ -103,10 +103,13 @@ class _SketchTransform(Transform):
             out[start : start + _STRIP] = features.T if feature_major else features
 
     def _features(self, inputs: Floats, axis: int) -> Floats:
-        spectrum = None
-        for sketch in self._sketches:
-            sketched = sketch @ inputs
-            found = self._fft.rfft(sketched if axis == 0 else sketched.T, axis=axis)
-            spectrum = found if spectrum is None else np.multiply(spectrum, found, out=spectrum)
+        first, *others = self._sketches
+        spectrum = self._spectrum(first @ inputs, axis)
+        for sketch in others:
+            spectrum *= self._spectrum(sketch @ inputs, axis)
         result: Floats = self._fft.irfft(spectrum, n=self.n_features_out, axis=axis, overwrite_x=True)
         return result
+
+    def _spectrum(self, sketched: Floats, axis: int) -> Array:
+        spectrum: Array = self._fft.rfft(sketched if axis == 0 else sketched.T, axis=axis)
+        return spectrum

@@ -1,0 +1,146 @@
+"""The exact expansion of a polynomial kernel: every monomial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import comb, lgamma, log
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from kafeat import kernels
+from kafeat.bandwidth import resolve_gamma
+from kafeat.errors import DataError
+from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.pair import Pair
+from kafeat.step import PositiveFloat, Sample, Step, Transform, parameter
+from kafeat.types import Array, Floats, Shape, State
+
+MAX_WIDTH = 100_000
+
+
+class PolynomialFeatures(Step):
+    """Every monomial: z(x)·z(y) = (γ x·y + c₀)^p, exactly.
+
+    The multinomial theorem: an output is √(p!/(k₀! k₁! … k_d!) c₀^{k₀}) Π (√γ x_i)^{k_i} for every k with Σk = p, by
+    degree and then in the order of the columns. That is C(d + p, p) outputs, C(d + p − 1, p) without c₀; more than
+    100,000 are refused. It is what the sketches are compared with.
+
+    Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
+    """
+
+    degree: Annotated[int, Field(ge=1, le=64)] = parameter(2, "p, the degree of the kernel")
+    gamma: PositiveFloat | Literal["auto", "scale"] = parameter(
+        "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
+    )
+    coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀; 0 leaves the monomials of degree p only")
+
+    @property
+    def needs_coordinates(self) -> bool:
+        return False
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        try:
+            self._check_width(sample.X.shape[1])
+        except ValueError as error:
+            raise DataError(f"polynomial_features: {error}") from None
+        return {"gamma": np.array(resolve_gamma(self.gamma, KERNELS["polynomial"], sample.X, rng))}
+
+    def _check_width(self, d: int) -> None:
+        lowest = 0 if self.coef0 > 0 else self.degree
+        width = sum(_count(d, q) for q in range(lowest, self.degree + 1))
+        if width > MAX_WIDTH:
+            raise ValueError(
+                f"expected at most {MAX_WIDTH:,} outputs, got {width:,} from degree {self.degree} and {d:,} inputs: "
+                "lower the degree, take fewer columns, or use tensor_sketch"
+            )
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        return {"gamma": ()}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        self._check_width(n_features_in)
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        return _MonomialTransform(self, float(state["gamma"]), n_features_in, dtype)
+
+    def exact(self, state: State, pair: Pair) -> Pair:
+        p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree, coef0=self.coef0)
+        return kernels.polynomial(pair, p)
+
+
+def _count(d: int, q: int) -> int:
+    """Monomials of degree q in d variables."""
+    return comb(d + q - 1, q)
+
+
+class _MonomialTransform(Transform):
+    """Degree by degree: x_j times the monomials of one degree less that have no variable before j."""
+
+    def __init__(self, recipe: PolynomialFeatures, gamma: float, d: int, dtype: np.dtype[Any]) -> None:
+        self.n_features_in = d
+        p = self._degree = recipe.degree
+        self._widths = [_count(d, q) for q in range(p + 1)]
+        # Without c₀ the lower degrees are steps on the way only.
+        self._lowest = 0 if recipe.coef0 > 0 else p
+        self.n_features_out = sum(self._widths[self._lowest :])
+        self._root = dtype.type(np.sqrt(gamma))
+        # 1/√k! of repeated variables; then √(p!/k₀! c₀^{k₀}) of each degree
+        logs = [_log_repeats(d, q) for q in range(self._lowest, p + 1)]
+        for q, part in zip(range(self._lowest, p + 1), logs, strict=True):
+            of_constant = (p - q) * log(recipe.coef0) if p > q else 0.0
+            part += 0.5 * (lgamma(p + 1) - lgamma(p - q + 1) + of_constant)
+        self._weights = np.exp(np.concatenate(logs)).astype(dtype)
+        self._dtype = dtype
+
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        between = sum(self._widths[: self._lowest])
+        return np.empty((rows, self.n_features_in), dtype=self._dtype), np.empty(
+            rows * between, dtype=self._dtype
+        )
+
+    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        scaled, flat = scratch
+        np.multiply(X, self._root, out=scaled)
+        levels = self._levels(out, flat)
+        levels[0][...] = 1.0
+        d = self.n_features_in
+        for q in range(1, self._degree + 1):
+            lower, target, start = levels[q - 1], levels[q], 0
+            for j in range(d):
+                # those without a variable before j are the last ones
+                count = _count(d - j, q - 1)
+                np.multiply(
+                    lower[:, lower.shape[1] - count :],
+                    scaled[:, j : j + 1],
+                    out=target[:, start : start + count],
+                )
+                start += count
+        out *= self._weights
+
+    def _levels(self, out: Floats, flat: Floats) -> list[Floats]:
+        """Where the monomials of each degree go: columns of `out`, or of a buffer in its memory order."""
+        rows = len(out)
+        below = flat.reshape(rows, -1) if out.strides[0] >= out.strides[1] else flat.reshape(-1, rows).T
+        levels, starts = [], [0, 0]
+        for q, width in enumerate(self._widths):
+            target, which = (below, 0) if q < self._lowest else (out, 1)
+            levels.append(target[:, starts[which] : starts[which] + width])
+            starts[which] += width
+        return levels
+
+
+def _log_repeats(d: int, q: int) -> Floats:
+    """−½ Σ log k_i! of the monomials of degree q, in their order."""
+    # by runs: (variable, length of its run at the end) decides what one more factor costs
+    logs, first, run = np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for degree in range(1, q + 1):
+        parts = []
+        for j in range(d):
+            count = _count(d - j, degree - 1)
+            tail = slice(len(logs) - count, None)
+            runs = np.where((first[tail] == j) & (run[tail] > 0), run[tail] + 1, 1)
+            parts.append((logs[tail] - 0.5 * np.log(runs), np.full(count, j), runs))
+        logs, first, run = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return logs

@@ -1,0 +1,145 @@
+"""Positive random features of the exponential dot-product kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from kafeat import kernels, spectra
+from kafeat.bandwidth import resolve_gamma
+from kafeat.errors import ValueRefused
+from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.pair import Pair
+from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter, refuse_parameter
+from kafeat.types import Array, Floats, Shape, State
+
+# Enough for a median; the tilt is flat around its best value.
+_PAIRS = 10_000
+
+
+class PositiveExponential(Step):
+    """Positive random features: z(x)·z(y) ≈ e^{γ x·y}, unbiased, with outputs that are never negative.
+
+    With w ~ N(0, I), an output is √(1/D) (1 − 4A)^{d/4} exp(A‖w‖² + √(γ(1 − 4A)) w·x − γ‖x‖²/2); A = 0 is the plain
+    form. `hyperbolic` takes every w together with −w, which at equal D multiplies the variance by
+    1 − exp(−γ‖x + y‖²). `tilt: fitted` takes the A < 0 that is best for the median of γ‖x + y‖² in the fit sample;
+    every A is unbiased, and A < 0 thins the tail of large w. Orthogonal directions spread evenly. The error falls like
+    1/√D and grows like exp(γ‖x + y‖²/2): scale rows so that γ‖x‖² is about 1.
+
+    Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
+    """
+
+    gamma: PositiveFloat | Literal["auto", "scale"] = parameter(
+        "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
+    )
+    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
+    directions: Literal["iid", "orthogonal"] = parameter("orthogonal", "how the directions are drawn")
+    features: Literal["hyperbolic", "plain"] = parameter("hyperbolic", "w together with −w, or w alone")
+    tilt: Literal["fitted", "none"] = parameter("fitted", "A from the fit sample, or 0")
+
+    @model_validator(mode="after")
+    def _even(self) -> Self:
+        D = self.n_components
+        if self.features == "hyperbolic" and D % 2:
+            neighbours = f"{D - 1} or {D + 1}" if D > 1 else "2"
+            refuse_parameter("n_components", f"an even number for hyperbolic features ({neighbours})", D)
+        return self
+
+    @property
+    def needs_coordinates(self) -> bool:
+        return False
+
+    @property
+    def _directions(self) -> int:
+        return self.n_components // 2 if self.features == "hyperbolic" else self.n_components
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        of_gamma, of_tilt, of_draw = rng.spawn(3)
+        d = sample.X.shape[1]
+        gamma = resolve_gamma(self.gamma, KERNELS["polynomial"], sample.X, of_gamma)
+        law = spectra.rbf(0.5)  # ω ~ N(0, 2γ I)
+        draw = law.orthogonal if self.directions == "orthogonal" else law.iid
+        tilt = best_tilt(gamma * _median_sum(sample.X, of_tilt), d) if self.tilt == "fitted" else 0.0
+        directions = draw(self._directions, d, of_draw)
+        return {"directions": directions, "gamma": np.array(gamma), "tilt": np.array(tilt)}
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        return {"directions": (self._directions, n_features_in), "gamma": (), "tilt": ()}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        if not state["tilt"] <= 0.0:
+            raise ValueError(f"state.tilt: expected a number of at most 0, got {state['tilt']:g}")
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        return _ExponentialTransform(state, self.n_components, dtype)
+
+    def exact(self, state: State, pair: Pair) -> Pair:
+        return kernels.exponential(pair, KernelParameters(gamma=float(state["gamma"])))
+
+
+def best_tilt(phi: float, d: int) -> float:
+    """The A that minimises the variance of one direction at ‖x + y‖² = φ (Likhosherstov et al. 2022, theorem 4.1)."""
+    # The root ρ in (0, 1] of 2φρ² + (2φ + d)ρ − d = 0, written without cancellation for small φ.
+    rho = 2.0 * d / (np.sqrt((2.0 * phi + d) ** 2 + 8.0 * d * phi) + 2.0 * phi + d)
+    return float((1.0 - 1.0 / rho) / 8.0)
+
+
+def _median_sum(X: Floats, rng: np.random.Generator) -> float:
+    """The median of ‖x + y‖² over random pairs: an outlier does not move it."""
+    first, second = rng.integers(len(X), size=(2, _PAIRS))
+    parts = [
+        ((X[first[i : i + 1000]].astype(np.float64) + X[second[i : i + 1000]]) ** 2).sum(axis=1)
+        for i in range(0, _PAIRS, 1000)
+    ]
+    return float(np.median(np.concatenate(parts)))
+
+
+class _ExponentialTransform(Transform):
+    """One product, all exponents written into the output, one exponential."""
+
+    def __init__(self, state: State, n_components: int, dtype: np.dtype[Any]) -> None:
+        w, gamma, tilt = state["directions"], float(state["gamma"]), float(state["tilt"])
+        d = w.shape[1]
+        self.n_features_in, self.n_features_out = d, n_components
+        self._w = np.ascontiguousarray(np.sqrt(gamma * (1.0 - 4.0 * tilt)) * w, dtype=dtype)
+        shifts = tilt * (w**2).sum(axis=1) + d / 4.0 * np.log1p(-4.0 * tilt) - 0.5 * np.log(n_components)
+        self._shifts = shifts.astype(dtype)
+        self._root = dtype.type(np.sqrt(gamma / 2.0))
+        bounds = np.finfo(dtype)
+        self._low, self._high = float(np.log(bounds.tiny)), float(np.log(bounds.max))
+        self._dtype = dtype
+
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        m, d = self._w.shape
+        return np.empty(rows * m, dtype=self._dtype), np.empty((rows, d), dtype=self._dtype)
+
+    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        flat, scaled = scratch
+        m = len(self._w)
+        feature_major = out.strides[0] < out.strides[1]
+        angles = flat.reshape(m, len(X)).T if feature_major else flat.reshape(len(X), m)
+        np.matmul(X, self._w.T, out=angles)
+        np.multiply(X, self._root, out=scaled)
+        squares = np.einsum("ij,ij->i", scaled, scaled)[:, None]
+        parts = (out[:, :m], out[:, m:]) if self.n_features_out > m else (out,)
+        for part, combine in zip(parts, (np.add, np.subtract), strict=False):
+            combine(self._shifts, angles, out=part)
+            part -= squares
+        self._refuse_range(out)
+        np.exp(out, out=out)
+
+    def _refuse_range(self, exponents: Floats) -> None:
+        """A row whose largest output the dtype cannot hold, or holds as 0, has lost its kernel."""
+        largest = exponents.max(axis=1)
+        bad = ~((largest > self._low) & (largest < self._high))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise ValueRefused(
+                row,
+                None,
+                f"expected a largest exponent from {self._low:.4g} to {self._high:.4g}, which {self._dtype} can hold, "
+                f"got {largest[row]:.4g}: scale the input, lower gamma, or fit with dtype: float64",
+            )

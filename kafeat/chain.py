@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,10 @@ class Chain:
         with one_blas_thread():
             for i, (step, stream) in enumerate(zip(steps, rng.spawn(len(steps)), strict=True)):
                 try:
-                    state = step.fit(Sample(X, sample.label, sample.n_rows, given), stream)
+                    here = replace(sample, X=X, given=given)
+                    if not all(before.keeps_categories for before in steps[:i]):
+                        here = replace(here, names=None, n_categories=None)
+                    state = step.fit(here, stream)
                     fitted.append(FittedStep(step, state, X.shape[1]))
                     if i + 1 < len(steps):
                         bound = fitted[-1].bind(X.dtype)
@@ -85,6 +88,14 @@ class Chain:
                 pair = Coordinates(_run(before, X).astype(np.float64), _run(before, Y).astype(np.float64))
             pair = fitted.step.exact(fitted.state, pair)
         return pair.dots
+
+    def numbers(self, X: Floats) -> Floats:
+        """Rows X (n, d) behind the leading steps that read missing numbers or categories: plain numbers."""
+        steps = [f.step for f in self.steps]
+        most = max((i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.coded_columns), default=0)
+        if not most or not all(s.missing != "refuse" or s.coded_columns for s in steps[:most]):
+            return X
+        return _run(_BoundChain(steps[:most], [f.bind(X.dtype) for f in self.steps[:most]], X.dtype), X)
 
     def reference(self) -> str | None:
         """What the exact kernel is exact about, where that is not the whole chain."""

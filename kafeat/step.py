@@ -9,9 +9,9 @@ error messages all read that declaration.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,13 +29,17 @@ class Sample:
 
     `X` (n, d) are the sampled rows in the map's dtype, as the steps before hand them on; `label` (n,) is the
     label column if there is one; `n_rows` counts the rows of the whole input. `given` holds the rows that a step
-    asked for by `given_rows`, under the same names, as the steps before hand them on.
+    asked for by `given_rows`, under the same names, as the steps before hand them on. `names` are those of the
+    features and `n_categories` says how many categories a feature is the code of, 0 for a plain number; both are
+    None behind a step that does not hand its input columns on.
     """
 
     X: Floats
     label: Array | None
     n_rows: int
     given: Mapping[str, Floats] = field(default_factory=dict)
+    names: tuple[str, ...] | None = None
+    n_categories: tuple[int, ...] | None = None
 
 
 class Transform(ABC):
@@ -66,6 +70,10 @@ class Step(BaseModel, ABC):
     kind: ClassVar[str]
     columnwise: ClassVar[bool] = False
     """Whether output column j depends on input column j alone, so that an error after it can name the column."""
+    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "refuse"
+    """What becomes of NaN: `pass` hands it on where it stands, and behind `fill` there is none."""
+    keeps_categories: ClassVar[bool] = False
+    """Whether columns come out in their order, and codes of categories unchanged."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -84,6 +92,11 @@ class Step(BaseModel, ABC):
     @property
     def given_rows(self) -> Mapping[str, str | Array]:
         """Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array."""
+        return {}
+
+    @property
+    def coded_columns(self) -> Mapping[str, bool]:
+        """Input columns to read as codes of categories, by name: whether an unknown one is let through, as -1."""
         return {}
 
     @property
@@ -136,6 +149,10 @@ class Scaler(Step):
     def scale(self, state: State, X: Floats) -> Floats:
         """The image of `X` (n, d), in its own precision."""
 
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        """The width of the image."""
+        return n_features_in
+
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return ScalerTransform(self, state, n_features_in, dtype)
 
@@ -145,11 +162,19 @@ class Scaler(Step):
         return Coordinates(self.scale(state, pair.x), self.scale(state, pair.y))
 
 
+def takes_missing(steps: Iterable[Step]) -> bool:
+    """Whether a chain of these steps takes NaN for a missing number: one of them fills it, those before pass it."""
+    for step in steps:
+        if step.missing != "pass":
+            return step.missing == "fill"
+    return False
+
+
 class ScalerTransform(Transform):
     """A scaler as a transform, its state cast to the map's dtype."""
 
     def __init__(self, scaler: Scaler, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
-        self.n_features_in = self.n_features_out = n_features
+        self.n_features_in, self.n_features_out = n_features, scaler.n_features_out(state, n_features)
         self._scaler = scaler
         self._state = {name: value.astype(dtype) for name, value in state.items()}
 

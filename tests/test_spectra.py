@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from kafeat import kernels, spectra
+from kafeat.errors import DataError
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Coordinates
 
@@ -41,18 +42,18 @@ def test_inverse_cdfs_are_odd_about_one_half(name: str) -> None:
     assert ours(np.array([0.5]))[0] == pytest.approx(0.0, abs=EPS)
 
 
+GAMMA = 0.4
 LAWS = {
-    "rbf": (spectra.rbf(), kernels.rbf, {}),
-    "matern 1/2": (spectra.matern(0.5), kernels.matern, {"nu": 0.5}),
-    "matern 3/2": (spectra.matern(1.5), kernels.matern, {"nu": 1.5}),
-    "matern 4": (spectra.matern(4.0), kernels.matern, {"nu": 4.0}),
-    "rational_quadratic 1/2": (spectra.rational_quadratic(0.5), kernels.rational_quadratic, {"alpha": 0.5}),
-    "rational_quadratic 3": (spectra.rational_quadratic(3.0), kernels.rational_quadratic, {"alpha": 3.0}),
-    "laplacian": (spectra.laplacian(), kernels.laplacian, {}),
-    "cauchy": (spectra.cauchy(), kernels.cauchy, {}),
+    "rbf": (spectra.rbf(GAMMA), kernels.rbf, {}),
+    "matern 1/2": (spectra.matern(GAMMA, 0.5), kernels.matern, {"nu": 0.5}),
+    "matern 3/2": (spectra.matern(GAMMA, 1.5), kernels.matern, {"nu": 1.5}),
+    "matern 4": (spectra.matern(GAMMA, 4.0), kernels.matern, {"nu": 4.0}),
+    "rational_quadratic 1/2": (spectra.rational_quadratic(GAMMA, 0.5), kernels.rational_quadratic, {"alpha": 0.5}),
+    "rational_quadratic 3": (spectra.rational_quadratic(GAMMA, 3.0), kernels.rational_quadratic, {"alpha": 3.0}),
+    "laplacian": (spectra.laplacian(GAMMA), kernels.laplacian, {}),
+    "cauchy": (spectra.cauchy(GAMMA), kernels.cauchy, {}),
 }
 ISOTROPIC = [name for name, (law, *_) in LAWS.items() if isinstance(law, spectra.Isotropic)]
-GAMMA = 0.4
 
 
 def differences() -> np.ndarray:
@@ -68,7 +69,7 @@ def exact(name: str, delta: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", LAWS)
 def test_characteristic_function_is_the_kernel(name: str) -> None:
     law, delta = LAWS[name][0], differences()
-    waves = np.cos(delta @ law.iid(100_000, 3, GAMMA, np.random.default_rng(1)).T)
+    waves = np.cos(delta @ law.iid(100_000, 3, np.random.default_rng(1)).T)
     # 5 standard errors of a mean of 100,000 cosines: at most 0.016, and missed with probability 6e-7 in each of 12
     error = np.abs(waves.mean(axis=1) - exact(name, delta))
     assert (error <= 5 * waves.std(axis=1) / np.sqrt(waves.shape[1])).all()
@@ -78,22 +79,22 @@ def test_characteristic_function_is_the_kernel(name: str) -> None:
 def test_orthogonal_draws_have_the_same_characteristic_function(name: str) -> None:
     law, delta, rng = LAWS[name][0], differences(), np.random.default_rng(2)
     # blocks of 3 are independent of each other: the standard error is that of the blocks' means
-    blocks = np.stack([np.cos(delta @ law.orthogonal(3, 3, GAMMA, rng).T).mean(axis=1) for _ in range(2000)])
+    blocks = np.stack([np.cos(delta @ law.orthogonal(3, 3, rng).T).mean(axis=1) for _ in range(2000)])
     error = np.abs(blocks.mean(axis=0) - exact(name, delta))
     assert (error <= 5 * blocks.std(axis=0) / np.sqrt(len(blocks))).all()
 
 
 @pytest.mark.parametrize(
-    ("law", "gram", "gamma"),
+    ("law", "gram"),
     [
-        (spectra.skewed_chi2(), kernels.skewed_chi2, 1.0),
-        (spectra.skewed_intersection(), kernels.skewed_intersection, 0.5),
+        (spectra.skewed_chi2(), kernels.skewed_chi2),
+        (spectra.skewed_intersection(), kernels.skewed_intersection),
     ],
 )
-def test_skewed_laws_on_logarithms(law: spectra.Product, gram, gamma: float) -> None:
+def test_skewed_laws_on_logarithms(law: spectra.Product, gram) -> None:
     rng, c = np.random.default_rng(3), 0.5
     x, y = rng.exponential(size=(10, 3)), np.ones((1, 3))
-    waves = np.cos((np.log(x + c) - np.log(y + c)) @ law.iid(100_000, 3, gamma, rng).T)
+    waves = np.cos((np.log(x + c) - np.log(y + c)) @ law.iid(100_000, 3, rng).T)
     want = gram(Coordinates(x, y), KernelParameters(skewedness=c)).dots[:, 0]
     assert (np.abs(waves.mean(axis=1) - want) <= 5 * waves.std(axis=1) / np.sqrt(waves.shape[1])).all()
 
@@ -101,8 +102,8 @@ def test_skewed_laws_on_logarithms(law: spectra.Product, gram, gamma: float) -> 
 @pytest.mark.parametrize("name", ISOTROPIC)
 def test_radii_have_the_law_of_the_norms(name: str) -> None:
     law, m = LAWS[name][0], 4000
-    radii = law.radii(m, 3, GAMMA, np.random.default_rng(0))
-    norms = np.linalg.norm(law.iid(m, 3, GAMMA, np.random.default_rng(1)), axis=1)
+    radii = law.radii(m, 3, np.random.default_rng(0))
+    norms = np.linalg.norm(law.iid(m, 3, np.random.default_rng(1)), axis=1)
     assert stats.ks_2samp(radii, norms).pvalue > 1e-6
 
 
@@ -129,5 +130,36 @@ def test_uniform_numbers_at_both_ends_give_finite_frequencies() -> None:
         def random(self, shape: tuple[int, int]) -> np.ndarray:
             return np.tile([0.0, 1 - 2.0**-53], shape)[:, : shape[1]]
 
-    for law in (spectra.laplacian(), spectra.cauchy(), spectra.skewed_chi2()):
-        assert np.isfinite(law.iid(2, 2, 1.0, Ends())).all()
+    for law in (spectra.laplacian(1.0), spectra.cauchy(1.0), spectra.skewed_chi2()):
+        assert np.isfinite(law.iid(2, 2, Ends())).all()
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_kernel_of_a_law_is_the_exact_kernel(name: str) -> None:
+    delta = differences()
+    np.testing.assert_allclose(LAWS[name][0].kernel(delta), exact(name, delta), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_qmc_draws_have_the_same_characteristic_function(name: str) -> None:
+    law, delta = LAWS[name][0], differences()
+    # Independent scramblings of 64 points: the standard error is that of their means.
+    runs = [np.cos(delta @ law.qmc(64, 3, np.random.default_rng(s)).T).mean(axis=1) for s in range(400)]
+    error = np.abs(np.mean(runs, axis=0) - exact(name, delta))
+    assert (error <= 5 * np.std(runs, axis=0) / np.sqrt(len(runs))).all()
+
+
+def test_qmc_errs_less_than_independent_draws() -> None:
+    law, delta = spectra.rbf(GAMMA), differences()
+    want = law.kernel(delta)
+
+    def error(draw) -> float:
+        runs = [np.cos(delta @ draw(64, 3, np.random.default_rng(s)).T).mean(axis=1) for s in range(50)]
+        return float(np.mean((np.array(runs) - want) ** 2))
+
+    assert error(law.qmc) < 0.5 * error(law.iid)
+
+
+def test_sobol_has_its_limit() -> None:
+    with pytest.raises(DataError, match="frequencies: qmc: expected at most 21,201 inputs, got 30,000"):
+        spectra.sobol(4, 30_000, np.random.default_rng(0))

@@ -22,7 +22,7 @@ def rows(n: int, d: int) -> np.ndarray:
 
 def estimates(run, X: np.ndarray, seeds: int, **parameters: object) -> np.ndarray:
     """Kernel estimates (seeds, n, n), a fit for each seed."""
-    step = Fourier(gamma=GAMMA, **parameters)
+    step = Fourier(gamma=GAMMA, **{"weights": "uniform", "frequencies": "orthogonal", **parameters})
     Z = np.stack([run(step, X, seed) for seed in range(seeds)])
     return Z @ Z.transpose(0, 2, 1)
 
@@ -30,7 +30,7 @@ def estimates(run, X: np.ndarray, seeds: int, **parameters: object) -> np.ndarra
 def test_features_are_their_definition(features) -> None:
     X = rows(20, 5)
     for kind in FEATURES:
-        step = Fourier(gamma=GAMMA, n_components=16, features=kind)
+        step = Fourier(gamma=GAMMA, n_components=16, features=kind, frequencies="orthogonal", weights="uniform")
         state = step.fit(Sample(X, None, 20), np.random.default_rng(3))
         W = state["frequencies"]
         if kind == "paired":

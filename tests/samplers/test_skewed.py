@@ -26,7 +26,7 @@ def exact(X: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["paired", "offset"])
 def test_unbiased(features, kind: str) -> None:
     X, seeds = rows(6, 3), 600
-    step = Skewed(skewedness=C, n_components=16, features=kind)
+    step = Skewed(frequencies="iid", weights="uniform", skewedness=C, n_components=16, features=kind)
     Z = np.stack([features(step, X, seed) for seed in range(seeds)])
     K = Z @ Z.transpose(0, 2, 1)
     # 5 standard errors of the mean: 6e-7 for each of 21 entries; 1e-12 is rounding, for the diagonal
@@ -36,7 +36,7 @@ def test_unbiased(features, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["paired", "offset"])
 def test_largest_error_is_within_hoeffdings_bound(features, kind: str) -> None:
     X, D = rows(60, 4), 4096
-    Z = features(Skewed(skewedness=C, n_components=D, features=kind), X)
+    Z = features(Skewed(frequencies="iid", weights="uniform", skewedness=C, n_components=D, features=kind), X)
     # means of m terms in [−c, c], as for Fourier features: 2·pairs·exp(−mε²/2c²) = 1e-6
     m, c = (D / 2, 1.0) if kind == "paired" else (D, 2.0)
     assert np.abs(Z @ Z.T - exact(X)).max() <= c * np.sqrt(2 * np.log(2 * 1830 / 1e-6) / m)
@@ -44,7 +44,7 @@ def test_largest_error_is_within_hoeffdings_bound(features, kind: str) -> None:
 
 def test_features_are_their_definition(features) -> None:
     X = rows(20, 5)
-    step = Skewed(skewedness=C, n_components=16)
+    step = Skewed(frequencies="iid", weights="uniform", skewedness=C, n_components=16)
     W = step.fit(Sample(X, None, 20), np.random.default_rng(3))["frequencies"]
     angles = np.log(X + C) @ W.T
     want = np.sqrt(1 / 8) * np.hstack([np.cos(angles), np.sin(angles)])
@@ -54,7 +54,7 @@ def test_features_are_their_definition(features) -> None:
 
 def test_frequencies_have_the_density_sech() -> None:
     X = rows(4, 50)
-    W = Skewed(n_components=4000).fit(Sample(X, None, 4), np.random.default_rng(0))["frequencies"].ravel()
+    W = Skewed(frequencies="iid", weights="uniform", n_components=4000).fit(Sample(X, None, 4), np.random.default_rng(0))["frequencies"].ravel()
     for t in (0.1, 0.5, 1.0, 2.0, 4.0, 8.0):
         # ∫ sech(πω) cos(tω) dω = sech(t/2); a mean of N terms in [−1, 1] is off by ε with 2 exp(−Nε²/2) (Hoeffding)
         bound = np.sqrt(2 * np.log(2 * 6 / 1e-6) / len(W))

@@ -31,6 +31,7 @@ OURS = {
             "auto",
             "uniform",
             "kmeans",
+            "learned",
             "rpcholesky",
             "greedy",
             "leverage",
@@ -40,6 +41,7 @@ OURS = {
         )
     },
     "kmeans, fitted": {"landmarks": "kmeans", "weights": "fitted"},
+    "learned, fitted": {"landmarks": "learned", "weights": "fitted"},
     "rpcholesky, fitted": {"landmarks": "rpcholesky", "weights": "fitted"},
     "kmeans, 4m": {"landmarks": "kmeans", "times": 4},
     "kmeans, 4m, fitted": {"landmarks": "kmeans", "times": 4, "weights": "fitted"},

@@ -14,13 +14,14 @@ from kafeat.landmarks.dual_weighted import dual_weighted
 from kafeat.landmarks.farthest import farthest
 from kafeat.landmarks.greedy import greedy
 from kafeat.landmarks.kmeans import kmeans
+from kafeat.landmarks.learned import learned
 from kafeat.landmarks.leverage import leverage
 from kafeat.landmarks.rpcholesky import rpcholesky
 from kafeat.landmarks.uniform import uniform
-from kafeat.landmarks.view import Indices, View
+from kafeat.landmarks.view import Indices, Profile, View
 from kafeat.types import Floats
 
-__all__ = ["OF_LABEL", "POINTS", "ROWS", "Indices", "View"]
+__all__ = ["OF_LABEL", "POINTS", "ROWS", "Indices", "Profile", "View"]
 
 ROWS: dict[str, Callable[[View, int, np.random.Generator], Indices]] = {
     "uniform": uniform,
@@ -34,6 +35,7 @@ ROWS: dict[str, Callable[[View, int, np.random.Generator], Indices]] = {
 
 POINTS: dict[str, Callable[[View, int, np.random.Generator], Floats]] = {
     "kmeans": kmeans,
+    "learned": learned,
     "dual_kmeans": dual_kmeans,
 }
 """Selectors that make points of their own: inputs must be coordinates."""

@@ -17,11 +17,20 @@ MOST = 1 << 26
 
 
 @dataclass(frozen=True)
+class Profile:
+    """A kernel of ‖x − y‖²: `of(r²)` gives it and its slope in r²; `length` is a distance that matters to it."""
+
+    of: Callable[[Floats], tuple[Floats, Floats]]
+    length: float
+
+
+@dataclass(frozen=True)
 class View:
     """The rows `X` (n, d) of the sample, the kernel between them, and their label.
 
     `kernel(rows, columns)` gives k(x_i, x_j) for row numbers i and j, `diagonal(rows)` gives k(x_i, x_i), both in
-    the dtype of X and divided by one positive number, which no selector minds. `dual_l1` is τ of the dual selectors.
+    the dtype of X and divided by one positive number, which no selector minds. `dual_l1` is τ of the dual
+    selectors, `profile` the kernel as a function of the distance, if it is one that can be differentiated.
     """
 
     X: Floats
@@ -29,6 +38,7 @@ class View:
     diagonal: Callable[[Indices], Floats]
     label: Array | None = None
     dual_l1: float = 0.0
+    profile: Profile | None = None
 
     def rows(self, width: int, rng: np.random.Generator) -> Indices:
         """All rows, or as many random ones as keep an array of `width` columns within `MOST` numbers."""

@@ -14,7 +14,7 @@ from kafeat.domain import check_indices, refuse_negative
 from kafeat.errors import DataError, UsageError
 from kafeat.kernel_tiles import SCALED, ColumnTile, FunctionTile, KernelTile, call_kernel, kernel_tile
 from kafeat.kernels import KERNELS, KernelParameters
-from kafeat.landmarks import OF_LABEL, POINTS, ROWS, Indices, View
+from kafeat.landmarks import OF_LABEL, POINTS, ROWS, Indices, Profile, View
 from kafeat.landmarks.given import Given
 from kafeat.landmarks.projection import fitted, leading, whitening
 from kafeat.pair import Coordinates, Gram, Pair
@@ -76,6 +76,7 @@ class Nystroem(Step):
             "auto",
             "uniform",
             "kmeans",
+            "learned",
             "rpcholesky",
             "greedy",
             "leverage",
@@ -105,6 +106,10 @@ class Nystroem(Step):
                 refuse_parameter("landmarks", "landmarks that are columns of the input", self.landmarks)
             if self.weights == "fitted":
                 refuse_parameter("weights", "exact, for a precomputed kernel", self.weights)
+        if self.landmarks == "learned" and self.kernel not in ("rbf", "rational_quadratic"):
+            refuse_parameter(
+                "landmarks", "others than learned, which needs kernel rbf or rational_quadratic", "learned"
+            )
         return self
 
     @property
@@ -130,7 +135,7 @@ class Nystroem(Step):
 
     @property
     def keeps_rows(self) -> bool:
-        return not self._precomputed and self._selector != "kmeans"
+        return not self._precomputed and self._selector not in ("kmeans", "learned")
 
     @property
     def given_rows(self) -> Mapping[str, str | Array]:
@@ -236,7 +241,24 @@ class Nystroem(Step):
             tile = self._tile(columns if self._precomputed else X[columns], gamma, scale(), X.dtype)
             return _evaluate(tile, X, rows, len(columns))
 
-        return View(X, kernel, scaled_diagonal, sample.label, self.dual_l1)
+        return View(X, kernel, scaled_diagonal, sample.label, self.dual_l1, self._profile(gamma))
+
+    def _profile(self, gamma: float) -> Profile | None:
+        """The kernel as a function of r², where it has a slope everywhere."""
+
+        def rbf(squared: Floats) -> tuple[Floats, Floats]:
+            K = np.exp(-gamma * squared)
+            return K, -gamma * K
+
+        def rational_quadratic(squared: Floats) -> tuple[Floats, Floats]:
+            base = 1.0 + gamma / self.alpha * squared
+            K = base**-self.alpha
+            return K, -gamma * K / base
+
+        forms = {"rbf": rbf, "rational_quadratic": rational_quadratic}
+        if not isinstance(self.kernel, str) or self.kernel not in forms:
+            return None
+        return Profile(forms[self.kernel], float(gamma**-0.5))
 
     def _tile(self, landmarks: Array, gamma: float, scale: float, dtype: np.dtype[Any]) -> KernelTile:
         if not isinstance(self.kernel, str):

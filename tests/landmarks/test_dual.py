@@ -10,6 +10,7 @@ from kafeat.errors import DataError, UsageError
 from kafeat.landmarks.dual import dual_weights, duals
 from kafeat.landmarks.dual_kmeans import dual_kmeans
 from kafeat.landmarks.dual_weighted import dual_weighted
+from kafeat.landmarks.kmeans import weighted_kmeans
 
 
 def features(n: int = 120, m: int = 9) -> np.ndarray:
@@ -36,9 +37,7 @@ def test_l1_on_the_dual_of_the_squared_hinge_scales_the_solution() -> None:
     # MATHS, section 7: the solution with τ is (1 − τ) times the one without
     Z = features()
     Y = np.where(Z[:, :1] + 0.5 * Z[:, 1:2] ** 2 > 0, 1.0, -1.0)
-    np.testing.assert_allclose(
-        duals(Z, Y, True, 0.4), 0.6 * duals(Z, Y, True, 0.0), rtol=0, atol=1e-3
-    )
+    np.testing.assert_allclose(duals(Z, Y, True, 0.4), 0.6 * duals(Z, Y, True, 0.0), rtol=0, atol=1e-3)
 
 
 def test_rows_near_the_border_weigh_most() -> None:
@@ -47,8 +46,17 @@ def test_rows_near_the_border_weigh_most() -> None:
     label = np.where(X[:, 0] > 0, 1, -1)
     found = X[dual_weighted(rbf_view(X, 1.0, label), 60, rng)]
     assert np.abs(found).mean() < 0.7 * np.abs(X).mean()
-    centres = dual_kmeans(rbf_view(X, 1.0, label), 30, rng)
-    assert np.abs(centres).mean() < 0.8 * np.abs(X).mean()
+
+
+def test_centres_are_those_of_the_squared_weights() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    view = rbf_view(X, 0.5, np.where(X[:, 0] * X[:, 1] > 0, 1, -1))
+    rows, alpha = dual_weights(view, 12, np.random.default_rng(5))
+    rest = np.random.default_rng(5)
+    dual_weights(view, 12, rest)  # to the same place of the stream
+    want = weighted_kmeans(X[rows[alpha > 0]], alpha[alpha > 0] ** 2, 12, rest)
+    np.testing.assert_array_equal(dual_kmeans(view, 12, np.random.default_rng(5)), want)
 
 
 def test_rows_without_a_dual_are_drawn_where_others_run_out() -> None:

@@ -35,6 +35,8 @@ def test_scores_by_some_rows_overestimate() -> None:
 def test_rare_rows_are_found() -> None:
     # 2,000 rows in one tight cluster and 8 far away: uniform landmarks would miss nearly all of those
     rng = np.random.default_rng(0)
-    X = np.concatenate([0.05 * rng.standard_normal((2000, 3)), 10 + 10 * np.arange(8.0)[:, None] * np.ones(3)])
+    X = np.concatenate(
+        [0.05 * rng.standard_normal((2000, 3)), 10 + 10 * np.arange(8.0)[:, None] * np.ones(3)]
+    )
     found = leverage(rbf_view(X), 60, np.random.default_rng(1))
     assert set(range(2000, 2008)) <= set(found.tolist())

@@ -57,7 +57,8 @@ def test_the_residual_keeps_the_papers_bound() -> None:
     eta = values[r:].sum() / values.sum()
     m = int(np.ceil(r / eps + r * np.log(1 / (eps * eta))))
     traces = [
-        np.trace(residual_of(K, rpcholesky(view, m, np.random.default_rng(seed)).tolist())) for seed in range(20)
+        np.trace(residual_of(K, rpcholesky(view, m, np.random.default_rng(seed)).tolist()))
+        for seed in range(20)
     ]
     error = np.std(traces) / np.sqrt(20)
     assert np.mean(traces) - 4 * error <= (1 + eps) * values[r:].sum()
@@ -72,4 +73,6 @@ def test_the_factor_is_the_cholesky_factor_of_the_pivots() -> None:
         factor.add(pivots, np.linalg.cholesky(factor.residual(pivots)))
     left = residual_of(K, [4, 7, 30, 1, 2, 3])
     np.testing.assert_allclose(factor.left, np.maximum(np.diag(left), 0), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(factor.residual(np.array([0, 5])), left[np.ix_([0, 5], [0, 5])], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        factor.residual(np.array([0, 5])), left[np.ix_([0, 5], [0, 5])], rtol=0, atol=1e-12
+    )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.landmarks import View
+from kafeat.landmarks import Profile, View
 
 
-def rbf_view(X: np.ndarray, gamma: float = 0.3, label: np.ndarray | None = None, dual_l1: float = 0.0) -> View:
-    return kernel_view(X, rbf(X, X, gamma), label, dual_l1)
-
-
-def kernel_view(
-    X: np.ndarray, K: np.ndarray, label: np.ndarray | None = None, dual_l1: float = 0.0
+def rbf_view(
+    X: np.ndarray, gamma: float = 0.3, label: np.ndarray | None = None, dual_l1: float = 0.0
 ) -> View:
+    K = rbf(X, X, gamma).astype(X.dtype)
+    profile = Profile(lambda s: (np.exp(-gamma * s), -gamma * np.exp(-gamma * s)), gamma**-0.5)
+    return View(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], label, dual_l1, profile)
+
+
+def kernel_view(X: np.ndarray, K: np.ndarray, label: np.ndarray | None = None, dual_l1: float = 0.0) -> View:
     K = K.astype(X.dtype)
     return View(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], label, dual_l1)
 

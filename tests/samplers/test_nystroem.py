@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.kernel_approximation import Nystroem as Peer
 from sklearn.metrics import pairwise
 
 import kafeat
-from kafeat.errors import ConfigError, DataError
+from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.feature_map import FeatureMap
+from kafeat.landmarks.projection import fitted, whitening
+from kafeat.step import Sample
 
 EPS = np.finfo(float).eps
-KERNELS = ["rbf", "laplacian", "polynomial", "linear", "cosine", "chi2", "additive_chi2"]
+KERNELS = [
+    "rbf", "laplacian", "matern", "rational_quadratic", "polynomial", "linear", "cosine", "chi2", "additive_chi2",
+    "intersection", "jensen_shannon", "hellinger",
+]  # fmt: skip
+PEERS = ["rbf", "laplacian", "polynomial", "linear", "cosine", "chi2", "additive_chi2"]
 GAMMA = 0.3
 
 
@@ -71,7 +79,7 @@ def peers_kernel(kernel: str, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return pairwise.pairwise_kernels(X, Y, metric=kernel, gamma=GAMMA)
 
 
-@pytest.mark.parametrize("kernel", [*KERNELS, "sigmoid"])
+@pytest.mark.parametrize("kernel", [*PEERS, "sigmoid"])
 def test_exact_kernel_is_scikit_learns(kernel: str) -> None:
     X, Y = rows(20, 6), rows(30, 6, 1)
     fm = fit(X, kernel=kernel, n_components=2, degree=3, coef0=0.5, clip_negative=True)
@@ -191,7 +199,7 @@ def test_an_indefinite_kernel_is_refused_and_clip_negative_overrides() -> None:
 
 def test_negative_values_are_refused_by_histogram_kernels() -> None:
     X = rows(20, 4)
-    for kernel in ("chi2", "additive_chi2"):
+    for kernel in ("chi2", "additive_chi2", "intersection", "jensen_shannon", "hellinger"):
         fm = fit(X, kernel=kernel, n_components=5)
         bad = X.copy()
         bad[3, 1] = -1.0
@@ -220,3 +228,211 @@ def test_a_kernel_matrix_that_overflows_is_an_error() -> None:
         DataError, match=r"nystroem: kernel polynomial: expected .*, got inf: scale the input"
     ):
         fit(X, kernel="polynomial", n_components=5)
+
+
+@pytest.mark.parametrize("size", [1e-16, 1e16])
+@pytest.mark.parametrize(
+    "parameters", [{"kernel": "linear"}, {"kernel": "polynomial", "coef0": 0.0, "degree": 2}]
+)
+def test_kernels_beyond_float32_do_not_vanish(parameters: dict, size: float) -> None:
+    # k is 1e±32 and 1e±64, the latter no number of float32; a feature is the root of it, which is one
+    X = (rows(30, 4) * size).astype(np.float32)
+    fm = fit(X, "float32", n_components=10, **{"gamma": 1.0, **parameters})
+    Z, K = fm.transform(X).astype(float), fm.exact_kernel(X)
+    # rank 4 and 10: exact on all rows, but for the rounding of products that are divided by the smallest eigenvalue
+    np.testing.assert_allclose(Z @ Z.T, K, rtol=0, atol=2e-3 * K.max())
+
+
+def test_precomputed_columns_are_landmarks() -> None:
+    X, new = rows(50, 4), rows(20, 4, 1)
+    K = pairwise.rbf_kernel(X, gamma=GAMMA)
+    for selector in ("auto", "uniform", "rpcholesky", "greedy", "leverage", "farthest"):
+        fm = fit(K, kernel="precomputed", n_components=12, landmarks=selector)
+        columns = fm.chain.steps[0].state["landmarks"]
+        assert columns.shape == (12,)
+        C = pairwise.rbf_kernel(new, X, gamma=GAMMA)
+        Z = fm.transform(C)
+        # scikit-learn's issue 29353: fewer landmarks than rows
+        inner = np.linalg.inv(K[np.ix_(columns, columns)])
+        want = C[:, columns] @ inner @ C[:, columns].T
+        np.testing.assert_allclose(Z @ Z.T, want, rtol=0, atol=rounding(K[np.ix_(columns, columns)]))
+    assert not fm.chain.steps[0].step.keeps_rows
+
+
+def test_precomputed_is_saved_and_a_column_out_of_range_refused(tmp_path: Path) -> None:
+    K = pairwise.rbf_kernel(rows(30, 4))
+    fm = fit(K, kernel="precomputed", n_components=5)
+    fm.save(tmp_path / "m.joblib")
+    assert kafeat.load(tmp_path / "m.joblib").transform(K).tobytes() == fm.transform(K).tobytes()
+    step, state = fm.chain.steps[0].step, dict(fm.chain.steps[0].state)
+    with pytest.raises(ValueError, match="landmarks: expected whole numbers from 0 to 29"):
+        step.check_state({**state, "landmarks": np.array([0, 30])}, 30)
+    with pytest.raises(ValueError, match="scale: expected a number above 0, got 0"):
+        step.check_state({**state, "scale": np.array(0.0)}, 30)
+
+
+def test_precomputed_has_no_exact_kernel_and_says_so() -> None:
+    K = pairwise.rbf_kernel(rows(30, 4))
+    fm = fit(K, kernel="precomputed", n_components=5)
+    assert fm.chain.steps[0].step.no_exact
+    with pytest.raises(UsageError, match="precomputed: there is no exact kernel beyond the given columns"):
+        fm.exact_kernel(K)
+
+
+def test_precomputed_refuses_what_is_no_kernel_matrix() -> None:
+    with pytest.raises(
+        DataError, match=r"precomputed: expected the square kernel matrix .* got 30 rows and 4"
+    ):
+        fit(rows(30, 4), kernel="precomputed", n_components=5)
+    with pytest.raises(DataError, match="precomputed: expected a symmetric kernel matrix, got another"):
+        fit(rows(30, 30), kernel="precomputed", n_components=5, landmarks="uniform")
+    for landmarks in ("kmeans", "dual_kmeans", {"given": "rows.npy"}):
+        with pytest.raises(ConfigError, match="landmarks: expected landmarks that are columns of the input"):
+            fit(rows(30, 30), kernel="precomputed", n_components=5, landmarks=landmarks)
+    with pytest.raises(ConfigError, match="weights: expected exact, for a precomputed kernel"):
+        fit(rows(30, 30), kernel="precomputed", n_components=5, weights="fitted")
+
+
+def wave(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """A kernel of nobody's: cos(Σx − Σy)·exp(−‖x − y‖₁)."""
+    return np.cos(X.sum(1)[:, None] - Y.sum(1)) * np.exp(-np.abs(X[:, None] - Y[None]).sum(-1))
+
+
+@pytest.mark.parametrize("weights", ["exact", "fitted"])
+def test_a_python_function_is_a_kernel(weights: str) -> None:
+    X = rows(300, 3)
+    fm = fit(X, kernel=wave, n_components=300 if weights == "exact" else 40, weights=weights)
+    Z, K = fm.transform(X), wave(X, X)
+    np.testing.assert_allclose(fm.exact_kernel(X), K, rtol=0, atol=8 * EPS)
+    if weights == "exact":
+        np.testing.assert_allclose(Z @ Z.T, K, rtol=0, atol=rounding(K))
+    assert fm.config["steps"][0]["kernel"] == "<function wave>"
+
+
+def test_a_python_function_cannot_be_saved_and_save_says_so(tmp_path: Path) -> None:
+    fm = fit(rows(30, 3), kernel=wave, n_components=5)
+    with pytest.raises(
+        UsageError, match=r"steps\[0\]\.kernel: .* got a Python function: such a map cannot be saved"
+    ):
+        fm.save(tmp_path / "m.joblib")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_function_of_the_wrong_shape_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match=r"kernel: expected a function that gives an array of shape \(\d+, \d+\), got"
+    ):
+        fit(rows(30, 3), kernel=lambda X, Y: X.sum(1), n_components=5)
+
+
+@pytest.mark.parametrize("form", ["array", "npy", "parquet"])
+def test_landmarks_that_are_given(form: str, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, L = rows(60, 3), rows(7, 3, 1)
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+    given: object = L
+    if form == "npy":
+        np.save(tmp_path / "rows.npy", L)
+        given = str(tmp_path / "rows.npy")
+    elif form == "parquet":  # by name, in any order
+        pq.write_table(pa.table({"c": L[:, 2], "a": L[:, 0], "b": L[:, 1]}), tmp_path / "rows.parquet")
+        given = str(tmp_path / "rows.parquet")
+    step = {"kind": "nystroem", "gamma": GAMMA, "n_components": 7, "landmarks": {"given": given}}
+    fm = kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}, step]}, table)
+    # they go through the steps before as the rows do
+    want = (L - X.mean(axis=0)) / X.std(axis=0)
+    np.testing.assert_allclose(fm.chain.steps[1].state["landmarks"], want, rtol=0, atol=60 * EPS)
+    assert [record["rows"] for record in fm.provenance["given"]] == [7]
+    fm.save(tmp_path / "m.joblib")
+    assert kafeat.load(tmp_path / "m.joblib").transform(table).tobytes() == fm.transform(table).tobytes()
+
+
+def test_given_landmarks_are_checked(tmp_path: Path) -> None:
+    X = rows(60, 3)
+    with pytest.raises(DataError, match="expected at least n_components = 9 rows, got 7"):
+        fit(X, n_components=9, landmarks={"given": rows(7, 3)})
+    with pytest.raises(DataError, match="expected n_landmarks = 6 rows, got 7"):
+        fit(X, n_components=5, n_landmarks=6, landmarks={"given": rows(7, 3)})
+    assert fit(X, n_components=5, landmarks={"given": rows(7, 3)}).n_components == 5
+    with pytest.raises(DataError, match="expected 3 feature columns, got 2"):
+        fit(X, n_components=5, landmarks={"given": rows(7, 2)})
+    with pytest.raises(DataError, match="expected values of at least 0, got -1"):
+        fit(X, kernel="chi2", n_components=5, landmarks={"given": rows(7, 3) * 0 - 1})
+    with pytest.raises(
+        ConfigError, match=r"given: expected the path of a file, or rows as a 2-D array, got 3"
+    ):
+        fit(X, n_components=5, landmarks={"given": 3})
+    with pytest.raises(UsageError, match=r"landmarks: given: expected the rows of <array .*>, got none"):
+        fit_step = fit(X, n_components=5, landmarks={"given": rows(7, 3)}).chain.steps[0].step
+        fit_step.fit(Sample(X, None, len(X)), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("selector", ["dual_weighted", "dual_kmeans"])
+def test_selectors_that_need_a_label_say_so(selector: str) -> None:
+    X = rows(80, 4)
+    with pytest.raises(UsageError, match=rf"nystroem: landmarks: {selector}: expected a label .* --label"):
+        fit(X, n_components=5, landmarks=selector)
+    config = {"steps": [{"kind": "nystroem", "n_components": 9, "landmarks": selector, "dual_l1": 0.1}]}
+    fm = kafeat.fit(config, X, label=X[:, 0] > 1)
+    assert fm.chain.steps[0].step.needs_label
+    assert np.isfinite(fm.transform(X)).all()
+
+
+def test_fitted_weights_are_nearer_to_the_kernel_and_never_worse_on_the_sample() -> None:
+    X, new = rows(900, 4), rows(300, 4, 1)
+    for m, n in ((20, 20), (40, 20)):
+        error = {}
+        for weights in ("exact", "fitted"):
+            fm = fit(X, n_components=n, n_landmarks=m, weights=weights, landmarks="uniform")
+            Z, K = fm.transform(new), fm.exact_kernel(new)
+            error[weights] = np.linalg.norm(K - Z @ Z.T)
+        assert error["fitted"] < error["exact"]
+
+
+def test_fitted_weights_are_the_least_squares_solution() -> None:
+    # without shrinkage, S minimises ‖K − ZSZᵀ‖_F: the residual has no part within the span of Z
+    rng = np.random.default_rng(0)
+    X = rows(400, 3)
+    K = pairwise.rbf_kernel(X, gamma=GAMMA)
+    W = whitening(*np.linalg.eigh(K[:15, :15]), 1e-10)
+    kernel, exact = (
+        (lambda rows: pairwise.rbf_kernel(rows, X[:15], gamma=GAMMA)),
+        (lambda rows: pairwise.rbf_kernel(rows, gamma=GAMMA)),
+    )
+    P = fitted(W, kernel, exact, X, 15, rng)
+    Z, plain = kernel(X) @ P, kernel(X) @ W
+    Q = np.linalg.qr(plain)[0]
+    within = [np.linalg.norm(Q.T @ (K - F @ F.T) @ Q) for F in (Z, plain)]
+    assert within[0] < 0.2 * within[1]
+
+
+def test_directions_lead_on_the_sample_not_on_the_landmarks() -> None:
+    # most landmarks lie where nearly no row does: their directions do not matter
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 2))
+    L = np.concatenate([X[:15], 20 + 20 * rng.random((40, 2))])
+    fm = fit(X, n_components=10, landmarks={"given": L})
+    Z, K = fm.transform(X), fm.exact_kernel(X)
+    best = np.sqrt((np.linalg.eigvalsh(K)[:-10] ** 2).sum())
+    assert np.linalg.norm(K - Z @ Z.T) < 3 * best
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"nu": 0.0}, r"nu: expected a number above 0 and at most 30, got 0\.0"),
+        ({"alpha": -1.0}, r"alpha: expected a number above 0, got -1\.0"),
+        ({"degree": 0}, r"degree: expected a whole number of at least 1, got 0"),
+        ({"coef0": -1.0}, r"coef0: expected a number of at least 0, got -1\.0"),
+        ({"dual_l1": 1.0}, r"dual_l1: expected a number of at least 0 and below 1, got 1\.0"),
+        ({"rcond": 1.0}, r"rcond: expected a number of at least 0 and below 1, got 1\.0"),
+        ({"landmarks": "kmean"}, r"landmarks: expected .*'kmeans'.* got 'kmean'; did you mean 'kmeans'\?"),
+        ({"kernel": "rbff"}, r"kernel: expected .*'rbf'.* got 'rbff'; did you mean 'rbf'\?"),
+        ({"weights": "free"}, r"weights: expected one of 'exact', 'fitted', got 'free'"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        fit(rows(20, 3), n_components=2, **parameters)

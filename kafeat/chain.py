@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,9 @@ from kafeat.errors import DataError, ValueRefused
 from kafeat.pair import Coordinates, Gram, Pair
 from kafeat.step import Sample, Step, Transform
 from kafeat.tiles import TileLoop
-from kafeat.types import Floats, Scratch, State
+from kafeat.types import Floats, Scratch, Shape, State
+
+_DOUBLE = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,13 @@ class FittedStep:
     step: Step
     state: State
     n_features_in: int
+
+    @classmethod
+    def checked(cls, step: Step, state: State, n_features_in: int) -> FittedStep:
+        """A recipe and a state that may be a stranger's; ValueError where they disagree."""
+        _check_shapes(state, step.state_shapes(state, n_features_in))
+        step.check_state(state, n_features_in)
+        return cls(step, state, n_features_in)
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """The transform in `dtype`."""
@@ -64,6 +73,19 @@ class Chain:
                     raise _after(refused, steps[:i]) from None
         return cls(tuple(fitted))
 
+    @classmethod
+    def checked(cls, steps: Sequence[Step], states: Sequence[State], n_features_in: int) -> Chain:
+        """The chain of recipes and states that may be a stranger's; ValueError where they disagree."""
+        fitted: list[FittedStep] = []
+        width = n_features_in
+        for i, (step, state) in enumerate(zip(steps, states, strict=True)):
+            try:
+                fitted.append(FittedStep.checked(step, state, width))
+                width = fitted[-1].bind(np.dtype(np.float64)).n_features_out
+            except ValueError as error:
+                raise ValueError(f"steps[{i}].{error}") from None
+        return cls(tuple(fitted))
+
     @property
     def n_features_in(self) -> int:
         """Width of the input."""
@@ -79,15 +101,22 @@ class Chain:
         A step that needs coordinates but stands behind a sampler sees the computed outputs of the steps before
         it: `reference` says where.
         """
-        pair: Pair = Coordinates(X.astype(np.float64), Y.astype(np.float64))
+        return self.exact_pair(Coordinates(X.astype(np.float64), Y.astype(np.float64)), X.dtype).dots
+
+    def exact_pair(self, pair: Pair, dtype: np.dtype[Any] = _DOUBLE) -> Pair:
+        """The same of a pair; where outputs have to be computed, in `dtype`."""
+        inputs = pair
         for i, fitted in enumerate(self.steps):
             if isinstance(pair, Gram) and fitted.step.needs_coordinates:
+                if not isinstance(inputs, Coordinates):
+                    raise TypeError(f"{fitted.step.kind} needs coordinates, and there are none")
                 before = _BoundChain(
-                    [f.step for f in self.steps[:i]], [f.bind(X.dtype) for f in self.steps[:i]], X.dtype
+                    [f.step for f in self.steps[:i]], [f.bind(dtype) for f in self.steps[:i]], dtype
                 )
-                pair = Coordinates(_run(before, X).astype(np.float64), _run(before, Y).astype(np.float64))
+                x, y = (_run(before, rows.astype(dtype)).astype(np.float64) for rows in (inputs.x, inputs.y))
+                pair = Coordinates(x, y)
             pair = fitted.step.exact(fitted.state, pair)
-        return pair.dots
+        return pair
 
     def numbers(self, X: Floats) -> Floats:
         """Rows X (n, d) behind the leading steps that read missing numbers or categories: plain numbers."""
@@ -166,3 +195,13 @@ def _run(transform: Transform, X: Floats) -> Floats:
     out = np.empty((len(X), transform.n_features_out), dtype=X.dtype)
     TileLoop(transform, X.dtype)(X, out)
     return out
+
+
+def _check_shapes(state: State, shapes: Mapping[str, Shape]) -> None:
+    if set(state) != set(shapes):
+        raise ValueError(f"state: expected {sorted(shapes)}, got {sorted(state)}")
+    for name, shape in shapes.items():
+        if state[name].shape != tuple(shape):
+            raise ValueError(f"state.{name}: expected the shape {tuple(shape)}, got {state[name].shape}")
+        if not np.isfinite(state[name]).all():
+            raise ValueError(f"state.{name}: expected finite numbers")

@@ -56,16 +56,4 @@ def _read_step(entry: object, width: int) -> FittedStep:
     state = entry["state"]
     if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):
         raise ValueError("state: expected a dict of arrays")
-    _check_shapes(state, step.state_shapes(state, width))
-    step.check_state(state, width)
-    return FittedStep(step, state, width)
-
-
-def _check_shapes(state: State, shapes: Any) -> None:
-    if set(state) != set(shapes):
-        raise ValueError(f"state: expected {sorted(shapes)}, got {sorted(state)}")
-    for name, shape in shapes.items():
-        if state[name].shape != tuple(shape):
-            raise ValueError(f"state.{name}: expected the shape {tuple(shape)}, got {state[name].shape}")
-        if not np.isfinite(state[name]).all():
-            raise ValueError(f"state.{name}: expected finite numbers")
+    return FittedStep.checked(step, state, width)

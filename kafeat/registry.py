@@ -66,7 +66,8 @@ def build_step(recipe: object) -> Step:
     kind = recipe["kind"]
     if not isinstance(kind, str) or kind not in kinds():
         raise _refusal(("kind",), kind, {**known, "got": kind})
-    return step_class(kind).model_validate({name: value for name, value in recipe.items() if name != "kind"})
+    parameters = {name: value for name, value in recipe.items() if name != "kind"}
+    return step_class(kind).model_validate(parameters, context={"build_step": build_step})
 
 
 AnyStep: TypeAlias = Annotated[

@@ -9,14 +9,15 @@ error messages all read that declaration.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationInfo
 from pydantic_core import PydanticCustomError
 
+from kafeat.describe import Says
 from kafeat.pair import Coordinates, Pair
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -140,6 +141,21 @@ class Step(BaseModel, ABC):
     @abstractmethod
     def exact(self, state: State, pair: Pair) -> Pair:
         """The truth that the transform stands for: new coordinates (a scaler) or the kernel (a sampler)."""
+
+
+def _build_nested(recipe: object, info: ValidationInfo) -> Step:
+    # Handed down by whoever builds the outer step: the registry of kinds stands above the kinds.
+    build: Callable[[object], Step] = (info.context or {})["build_step"]
+    return build(recipe)
+
+
+NestedStep = Annotated[
+    Step,
+    PlainValidator(_build_nested),
+    PlainSerializer(lambda step: step.recipe(), return_type=dict[str, Any]),
+    Says("a step (a mapping with a kind)", "steps"),
+]
+"""A field of a step that holds a step of any kind."""
 
 
 class Scaler(Step):

@@ -1,0 +1,227 @@
+"""Maps side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from kafeat.chain import Chain
+from kafeat.domain import check_indices
+from kafeat.errors import DataError, ValueRefused
+from kafeat.pair import Coordinates, Gram, Pair
+from kafeat.step import NestedStep, PositiveFloat, Sample, Step, Transform, parameter, takes_missing
+from kafeat.types import Array, Floats, Scratch, Shape, State
+
+_AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
+
+
+class Part(BaseModel):
+    """One map of a union: a chain of steps, on its own columns if asked."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    columns: Annotated[tuple[str, ...], Field(min_length=1), _AS_TUPLE] | None = Field(
+        default=None, description="the columns that the map sees; null: all"
+    )
+    weight: PositiveFloat = Field(default=1.0, description="factor of the map's kernel in the sum")
+    steps: Annotated[tuple[NestedStep, ...], Field(min_length=1), _AS_TUPLE] = Field(description="the chain")
+
+
+class Union(Step):
+    """Maps side by side: z(x) = [√w₁ z₁(x), √w₂ z₂(x), …], so that z(x)·z(y) ≈ Σ_i w_i k_i(x, y).
+
+    The sum of kernels is a kernel: one for shape and one for colour, say, each a chain of steps on its own columns.
+    Columns are named as in the input, so a map with `columns` comes first in a chain, or behind steps that hand them on.
+
+    Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (sums of kernels).
+    """
+
+    maps: Annotated[tuple[Part, ...], Field(min_length=1), _AS_TUPLE] = parameter(
+        ..., "the maps: each with steps, and with columns and weight if asked"
+    )
+
+    @property
+    def _steps(self) -> list[Step]:
+        return [step for part in self.maps for step in part.steps]
+
+    @property
+    def needs_label(self) -> bool:
+        return any(step.needs_label for step in self._steps)
+
+    @property
+    def keeps_rows(self) -> bool:
+        return any(step.keeps_rows for step in self._steps)
+
+    @property
+    def given_rows(self) -> Mapping[str, str | Array]:
+        return {name: rows for step in self._steps for name, rows in step.given_rows.items()}
+
+    @property
+    def coded_columns(self) -> Mapping[str, bool]:
+        return {name: unknown for step in self._steps for name, unknown in step.coded_columns.items()}
+
+    @property
+    def missing(self) -> Literal["refuse", "pass", "fill"]:  # type: ignore[override]
+        return "fill" if all(takes_missing(part.steps) for part in self.maps) else "refuse"
+
+    @property
+    def unsaved(self) -> str | None:
+        return next((step.unsaved for step in self._steps if step.unsaved), None)
+
+    @property
+    def no_exact(self) -> str | None:
+        return next((step.no_exact for step in self._steps if step.no_exact), None)
+
+    @property
+    def needs_coordinates(self) -> bool:
+        chosen = any(part.columns is not None for part in self.maps)
+        return chosen or any(step.needs_coordinates for step in self._steps)
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        state: dict[str, Array] = {}
+        for i, (part, stream) in enumerate(zip(self.maps, rng.spawn(len(self.maps)), strict=True)):
+            indices = np.arange(sample.X.shape[1])
+            if part.columns is not None:
+                indices = _indices(part.columns, sample.names, i)
+                state[f"{i}.columns"] = indices
+            try:
+                chain = Chain.fit(part.steps, _subset(sample, indices), stream)
+            except ValueRefused as refused:
+                raise _of_whole(refused, indices) from None
+            for j, fitted in enumerate(chain.steps):
+                state |= {f"{i}.{j}.{name}": value for name, value in fitted.state.items()}
+        return state
+
+    def _chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
+        """Per map, the indices of its columns and its chain; ValueError where the state disagrees with the recipe."""
+        found = []
+        for i, part in enumerate(self.maps):
+            indices = np.arange(n_features_in)
+            if part.columns is not None:
+                indices = state.get(f"{i}.columns", np.empty(0, dtype=np.int64))
+                if indices.ndim != 1 or not len(indices):
+                    raise ValueError(f"state.{i}.columns: expected the positions of columns")
+                check_indices(f"state.{i}.columns", indices, n_features_in)
+            prefixes = [f"{i}.{j}." for j in range(len(part.steps))]
+            states = [
+                {name.removeprefix(p): value for name, value in state.items() if name.startswith(p)}
+                for p in prefixes
+            ]
+            found.append((indices, Chain.checked(part.steps, states, len(indices))))
+        return found
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        shapes: dict[str, Shape] = {}
+        for i, (indices, chain) in enumerate(self._chains(state, n_features_in)):
+            if self.maps[i].columns is not None:
+                shapes[f"{i}.columns"] = indices.shape
+            for j, fitted in enumerate(chain.steps):
+                shapes |= {f"{i}.{j}.{name}": value.shape for name, value in fitted.state.items()}
+        return shapes
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        chains = self._chains(state, n_features_in)
+        bound = [(indices, chain.bind(dtype)) for indices, chain in chains]
+        return _UnionTransform(bound, [part.weight for part in self.maps], n_features_in, dtype)
+
+    def exact(self, state: State, pair: Pair) -> Pair:
+        width = pair.x.shape[1] if isinstance(pair, Coordinates) else self._width(state)
+        dots: Floats | None = None
+        x_norms: Floats | None = None
+        y_norms: Floats | None = None
+        for part, (indices, chain) in zip(self.maps, self._chains(state, width), strict=True):
+            seen = (
+                Coordinates(pair.x[:, indices], pair.y[:, indices]) if isinstance(pair, Coordinates) else pair
+            )
+            gram = chain.exact_pair(seen)
+            x, y = gram.squared_norms
+            dots = part.weight * gram.dots + (0.0 if dots is None else dots)
+            x_norms = part.weight * x + (0.0 if x_norms is None else x_norms)
+            y_norms = part.weight * y + (0.0 if y_norms is None else y_norms)
+        assert dots is not None
+        assert x_norms is not None
+        assert y_norms is not None
+        return Gram(dots, (x_norms, y_norms))
+
+    def _width(self, state: State) -> int:
+        """Width of the input, where only dot products of it are known: any will do, but a state may hold it."""
+        widths = [
+            value.shape[-1] for name, value in state.items() if name.endswith(("frequencies", "landmarks"))
+        ]
+        return widths[0] if widths else 1
+
+
+def _indices(columns: Sequence[str], names: Sequence[str] | None, i: int) -> Array:
+    if names is None:
+        raise DataError(
+            f"union: maps[{i}].columns: expected no columns behind a step that does not hand them on"
+        )
+    where = {name: j for j, name in enumerate(names)}
+    found: list[int] = []
+    for column in columns:
+        # A list column is named as a whole.
+        several = [j for name, j in where.items() if name.startswith(f"{column}[")]
+        if column not in where and not several:
+            raise DataError(f"union: maps[{i}].columns: expected columns of the input, got {column!r}")
+        found += [where[column]] if column in where else several
+    return np.array(found)
+
+
+def _subset(sample: Sample, indices: Array) -> Sample:
+    def pick(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
+        return None if values is None else tuple(values[j] for j in indices)
+
+    return replace(
+        sample,
+        X=np.ascontiguousarray(sample.X[:, indices]),
+        given={name: np.ascontiguousarray(rows[:, indices]) for name, rows in sample.given.items()},
+        names=pick(sample.names),
+        n_categories=pick(sample.n_categories),
+    )
+
+
+def _of_whole(refused: ValueRefused, indices: Array) -> ValueRefused:
+    column = None if refused.column is None else int(indices[refused.column])
+    return ValueRefused(refused.row, column, refused.problem)
+
+
+class _UnionTransform(Transform):
+    """Each map writes its own columns of the output."""
+
+    def __init__(
+        self,
+        maps: Sequence[tuple[Array, Transform]],
+        weights: Sequence[float],
+        n_features: int,
+        dtype: np.dtype[Any],
+    ) -> None:
+        self.n_features_in = n_features
+        self.n_features_out = sum(transform.n_features_out for _, transform in maps)
+        self._maps = tuple(maps)
+        self._amplitudes = [dtype.type(np.sqrt(weight)) for weight in weights]
+        self._dtype = dtype
+
+    def scratch(self, rows: int) -> Scratch:
+        return tuple(
+            (np.empty((rows, len(indices)), dtype=self._dtype), transform.scratch(rows))
+            for indices, transform in self._maps
+        )
+
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        start = 0
+        for (indices, transform), amplitude, (inputs, own) in zip(
+            self._maps, self._amplitudes, scratch, strict=True
+        ):
+            np.take(X, indices, axis=1, out=inputs)
+            part = out[:, start : start + transform.n_features_out]
+            start += transform.n_features_out
+            try:
+                transform.apply(inputs, part, own)
+            except ValueRefused as refused:
+                raise _of_whole(refused, indices) from None
+            if amplitude != 1.0:
+                part *= amplitude

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.errors import DataError, ValueRefused
+from kafeat.io.categories import Categories, Vocabulary
 from kafeat.io.columns import Columns
-from kafeat.io.finite import cast_finite, first_not_finite
+from kafeat.io.finite import cast_finite, first_true
 from kafeat.io.names import indices_of
 from kafeat.io.numbers import spell_problem
 from kafeat.io.source import Chunk, Field, Source
@@ -56,11 +57,29 @@ class ArrayChunk(Chunk):
         if block.dtype.newbyteorder("=") not in (np.float32, np.float64):
             block = block.astype(np.float64)
         out: Floats = np.empty_like(block, dtype, subok=False)
-        if not cast_finite(block, out):
-            row, column = first_not_finite(out)
-            problem = spell_problem(block[row, column].item(), None, 0, dtype)
-            raise ValueRefused(self.start + row, column, problem).located(self.place, self._columns.names)
+        finite = cast_finite(block, out)
+        coded = [(j, c.categories) for j, c in enumerate(self._columns.features) if c.categories is not None]
+        for j, categories in coded:
+            finite &= cast_finite(categories.codes(pa.array(block[:, j])), out[:, j])
+        if not finite:
+            self._refuse(block, out, dtype, dict(coded))
         return out
+
+    def _refuse(
+        self, block: Array, out: Floats, dtype: np.dtype[Any], coded: dict[int, Categories | Vocabulary]
+    ) -> None:
+        """Refuse the first entry that must not stand; a NaN may where missing numbers are taken."""
+        bad = ~np.isfinite(out)
+        if self._columns.missing:
+            plain = [j for j in range(out.shape[1]) if j not in coded]
+            bad[:, plain] = np.isinf(out[:, plain])
+        if bad.any():
+            row, column = first_true(bad)
+            value = block[row, column].item()
+            problem = (
+                coded[column].problem(value) if column in coded else spell_problem(value, None, 0, dtype)
+            )
+            raise ValueRefused(self.start + row, column, problem).located(self.place, self._columns.names)
 
 
 class ArraySource(Source):

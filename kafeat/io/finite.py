@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from kafeat.types import Array, Floats
 
@@ -14,6 +15,12 @@ def cast_finite(source: Array, out: Floats) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         out[...] = source
     return bool(np.isfinite(out).all())
+
+
+def first_true(bad: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Row and column of the first entry that is true; there must be one."""
+    row = int(bad.any(axis=1).argmax())
+    return row, int(bad[row].argmax())
 
 
 def first_not_finite(matrix: Floats) -> tuple[int, int]:

@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.errors import ValueRefused
 from kafeat.io.columns import Column, Columns
-from kafeat.io.finite import cast_finite, first_not_finite
+from kafeat.io.finite import cast_finite, first_true
+from kafeat.io.missing import refused
 from kafeat.io.numbers import lists_to_doubles, spell_problem, to_doubles
 from kafeat.io.source import Chunk
 from kafeat.types import Floats
@@ -65,22 +67,54 @@ class TableChunk(Chunk):
         return out
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
-        finite, row = True, 0
+        """Whether every entry may stand; `out` may be filled in part where one may not."""
+        return all(
+            _decode(column, piece, out[rows]) or not self._bad(column, piece, out[rows]).any()
+            for piece, rows in self._pieces(index)
+        )
+
+    def _pieces(self, index: int) -> Iterator[tuple[pa.Array, slice]]:
+        row = 0
         for piece in self._table.column(index).chunks:
-            below = row + len(piece)
-            if column.width is None:
-                finite &= cast_finite(to_doubles(piece), out[row:below, 0])
-            else:
-                finite &= cast_finite(lists_to_doubles(piece, column.width), out[row:below])
-            row = below
-        return finite
+            yield piece, slice(row, row + len(piece))
+            row += len(piece)
+
+    def _bad(self, column: Column, piece: pa.Array, out: Floats) -> npt.NDArray[np.bool_]:
+        if self._columns.missing and column.categories is None:
+            return refused(piece, column.width, out)
+        return ~np.isfinite(out)
 
     def _refusal(self, out: Floats, dtype: np.dtype[Any]) -> Exception:
-        row, feature = first_not_finite(out)
+        row, feature = self._first_refused(out)
         index, element = 0, feature
         while element >= self._columns.features[index].n_features:
             element -= self._columns.features[index].n_features
             index += 1
         value = self._table.column(index)[row].as_py()
-        problem = spell_problem(value, self._columns.features[index].width, element, dtype)
+        column = self._columns.features[index]
+        problem = (
+            spell_problem(value, column.width, element, dtype)
+            if column.categories is None
+            else column.categories.problem(value)
+        )
         return ValueRefused(self.start + row, feature, problem).located(self.place, self._columns.names)
+
+    def _first_refused(self, out: Floats) -> tuple[int, int]:
+        """Row and feature of the first entry to refuse: reading stopped at one, and the first may stand elsewhere."""
+        bad, at = np.zeros(out.shape, dtype=bool), 0
+        for index, column in enumerate(self._columns.features):
+            block = slice(at, at + column.n_features)
+            for piece, rows in self._pieces(index):
+                _decode(column, piece, out[rows, block])
+                bad[rows, block] = self._bad(column, piece, out[rows, block])
+            at = block.stop
+        return first_true(bad)
+
+
+def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
+    """Write the numbers of a piece of a column; whether all are finite."""
+    if column.categories is not None:
+        return cast_finite(column.categories.codes(piece)[:, None], out)
+    if column.width is None:
+        return cast_finite(to_doubles(piece)[:, None], out)
+    return cast_finite(lists_to_doubles(piece, column.width), out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,12 @@ def _evaluate(fm: FeatureMap, source: Source, label: str | None, rows: int) -> d
     seed = int(fm.config.get("seed", 0))
     sample = RowSample(seed, rows, largest=True)
     X, labels = _read(fm, source, label, sample)
+    coded = replace(fm, columns=fm.columns.as_read)
     started = time.perf_counter()
     Z = np.empty((len(X), fm.n_components), dtype=fm.dtype)
-    Z[...] = fm.transform(X)
+    Z[...] = coded.transform(X)
     transformed = time.perf_counter()
-    K = fm.exact_kernel(X)
+    K = coded.exact_kernel(X)
     exact = time.perf_counter()
     report: dict[str, Any] = {
         "rows": len(X),
@@ -63,7 +65,9 @@ def _evaluate(fm: FeatureMap, source: Source, label: str | None, rows: int) -> d
     }
     if labels is not None:
         split = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
-        report.update(usefulness(X.astype(np.float64), Z.astype(np.float64), K, labels, split))
+        report.update(
+            usefulness(fm.chain.numbers(X).astype(np.float64), Z.astype(np.float64), K, labels, split)
+        )
     return report
 
 

@@ -18,7 +18,7 @@ from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
 from kafeat.io.source import Source
 from kafeat.sampling import RowSample
-from kafeat.step import Sample
+from kafeat.step import Sample, takes_missing
 from kafeat.stream import prefetch
 from kafeat.types import Array, Floats
 
@@ -45,8 +45,18 @@ def fit_source(
     """Fit on a source that is read once, from its first row to its last."""
     name = label if isinstance(label, str) else None
     given = None if label is None or isinstance(label, str) else np.asarray(label)
-    columns = choose(source, config.columns.include or None, config.columns.exclude, name)
+    coded = {column: lenient for step in config.steps for column, lenient in step.coded_columns.items()}
+    columns = choose(
+        source,
+        config.columns.include or None,
+        config.columns.exclude,
+        name,
+        coded,
+        missing=takes_missing(config.steps),
+    )
     rows, sample = _sample(config, source, columns, name, given, progress)
+    columns = columns.settled(sample.X)
+    sample = replace(sample, names=columns.names, n_categories=columns.n_categories)
     brought, records = _brought(config, columns, name)
     sample = replace(sample, given=brought)
     stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))

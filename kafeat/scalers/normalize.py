@@ -10,17 +10,19 @@ import numpy as np
 from kafeat import kernels
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Gram, Pair
-from kafeat.step import Sample, Scaler, parameter
+from kafeat.step import PositiveFloat, Sample, Scaler, parameter
 from kafeat.types import Floats, Shape, State
 
 
 class Normalize(Scaler):
-    """x/‖x‖ row by row, in the l1 norm Σ|x_i|, the l2 norm √Σx_i² or the max norm max|x_i|. A row of zeros stays.
+    """x/‖x‖ row by row: l1 Σ|x_i|, l2 √Σx_i², max max|x_i|, homogeneous (Σ|x_i|^γ)^{1/γ}. A row of zeros stays.
 
-    With l1, an additive homogeneous kernel has k(x, x) = 1; with l2, the linear kernel becomes the cosine.
+    With l2, the linear kernel becomes the cosine. With l1, an additive homogeneous kernel of homogeneity 1 has
+    k(x, x) = 1, and with `homogeneous` one of any homogeneity γ, the same in both.
     """
 
-    norm: Literal["l1", "l2", "max"] = parameter("l2", "the norm that becomes 1")
+    norm: Literal["l1", "l2", "max", "homogeneous"] = parameter("l2", "the norm that becomes 1")
+    homogeneity: PositiveFloat = parameter(1.0, "γ of the norm homogeneous")
 
     @property
     def needs_coordinates(self) -> bool:
@@ -37,10 +39,16 @@ class Normalize(Scaler):
         # Divided by the largest entry first: squares and sums neither overflow nor vanish.
         scaled: Floats = X / np.where(largest > 0.0, largest, X.dtype.type(1.0))
         if self.norm != "max":
-            order = 1 if self.norm == "l1" else 2
-            norms = np.linalg.norm(scaled, ord=order, axis=1, keepdims=True)
+            norms = self._norms(scaled)
             scaled /= np.where(norms > 0.0, norms, X.dtype.type(1.0))
         return scaled
+
+    def _norms(self, X: Floats) -> Floats:
+        if self.norm == "homogeneous":
+            powers: Floats = (np.abs(X) ** self.homogeneity).sum(axis=1, keepdims=True)
+            return powers ** (1.0 / self.homogeneity)
+        norms: Floats = np.linalg.norm(X, ord=1 if self.norm == "l1" else 2, axis=1, keepdims=True)
+        return norms
 
     def exact(self, state: State, pair: Pair) -> Pair:
         if isinstance(pair, Gram):

@@ -103,11 +103,16 @@ def test_plain_and_back():
     [
         {"features": []}, {"features": "ab"}, {"features": [["a"]]}, {"features": [["a", 0]]},
         {"features": [["a", True]]}, {"features": [[1, None]]}, {"features": [["a", None], ["a", None]]},
-        {"positional": 1}, {"input_width": -1}, {"input_width": 2.0}, {"more": 1},
+        {"positional": 1}, {"input_width": -1}, {"input_width": 2.0}, {"more": 1}, {"missing": 0},
+        {"features": [["a", None, ["x"]]]}, {"features": [["a", 2, ["x"], True]]},
+        {"features": [["a", None, [], True]]}, {"features": [["a", None, ["x", "x"], True]]},
+        {"features": [["a", None, ["x", ""], True]]}, {"features": [["a", None, ["x"], 1]]},
+        {"features": [["a", None, "xy", True]]}, {"features": [["a", None, [1], True]]},
+        {"features": [["a", None, ["x"] * 10_001, True]]},
     ],
 )  # fmt: skip
 def test_malformed_plain(change):
-    plain = {"features": [["a", None]], "positional": False, "input_width": None}
+    plain = {"features": [["a", None]], "positional": False, "input_width": None, "missing": False}
     assert Columns.from_plain(plain).names == ("a",)
     with pytest.raises(ValueError, match="columns"):
         Columns.from_plain({**plain, **change})

@@ -219,10 +219,7 @@ def test_spectrum_is_the_signatures(kernel: str, w: float) -> None:
         return float(spectrum(np.asarray(frequency)))
 
     # 𝒦(ω) = 2∫₀^∞ κ(λ) cos(ωλ) dλ; quad's own estimate of its error is below 1e-7 here
-    if w:
-        value = 2 * quad(at, 0, np.inf, weight="cos", wvar=w, limlst=200)[0]
-    else:
-        value = 2 * quad(at, 0, np.inf)[0]
+    value = 2 * (quad(at, 0, np.inf, weight="cos", wvar=w, limlst=200) if w else quad(at, 0, np.inf))[0]
     assert value == pytest.approx(float(SIGNATURES[kernel].value(np.asarray(w))), abs=1e-6)
 
 

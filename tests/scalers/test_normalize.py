@@ -68,3 +68,17 @@ def test_l2_composes_behind_a_sampler_and_l1_does_not() -> None:
     # the reference is the kernel of the computed outputs: here, the map itself
     Z = fm.transform(X)
     np.testing.assert_allclose(fm.exact_kernel(X), Z @ Z.T, rtol=0, atol=32 * EPS)
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "intersection", "jensen_shannon", "hellinger"])
+@pytest.mark.parametrize("homogeneity", [0.5, 1.0, 2.0])
+def test_homogeneous_norm_makes_the_exact_kernel_1_on_the_diagonal(kernel: str, homogeneity: float) -> None:
+    X = np.random.default_rng(0).exponential(size=(20, 5))
+    X[3] = 0.0
+    steps = [
+        {"kind": "normalize", "norm": "homogeneous", "homogeneity": homogeneity},
+        {"kind": "homogeneous", "kernel": kernel, "homogeneity": homogeneity},
+    ]
+    K = kafeat.fit({"dtype": "float64", "steps": steps}, X).exact_kernel(X)
+    want = np.where(np.arange(20) == 3, 0.0, 1.0)
+    np.testing.assert_allclose(np.diag(K), want, rtol=0, atol=32 * np.finfo(float).eps)

@@ -1,0 +1,50 @@
+"""Numbers in the place of missing ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from kafeat.errors import ValueRefused
+from kafeat.step import Sample, Scaler, parameter
+from kafeat.types import Floats, Shape, State
+
+
+class Impute(Scaler):
+    """x, or where it is missing the column's fill = its mean or median in the fit sample, or a constant.
+
+    Missing is what the file leaves out: a null, an empty field, or NaN. Where `impute` comes first, the reader lets
+    these through; infinities and words stay refused. A column of the sample without any number has no mean or
+    median and is refused.
+    """
+
+    columnwise: ClassVar[bool] = True
+    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "fill"
+    keeps_categories: ClassVar[bool] = True
+
+    strategy: Literal["mean", "median", "constant"] = parameter("mean", "what a missing number becomes")
+    value: float = parameter(0.0, "the constant of strategy constant")
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        if self.strategy == "constant":
+            return {"fill": np.full(sample.X.shape[1], self.value)}
+        middle = np.mean if self.strategy == "mean" else np.median
+        fill = np.empty(sample.X.shape[1])
+        for j, column in enumerate(sample.X.T):
+            seen = column[~np.isnan(column)].astype(np.float64)
+            if not len(seen):
+                raise ValueRefused(
+                    0, j, "expected a number in some row of the sample, got none: exclude the column, "
+                    "or use strategy: constant"
+                )  # fmt: skip
+            fill[j] = middle(seen)
+        return {"fill": fill}
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        return {"fill": (n_features_in,)}
+
+    def scale(self, state: State, X: Floats) -> Floats:
+        filled: Floats = np.where(np.isnan(X), state["fill"], X)
+        return filled

@@ -1,0 +1,66 @@
+"""Principal components."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from kafeat.errors import DataError
+from kafeat.step import PositiveInt, Sample, Scaler, parameter
+from kafeat.types import Floats, Shape, State
+
+
+class Pca(Scaler):
+    """(x − μ)V, and with `whiten` (x − μ)V/σ: the coordinates of the largest variance in the fit sample.
+
+    V (d, n_components) are the leading right singular vectors of the centred sample, σ² the variances (over n − 1)
+    along them; the largest entry of each vector is positive. After a map z it is approximate kernel PCA: the
+    components of z are those of its kernel. A direction without variance is left unscaled.
+    """
+
+    n_components: PositiveInt | None = parameter(None, "components to keep; null: as many as there are")
+    whiten: bool = parameter(False, "scale every component to unit variance")
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        n, d = sample.X.shape
+        most = min(n, d)
+        if self.n_components is not None and self.n_components > most:
+            raise DataError(
+                f"pca: n_components: expected at most {most}, the smaller of {n} rows and {d} features, "
+                f"got {self.n_components}"
+            )
+        # Around the first row before around the mean, so that a large offset costs no digits.
+        first = sample.X[0].astype(np.float64)
+        centred = sample.X - first
+        middle = centred.mean(axis=0)
+        centred -= middle
+        if n > d:
+            centred = np.linalg.qr(centred, mode="r")
+        _, singular, components = np.linalg.svd(centred, full_matrices=False)
+        k = self.n_components or most
+        components, singular = components[:k], singular[:k]
+        largest = np.abs(components).argmax(axis=1)
+        components *= np.sign(components[np.arange(k), largest])[:, None]
+        scale = np.ones(k)
+        if self.whiten:
+            spread = singular / np.sqrt(max(n - 1, 1))
+            noise = singular[:1].max(initial=0.0) * max(n, d) * np.finfo(sample.X.dtype).eps
+            scale = np.where(singular > noise, spread, 1.0)
+        return {"mean": first + middle, "components": components, "scale": scale}
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        k = len(state["components"]) if self.n_components is None else self.n_components
+        return {"mean": (n_features_in,), "components": (k, n_features_in), "scale": (k,)}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        if not (state["scale"] > 0.0).all():
+            raise ValueError("state.scale: expected numbers above 0")
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return len(state["components"])
+
+    def scale(self, state: State, X: Floats) -> Floats:
+        projected: Floats = (X - state["mean"]) @ state["components"].T
+        projected /= state["scale"]
+        return projected

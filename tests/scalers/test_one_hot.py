@@ -1,0 +1,179 @@
+"""Raw Adult-like data, from every format, against scikit-learn's OneHotEncoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from sklearn.preprocessing import OneHotEncoder
+
+import kafeat
+from kafeat.errors import ConfigError, DataError
+from kafeat.jobs.transform import transform_file
+
+ROWS = 500
+CODED = ["workclass", "sex", "education"]
+
+
+@pytest.fixture(scope="module")
+def adult() -> pa.Table:
+    rng = np.random.default_rng(0)
+    workclass = np.array(["Private", "State-gov", "?", "Self-emp, inc"])[rng.integers(0, 4, ROWS)]
+    return pa.table(
+        {
+            "age": rng.integers(17, 90, ROWS),
+            "workclass": workclass,
+            "education": rng.integers(1, 17, ROWS).astype(np.int16),
+            "sex": pa.array(np.array(["Male", "Female"])[rng.integers(0, 2, ROWS)]).dictionary_encode(),
+            "gain": rng.exponential(size=ROWS),
+            "income": np.array(["<=50K", ">50K"])[rng.integers(0, 2, ROWS)],
+        }
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path, adult: pa.Table) -> list[str]:
+    pq.write_table(adult, tmp_path / "adult.parquet")
+    plain = adult.set_column(3, "sex", adult["sex"].cast(pa.string()))
+    pa_csv.write_csv(plain, tmp_path / "adult.csv")
+    return [str(tmp_path / "adult.parquet"), str(tmp_path / "adult.csv")]
+
+
+def config(unknown: str = "error", columns: list[str] = CODED, **more: object) -> dict[str, object]:
+    step = {"kind": "one_hot", "columns": columns, "unknown": unknown}
+    return {"dtype": "float64", "steps": [step], **more}
+
+
+def expected(table: pa.Table) -> np.ndarray:
+    """Numeric columns first, then the categories of each column by scikit-learn's encoder, which sorts them too."""
+    blocks = [np.column_stack([table["age"].to_numpy(), table["gain"].to_numpy()]).astype(float)]
+    for name in CODED:
+        column = np.array(table[name].to_pylist())[:, None]
+        blocks.append(OneHotEncoder(sparse_output=False).fit_transform(column))
+    return np.hstack(blocks)
+
+
+def test_every_format_is_scikit_learns(adult: pa.Table, files: list[str], tmp_path: Path) -> None:
+    want = expected(adult).tobytes()
+    for data in (adult, *files):
+        fm = kafeat.fit(config(), data, label="income")
+        assert fm.transform(adult).tobytes() == want
+        path = tmp_path / "map.joblib"
+        fm.save(path)
+        for file in files:
+            transform_file(str(path), file, str(tmp_path / "z.npy"))
+            assert np.load(tmp_path / "z.npy").tobytes() == want
+
+
+def test_from_yaml_to_evaluation(files: list[str], tmp_path: Path) -> None:
+    recipe = tmp_path / "adult.yaml"
+    recipe.write_text(
+        "steps:\n  - kind: one_hot\n    columns: [workclass, sex, education]\n  - kind: standardize\n"
+        "  - kind: fourier\n    n_components: 64\n"
+    )
+    for file in files:
+        fm = kafeat.fit(recipe, file, label="income")
+        report = kafeat.evaluate(fm, file, label="income")
+        assert report["task"] == "classification"
+        assert report["n_features_in"] == 5
+
+
+def test_the_vocabulary_is_of_all_rows_and_not_of_the_sample(adult: pa.Table) -> None:
+    fm = kafeat.fit(config(fit_rows=3, chunk_rows=50), adult, label="income")
+    assert fm.transform(adult).tobytes() == expected(adult).tobytes()
+
+
+def test_spaces_and_spellings(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text('a,b\n x,7\nx ,7.0\n"y", 10\nx,007\n')
+    fm = kafeat.fit(config(columns=["a", "b"]), path)
+    assert [column.categories.values for column in fm.columns.features] == [("x", "y"), ("007", "10", "7")]
+    Z = fm.transform(pa.table({"a": ["x", "y"], "b": [7.0, 10.0]}))
+    np.testing.assert_array_equal(Z, [[1, 0, 0, 0, 1], [0, 1, 0, 1, 0]])
+
+
+@pytest.mark.parametrize("value", ["Martian", None, "", "private"])
+def test_unknown_is_refused_by_place_or_all_zeros(adult: pa.Table, value: str | None, tmp_path: Path) -> None:
+    column = adult["workclass"].to_pylist()
+    column[270] = value
+    other = adult.set_column(1, "workclass", pa.array(column, pa.string()))
+    strict = kafeat.fit(config(chunk_rows=100), adult, label="income")
+    pq.write_table(other, tmp_path / "o.parquet")
+    got = "a category, got null" if not value else f"one of the 4 categories of the fit, got '{value}'"
+    message = rf"o\.parquet: row 271 \(index 270\), column 'workclass': expected {got}"
+    with pytest.raises(DataError, match=message):
+        transform_file(strict, str(tmp_path / "o.parquet"), str(tmp_path / "z.npy"))
+    Z = kafeat.fit(config("ignore"), adult, label="income").transform(other)
+    want = expected(adult)
+    want[270, 2:6] = 0.0
+    assert Z.tobytes() == want.tobytes()
+
+
+def test_a_missing_category_is_refused_at_the_fit_too() -> None:
+    table = pa.table({"a": ["x", None, "y"]})
+    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'a': expected a category, got null"):
+        kafeat.fit(config(columns=["a"]), table)
+    fm = kafeat.fit(config("ignore", columns=["a"]), table)
+    np.testing.assert_array_equal(fm.transform(table), [[1, 0], [0, 0], [0, 1]])
+
+
+def test_numbers_must_be_whole() -> None:
+    table = pa.table({"a": [1.0, 2.5]})
+    message = r"row 2 \(index 1\), column 'a': expected text or a whole number as a category, got 2.5"
+    with pytest.raises(DataError, match=message):
+        kafeat.fit(config(columns=["a"]), table)
+
+
+def test_too_many_categories_are_refused() -> None:
+    table = pa.table({"name": [f"n{i}" for i in range(10_001)]})
+    with pytest.raises(DataError, match="column 'name': expected at most 10,000 categories, got more"):
+        kafeat.fit(config(columns=["name"]), table)
+    assert kafeat.fit(config(columns=["name"]), table[:10_000]).n_components == 10_000
+
+
+def test_names_that_are_wrong(adult: pa.Table) -> None:
+    with pytest.raises(DataError, match=r"expected columns 'workclas' \(did you mean 'workclass'\?\)"):
+        kafeat.fit(config(columns=["workclas"]), adult)
+    for left_out in ({"exclude": ["sex"]}, {"include": ["age"]}):
+        with pytest.raises(DataError, match="column 'sex': expected a feature, as one_hot names it"):
+            kafeat.fit({**config(columns=["sex"]), "columns": left_out}, adult)
+    with pytest.raises(DataError, match="column 'income': expected a feature"):
+        kafeat.fit(config(columns=["income"]), adult, label="income")
+    with pytest.raises(ConfigError, match=r"steps\[0\]\.columns"):
+        kafeat.fit(config(columns="sex"), adult)
+
+
+def test_it_has_to_see_the_input(adult: pa.Table) -> None:
+    steps = [{"kind": "standardize"}, {"kind": "one_hot", "columns": ["sex"]}]
+    with pytest.raises(DataError, match="one_hot: expected to come first, or after impute"):
+        kafeat.fit({"steps": steps}, adult)
+
+
+def test_with_impute_before_or_after() -> None:
+    table = pa.table({"a": ["x", "y", "x"], "b": [1.0, None, 3.0]})
+    one_hot = {"kind": "one_hot", "columns": ["a"]}
+    for steps in ([{"kind": "impute"}, one_hot], [one_hot, {"kind": "impute"}]):
+        Z = kafeat.fit({"dtype": "float64", "steps": steps}, table).transform(table)
+        np.testing.assert_array_equal(Z, [[1, 1, 0], [2, 0, 1], [3, 1, 0]])
+    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'b': expected a finite number, got null"):
+        kafeat.fit({"steps": [one_hot]}, table)
+
+
+def test_by_position(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("1,x\n2,y\n")
+    from kafeat.config import load_config
+    from kafeat.io.formats import open_source
+    from kafeat.jobs.fit import fit_source
+
+    with open_source(str(path), None, header=False) as source:
+        fm = fit_source(load_config(config(columns=["c1"])), source, None)
+    np.testing.assert_array_equal(fm.transform(pa.table({"n": [5.0], "t": ["y"]})), [[5, 0, 1]])
+    with pytest.raises(DataError, match="expected one column for every feature, as some are categories"):
+        fm.transform(pa.table({"n": pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2))}))
+    whole = kafeat.fit(config(columns=["c0"]), np.array([[3.0, 1.5], [7.0, 2.5]]))
+    np.testing.assert_array_equal(whole.transform(np.array([[7, 9]], dtype=np.uint8)), [[9, 0, 1]])

@@ -1,0 +1,85 @@
+"""Principal components against scikit-learn's, and kernel PCA behind a map."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA, KernelPCA
+
+import kafeat
+from kafeat.errors import DataError
+from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.pair import Coordinates
+from kafeat.scalers.pca import Pca
+
+EPS = np.finfo(float).eps
+
+
+def aligned(Z: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """W with the signs of its columns as in Z."""
+    return W * np.sign((Z * W).sum(axis=0))
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_is_scikit_learns(features, digits: np.ndarray, k: int, whiten: bool) -> None:
+    Z = features(Pca(n_components=k, whiten=whiten), digits)
+    peer = PCA(n_components=k, whiten=whiten, svd_solver="full").fit_transform(digits)
+    # A vector moves by the rounding of the sample over the gap of the squared singular values, which is above
+    # 1e-3 of the largest among the first 21 of the digits: some 1e4 eps relative to the largest entry.
+    np.testing.assert_allclose(Z, aligned(Z, peer), rtol=0, atol=1e5 * EPS * np.abs(peer).max())
+
+
+def test_whitened_components_are_uncorrelated_of_unit_variance(features, digits: np.ndarray) -> None:
+    Z = features(Pca(n_components=10, whiten=True), digits)
+    np.testing.assert_allclose(np.cov(Z.T), np.eye(10), rtol=0, atol=1e4 * EPS)
+
+
+def test_all_components_keep_distances(features) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 7)) + 1e6
+    Z = features(Pca(), X)
+    assert Z.shape == (50, 7)
+    for one, other in ((0, 1), (3, 40)):
+        # a rotation of numbers that are stored to 1e6 eps
+        want = np.linalg.norm(X[one] - X[other])
+        assert np.linalg.norm(Z[one] - Z[other]) == pytest.approx(want, abs=100 * 1e6 * EPS)
+
+
+def test_constant_direction_is_not_blown_up(features) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    Z = features(Pca(whiten=True), np.column_stack([X, X.sum(axis=1)]))
+    assert np.abs(Z[:, 2]).max() < 100 * EPS
+
+
+def test_behind_an_exact_map_it_is_kernel_pca(digits: np.ndarray) -> None:
+    """√x is the exact map of the Hellinger kernel, so its components are those of kernel PCA."""
+    X = digits[:300]
+    steps = [{"kind": "homogeneous", "kernel": "hellinger"}, {"kind": "pca", "n_components": 6}]
+    Z = kafeat.fit({"dtype": "float64", "steps": steps}, X).transform(X)
+    K = KERNELS["hellinger"].gram(Coordinates(X, X), KernelParameters()).dots
+    peer = KernelPCA(n_components=6, kernel="precomputed").fit_transform(K)
+    # eigenvalue gaps here are above 1e-2 of the largest; K is a sum of 64 rounded terms
+    np.testing.assert_allclose(Z, aligned(Z, peer), rtol=0, atol=1e6 * EPS * np.abs(peer).max())
+
+
+def test_behind_an_approximate_map_it_comes_near_kernel_pca(digits: np.ndarray) -> None:
+    X, gamma = digits[:200] / 16.0, 0.05
+    steps = [
+        {"kind": "fourier", "gamma": gamma, "n_components": 8192, "frequencies": "iid", "weights": "uniform"},
+        {"kind": "pca", "n_components": 3},
+    ]
+    fm = kafeat.fit({"dtype": "float64", "steps": steps}, X)
+    Z = fm.transform(X)
+    peer = KernelPCA(n_components=3, kernel="rbf", gamma=gamma).fit_transform(X)
+    # Davis-Kahan: the sine of the angle is at most ‖K̂ − K‖₂/gap. Entries of K̂ have standard error √(1/2m) ≤ 1/90 for
+    # m = 4,096 frequencies, so ‖K̂ − K‖_F ≲ 200/90 ≈ 2.2, while the first eigenvalues lie more than 8 apart.
+    for z, w in zip(Z.T, aligned(Z, peer).T, strict=True):
+        assert z @ w / (np.linalg.norm(z) * np.linalg.norm(w)) > np.sqrt(1 - (2.2 / 8) ** 2)
+    assert "steps[1] (pca) needs coordinates" in fm.chain.reference()
+
+
+def test_more_components_than_there_are_is_refused() -> None:
+    with pytest.raises(DataError, match="pca: n_components: expected at most 3, the smaller of 5 rows and 3"):
+        kafeat.fit(
+            {"steps": [{"kind": "pca", "n_components": 4}]}, np.random.default_rng(0).normal(size=(5, 3))
+        )

@@ -176,7 +176,8 @@ def main():
     print(text)
     if given.out:
         given.out.with_suffix(".json").write_text(json.dumps({"run": run, "results": results}, indent=1))
-        head = f"At most {given.train:,} train rows, {given.held:,} held-out rows, {given.seeds} seeds, float32, rbf, gamma median."
+        head = f"At most {given.train:,} train rows, {given.held:,} held-out rows, {given.seeds} seeds, float32, rbf, "
+        head += "gamma median."
         given.out.with_suffix(".md").write_text(f"{head}\n\n{text}\n")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafeat.landmarks.kmeans import kmeans
-from kafeat.landmarks.view import Profile, View
+from kafeat.landmarks.view import Indices, Profile, View
 from kafeat.types import Floats
 
 _STEPS = 60
@@ -41,7 +41,7 @@ def learned(view: View, m: int, rng: np.random.Generator) -> Floats:
 
 
 def _descend(
-    X: Floats, rows: Floats, L: Floats, middle: Floats, profile: Profile, rng: np.random.Generator
+    X: Floats, rows: Indices, L: Floats, middle: Floats, profile: Profile, rng: np.random.Generator
 ) -> Floats:
     length = _LENGTH * profile.length
     mean, square = np.zeros(L.shape), 0.0

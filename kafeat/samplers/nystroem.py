@@ -107,9 +107,7 @@ class Nystroem(Step):
             if self.weights == "fitted":
                 refuse_parameter("weights", "exact, for a precomputed kernel", self.weights)
         if self.landmarks == "learned" and self.kernel not in ("rbf", "rational_quadratic"):
-            refuse_parameter(
-                "landmarks", "others than learned, which needs kernel rbf or rational_quadratic", "learned"
-            )
+            refuse_parameter("landmarks", "another, as learned needs rbf or rational_quadratic", "learned")
         return self
 
     @property

@@ -19,7 +19,7 @@ def inertia(X: np.ndarray, centres: np.ndarray) -> float:
 def test_inertia_is_near_scikit_learns(m: int) -> None:
     X = load_digits().data.astype(np.float32)
     ours = inertia(X, weighted_kmeans(X, None, m, np.random.default_rng(0)))
-    # local minima of the two differ: the best of ten starts of theirs, and 6 % for what one start may lose (their own single starts lose up to 5 %)
+    # local minima of the two differ: the best of ten starts of theirs, and 6 % for what one start may lose
     theirs = KMeans(m, n_init=10, random_state=0).fit(X).inertia_
     assert ours <= 1.06 * theirs
 

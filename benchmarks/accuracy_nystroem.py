@@ -165,20 +165,19 @@ def main():
             A, B, y = read(given.folder, name, np.random.default_rng(seed), given.train, given.held)
             results[name].append(compare(A, B, y, seed, sizes, given.ours.split("|"), given.limit))
         print(f"{name}: {time.process_time():.0f} s", flush=True)
-    run = {
-        "train": given.train,
-        "held": given.held,
-        "seeds": given.seeds,
-        "dtype": "float32",
-        "kernel": "rbf",
-    }
-    text = table(results, sizes)
-    print(text)
-    if given.out:
-        given.out.with_suffix(".json").write_text(json.dumps({"run": run, "results": results}, indent=1))
-        head = f"At most {given.train:,} train rows, {given.held:,} held-out rows, {given.seeds} seeds, float32, rbf, "
-        head += "gamma median."
-        given.out.with_suffix(".md").write_text(f"{head}\n\n{text}\n")
+        if given.out:  # after every set: a long run that is stopped has something to show
+            run = {
+                "train": given.train,
+                "held": given.held,
+                "seeds": given.seeds,
+                "dtype": "float32",
+                "kernel": "rbf",
+            }
+            given.out.with_suffix(".json").write_text(json.dumps({"run": run, "results": results}, indent=1))
+            head = f"At most {given.train:,} train rows, {given.held:,} held-out rows, {given.seeds} seeds, "
+            head += "float32, rbf, gamma median."
+            given.out.with_suffix(".md").write_text(f"{head}\n\n{table(results, sizes)}\n")
+    print(table(results, sizes))
 
 
 if __name__ == "__main__":

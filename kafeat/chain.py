@@ -54,6 +54,8 @@ class Chain:
     @classmethod
     def fit(cls, steps: Sequence[Step], sample: Sample, rng: np.random.Generator) -> Chain:
         """Fit each step on the sample as the steps before it hand it on; each draws from a stream of its own."""
+        if any(step.searches for step in steps):
+            raise TypeError("parameters that are chosen from the data have to be settled first")
         fitted: list[FittedStep] = []
         X, given = sample.X, dict(sample.given)
         # One BLAS thread: what is learned must not depend on the number of cores.
@@ -72,6 +74,11 @@ class Chain:
                 except ValueRefused as refused:
                     raise _after(refused, steps[:i]) from None
         return cls(tuple(fitted))
+
+    @classmethod
+    def of(cls, steps: Sequence[Step], states: Sequence[State]) -> Chain:
+        """A chain whose widths nobody asks for: for `exact_pair` of dot products."""
+        return cls(tuple(FittedStep(step, state, 0) for step, state in zip(steps, states, strict=True)))
 
     @classmethod
     def checked(cls, steps: Sequence[Step], states: Sequence[State], n_features_in: int) -> Chain:
@@ -94,6 +101,10 @@ class Chain:
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """All steps as one transform."""
         return _BoundChain([fitted.step for fitted in self.steps], [f.bind(dtype) for f in self.steps], dtype)
+
+    def transform(self, X: Floats) -> Floats:
+        """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
+        return _run(self.bind(X.dtype), X)
 
     def exact(self, X: Floats, Y: Floats) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).

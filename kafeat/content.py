@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from kafeat.chain import Chain, FittedStep
 from kafeat.errors import UsageError
 from kafeat.registry import build_step
-from kafeat.types import State
 
 
 def chain_content(chain: Chain) -> list[dict[str, Any]]:

@@ -82,8 +82,8 @@ def relative_error(frequencies: Floats, weights: Floats | None, law: Law, X: Flo
 def fit_weights(frequencies: Floats, law: Law, X: Floats, rng: np.random.Generator) -> Floats:
     """a ≥ 0 with Σa = 1 that minimises Σ_pairs (k(δ) − Σ_j a_j cos ω_j·δ)² + λ‖a − 1/m‖².
 
-    Non-negative least squares on the Cholesky factor of the m × m normal matrix. Σa = 1 guards the diagonal, k(0) = 1: left
-    free, a heavy-tailed law loses half of it.
+    Non-negative least squares on the Cholesky factor of the m × m normal matrix. Σa = 1 guards the diagonal, k(0) = 1:
+    left free, a heavy-tailed law loses half of it.
     """
     from scipy.optimize import nnls
 
@@ -133,11 +133,13 @@ def learn_frequencies(drawn: Floats, law: Law, X: Floats, rng: np.random.Generat
         size = np.sqrt(square / np.float32(1.0 - 0.999**step))
         size += np.finfo(np.float32).tiny
         frequencies -= np.float32(rate / (1.0 - 0.9**step)) * (mean / size)
-    return frequencies.astype(np.float64)
+    learned: Floats = frequencies.astype(np.float64)
+    return learned
 
 
 def _differences(X: Floats, n: int, rng: np.random.Generator) -> Floats:
     """x − y of n random pairs of different rows, (n, d) float32."""
     first = rng.integers(len(X), size=n)
     second = (first + rng.integers(1, len(X), size=n)) % len(X)
-    return X[first].astype(np.float32) - X[second].astype(np.float32)
+    differences: Floats = X[first].astype(np.float32) - X[second].astype(np.float32)
+    return differences

@@ -102,7 +102,8 @@ def rational_quadratic(pair: Pair, p: KernelParameters) -> Gram:
 
 def rational_quadratic_profile(t: Floats, alpha: float) -> Floats:
     """(1 + t/α)^{−α}, t = γ‖x − y‖²."""
-    return np.exp(-alpha * np.log1p(t / alpha))
+    values: Floats = np.exp(-alpha * np.log1p(t / alpha))
+    return values
 
 
 def skewed_chi2(pair: Pair, p: KernelParameters) -> Gram:

@@ -43,14 +43,12 @@ def fit_random_features(
     if features == "offset":
         state["phases"] = of_phases.uniform(0.0, 2.0 * np.pi, size=m)
     if frequencies in ("structured", "fastfood"):
-        drawn_state = draw_structured(_isotropic(law), frequencies, m, d, of_draw)  # type: ignore[arg-type]
+        drawn_state = draw_structured(_isotropic(law), frequencies, m, d, of_draw)
         state |= drawn_state
         drawn = StructuredAngles.matrix(drawn_state, d) if weights == "fitted" else np.empty((0, d))
     else:
         drawn = _draw(law, frequencies, m, d, of_draw)
-    fitted = fit_frequencies(
-        drawn, law, X, of_fit, learn=frequencies == "learned", weigh=weights == "fitted"
-    )
+    fitted = fit_frequencies(drawn, law, X, of_fit, learn=frequencies == "learned", weigh=weights == "fitted")
     if frequencies not in ("structured", "fastfood"):
         state["frequencies"] = fitted.frequencies
     if weights == "fitted":

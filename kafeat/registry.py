@@ -6,6 +6,7 @@ One kind, one name: the file `tensor_sketch.py` holds the class `TensorSketch`, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
@@ -66,8 +67,40 @@ def build_step(recipe: object) -> Step:
     kind = recipe["kind"]
     if not isinstance(kind, str) or kind not in kinds():
         raise _refusal(("kind",), kind, {**known, "got": kind})
-    parameters = {name: value for name, value in recipe.items() if name != "kind"}
-    return step_class(kind).model_validate(parameters, context={"build_step": build_step})
+    found = step_class(kind)
+    searches = {
+        name: _search(name, recipe[name])
+        for name in SEARCHES
+        if name in found.model_fields and isinstance(recipe.get(name), Mapping)
+    }
+    parameters = {name: value for name, value in recipe.items() if name != "kind" and name not in searches}
+    step = found.model_validate(parameters, context={"build_step": build_step})
+    return step.searching(searches) if searches else step
+
+
+SEARCHES = {
+    "gamma": "{validate: [numbers above 0]}",
+    "n_components": "{target_error: a number above 0 and below 1}",
+}
+"""Parameters that can be chosen from the data, and how that is written."""
+
+
+def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """A search as builtins, or a refusal."""
+    if name == "gamma" and list(wanted) == ["validate"] and isinstance(wanted["validate"], list | tuple):
+        values = list(wanted["validate"])
+        if values and all(_is_number(value) and value > 0 for value in values):
+            return {"validate": values}
+    if name == "n_components" and list(wanted) == ["target_error"]:
+        target = wanted["target_error"]
+        if _is_number(target) and 0 < target < 1:
+            return {"target_error": target}
+    text = ", ".join(f"{key}: {spell(value)}" for key, value in wanted.items())
+    raise _refusal((name,), wanted, {"expected": SEARCHES[name], "got": f"{{{text}}}"})
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
 
 
 AnyStep: TypeAlias = Annotated[

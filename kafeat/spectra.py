@@ -95,7 +95,8 @@ class Product:
         return self.scale * self.inverse_cdf(sobol(m, d, rng))
 
     def kernel(self, differences: Floats) -> Floats:
-        return np.exp(self.log_kernel(self.scale * differences).sum(axis=1))
+        values: Floats = np.exp(self.log_kernel(self.scale * differences).sum(axis=1))
+        return values
 
 
 def _inside(u: Floats) -> Floats:
@@ -152,9 +153,7 @@ def matern(gamma: float, nu: float) -> Isotropic:
     from scipy.special import gammaincinv
 
     # χ²_{2ν} is twice a Gamma(ν) variable.
-    return Isotropic(
-        gamma, 1.0, lambda t: kernels.matern_profile(t, nu), lambda u: nu / gammaincinv(nu, u)
-    )
+    return Isotropic(gamma, 1.0, lambda t: kernels.matern_profile(t, nu), lambda u: nu / gammaincinv(nu, u))
 
 
 def rational_quadratic(gamma: float, alpha: float) -> Isotropic:

@@ -11,10 +11,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationInfo
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    PrivateAttr,
+    ValidationInfo,
+)
 from pydantic_core import PydanticCustomError
 
 from kafeat.describe import Says
@@ -115,9 +123,22 @@ class Step(BaseModel, ABC):
         """Whether `exact` needs coordinates: dot products of the inputs do not tell it enough."""
         return True
 
+    _searches: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
+
+    def searching(self, searches: Mapping[str, dict[str, Any]]) -> Self:
+        """The same recipe with parameters that are yet to be chosen from the data, by name."""
+        step = self.model_copy()
+        step._searches = dict(searches)
+        return step
+
+    @property
+    def searches(self) -> bool:
+        """Whether a parameter is yet to be chosen from the data; before that, the step cannot be fitted."""
+        return bool(self._searches)
+
     def recipe(self) -> dict[str, Any]:
         """The kind and every parameter, defaults included, as builtins."""
-        return {"kind": self.kind, **self.model_dump(mode="json")}
+        return {"kind": self.kind, **self.model_dump(mode="json"), **self._searches}
 
     @abstractmethod
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:

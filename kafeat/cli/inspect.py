@@ -39,6 +39,8 @@ def inspect(model: str, as_json: bool) -> None:
     for source in origin["sources"]:
         click.echo(f"fitted on {origin['rows_fitted']:,} of {source['rows']:,} rows of {source['name']}")
         click.echo(f"  sha256 {source['sha256']}")
+    for search in origin.get("searches", []):
+        _show_search(search)
     click.echo(f"label: {origin['label'] or 'none'}")
     click.echo(f"config sha256: {origin['config_sha256']}")
     rows = "yes: landmarks are rows of the data" if found["contains_training_rows"] else "no"
@@ -56,6 +58,17 @@ def _show_step(i: int, step: dict[str, Any]) -> None:
     for name, array in step["arrays"].items():
         shape = " x ".join(map(str, array["shape"]))
         click.echo(f"    {name}: {shape} {array['dtype']}, {array['bytes']:,} bytes")
+
+
+def _show_search(search: dict[str, Any]) -> None:
+    if "scores" in search:
+        curve = zip(search["values"], search["scores"], strict=True)
+        how = "by validation score"
+    else:
+        curve = zip(search["widths"], search["errors"], strict=True)
+        how = f"for an error of {search['target_error']:g}"
+    tried = ", ".join(f"{value:g}: {figure:.4g}" for value, figure in curve)
+    click.echo(f"{search['parameter']}: {search['chosen']:g} chosen {how} ({tried})")
 
 
 def _shorten(names: list[str]) -> str:

@@ -43,7 +43,7 @@ def _show(kind: str) -> None:
     from inspect import getdoc
 
     from kafeat.describe import expected, spell
-    from kafeat.registry import step_class
+    from kafeat.registry import SEARCHES, step_class
 
     step = step_class(kind)
     click.echo(f"kind: {kind}\n\n{getdoc(step)}\n")
@@ -53,4 +53,6 @@ def _show(kind: str) -> None:
     click.echo("parameters:")
     for name, field in step.model_fields.items():
         click.echo(f"  {name}: {field.description}")
-        click.echo(f"      {expected(field)}; default: {spell(field.default)}")
+        search = f", or {SEARCHES[name]}" if name in SEARCHES else ""
+        default = "required" if field.is_required() else f"default: {spell(field.default)}"
+        click.echo(f"      {expected(field)}{search}; {default}")

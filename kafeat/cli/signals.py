@@ -26,7 +26,7 @@ def check() -> None:
         _raise(_received, None)
 
 
-def _raise(number: int, frame: FrameType | None) -> NoReturn:
+def _raise(number: int, _: FrameType | None) -> NoReturn:
     global _received
     _received = number
     raise KeyboardInterrupt if number == signal.SIGINT else Terminated

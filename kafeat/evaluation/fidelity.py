@@ -9,6 +9,11 @@ from kafeat.types import Floats
 _SMALL = 300
 
 
+def relative_frobenius(K: Floats, Z: Floats) -> float:
+    """‖K − ZZᵀ‖_F/‖K‖_F of the exact kernel K (n, n) and features Z (n, D)."""
+    return _ratio(float(np.linalg.norm(Z @ Z.T - K)), float(np.linalg.norm(K)))
+
+
 def fidelity(K: Floats, Z: Floats) -> dict[str, float]:
     """Errors of K̂ = ZZᵀ against the exact kernel K (n, n), on features Z (n, D); all float64.
 

@@ -46,6 +46,13 @@ def usefulness(X: Floats, Z: Floats, K: Floats, labels: Array, rng: np.random.Ge
     return report
 
 
+def features_score(Z: Floats, labels: Array, train: int) -> float:
+    """The score of ridge on features Z (n, D): trained on the first `train` rows, tested on the others."""
+    targets, classes = _targets(labels, task_of(labels))
+    predicted, _ = ridge(features_basis(Z, train), targets[:train])
+    return _score(predicted, targets[train:], classes)
+
+
 def task_of(labels: Array) -> str:
     """classification for text, booleans and few whole numbers; regression for everything else."""
     if labels.dtype.kind not in "fiu":

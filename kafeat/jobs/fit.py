@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.blas import one_blas_thread
 from kafeat.chain import Chain
 from kafeat.config import Config, load_config
 from kafeat.errors import DataError, UsageError, ValueRefused
@@ -17,6 +18,7 @@ from kafeat.io.columns import Columns, choose, match
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
 from kafeat.io.source import Source
+from kafeat.jobs.search import settle
 from kafeat.sampling import RowSample
 from kafeat.step import Sample, takes_missing
 from kafeat.stream import prefetch
@@ -60,8 +62,11 @@ def fit_source(
     brought, records = _brought(config, columns, name)
     sample = replace(sample, given=brought)
     stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
+    of_search = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(3,)))
     try:
-        chain = Chain.fit(config.steps, sample, stream)
+        with one_blas_thread():
+            steps, searches = settle(config.steps, sample, of_search)
+        chain = Chain.fit(steps, sample, stream)
     except ValueRefused as refused:
         in_file = ValueRefused(int(rows[refused.row]), refused.column, refused.problem)
         raise in_file.located(source.place, columns.names) from None
@@ -75,6 +80,7 @@ def fit_source(
         "label": name,
         "config_sha256": config.digest(),
         **({"given": records} if records else {}),
+        **({"searches": searches} if searches else {}),
     }
     return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config.to_plain(), provenance)
 

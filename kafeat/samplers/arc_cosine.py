@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from pydantic import model_validator
 
 from kafeat import kernels, spectra
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
-from kafeat.step import PositiveInt, Sample, Step, Transform, parameter
+from kafeat.step import PositiveInt, Sample, Step, Transform, parameter, refuse_parameter
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -18,8 +19,9 @@ class ArcCosine(Step):
     """Random ReLU features: z(x)·z(y) ≈ 1 − θ/π (order 0) or ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π (order 1).
 
     θ is the angle between x and y, and z = √(2/D) Θ(w·x)(w·x)^order with w ~ N(0, I) and Θ the step, ½ at 0: an
-    infinitely wide layer of random steps or rectified linear units. The error falls like 1/√D. Orthogonal directions,
-    each with a norm of its own, spread evenly; in a block of them no two are close.
+    infinitely wide layer of random steps or rectified linear units. The error falls like 1/√D. Paired features take
+    every w together with −w: of the two, just one responds to a row, so chance no longer decides how many do, and
+    the variance falls by k(x, y)²/D. Orthogonal directions, each with a norm of its own, spread evenly.
 
     Source: Cho & Saul 2009, equations 1 to 3 and section 2.2; Yu et al. 2016 (orthogonal).
     """
@@ -28,6 +30,20 @@ class ArcCosine(Step):
     n_components: PositiveInt = parameter(1024, "D, the number of outputs")
     directions: Literal["iid", "orthogonal"] = parameter("orthogonal", "how the directions are drawn")
 
+    features: Literal["paired", "plain"] = parameter("paired", "w together with −w, or w alone")
+
+    @model_validator(mode="after")
+    def _even(self) -> Self:
+        D = self.n_components
+        if self.features == "paired" and D % 2:
+            neighbours = f"{D - 1} or {D + 1}" if D > 1 else "2"
+            refuse_parameter("n_components", f"an even number for paired features ({neighbours})", D)
+        return self
+
+    @property
+    def _directions(self) -> int:
+        return self.n_components // 2 if self.features == "paired" else self.n_components
+
     @property
     def needs_coordinates(self) -> bool:
         return False
@@ -35,33 +51,45 @@ class ArcCosine(Step):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         law = spectra.rbf(0.5)  # ω ~ N(0, 2γ I)
         draw = law.orthogonal if self.directions == "orthogonal" else law.iid
-        return {"directions": draw(self.n_components, sample.X.shape[1], rng)}
+        return {"directions": draw(self._directions, sample.X.shape[1], rng)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return {"directions": (self.n_components, n_features_in)}
+        return {"directions": (self._directions, n_features_in)}
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        return _RectifiedTransform(state["directions"], self.order, dtype)
+        return _RectifiedTransform(state["directions"], self.n_components, self.order, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
         return kernels.arc_cosine(self.order)(pair, KernelParameters())
 
 
 class _RectifiedTransform(Transform):
-    """One product straight into the output, then one pass."""
+    """One product, then one pass a sign of the directions."""
 
-    def __init__(self, directions: Floats, order: int, dtype: np.dtype[Any]) -> None:
-        self.n_features_out, self.n_features_in = directions.shape
-        scale = np.sqrt(2.0 / len(directions))
-        self._order = order
+    def __init__(self, directions: Floats, n_components: int, order: int, dtype: np.dtype[Any]) -> None:
+        m, self.n_features_in = directions.shape
+        self.n_features_out = n_components
+        scale = np.sqrt(2.0 / n_components)
+        self._order, self._m = order, m
         # the step forgets lengths, so its scale comes after it
         self._directions = np.ascontiguousarray(directions * (scale if order else 1.0), dtype=dtype)
         self._step = dtype.type(scale)
+        self._dtype = dtype
+
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        return (np.empty(rows * self._m, dtype=self._dtype),)
 
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        np.matmul(X, self._directions.T, out=out)
+        m = self._m
+        feature_major = out.strides[0] < out.strides[1]
+        products = scratch[0].reshape(m, len(X)).T if feature_major else scratch[0].reshape(len(X), m)
+        np.matmul(X, self._directions.T, out=products)
+        first, second = out[:, :m], out[:, m:]
         if self._order:
-            np.maximum(out, 0, out=out)
+            np.maximum(products, 0, out=first)
         else:
-            np.heaviside(out, out.dtype.type(0.5), out=out)
-            out *= self._step
+            np.heaviside(products, self._dtype.type(0.5), out=first)
+            first *= self._step
+        if self.n_features_out > m:
+            # what −w responds to, without rounding: max(−t, 0) = max(t, 0) − t
+            np.subtract(first if self._order else self._step, products if self._order else first, out=second)

@@ -59,16 +59,24 @@ class Fourier(Step):
         1.0, "ℓ, divides the inputs before γ applies: one number, or one for each input"
     )
     n_components: PositiveInt = parameter(1024, "D, the number of outputs")
-    frequencies: Frequencies = parameter("learned", "how the frequencies are drawn, or learned from the sample")
-    features: Features = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
-    weights: Weights = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
+    frequencies: Frequencies = parameter(
+        "learned", "how the frequencies are drawn, or learned from the sample"
+    )
+    features: Features = parameter(
+        "paired", "cosine and sine of each frequency, or cosines with random phases"
+    )
+    weights: Weights = parameter(
+        "fitted", "the same weight for every frequency, or weights fitted to the sample"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         refuse_odd(self.n_components, self.features)
         if self.frequencies in _DIRECTIONS and self.kernel not in _ISOTROPIC:
             refuse_parameter(
-                "frequencies", f"'iid', 'qmc' or 'learned' for the kernel {self.kernel}", repr(self.frequencies)
+                "frequencies",
+                f"'iid', 'qmc' or 'learned' for the kernel {self.kernel}",
+                repr(self.frequencies),
             )
         return self
 
@@ -130,7 +138,8 @@ class Fourier(Step):
         if self.length_scale != 1.0:
             if isinstance(pair, Coordinates):
                 scales = length_scales(self.length_scale, pair.x.shape[1])
-                pair = Coordinates(pair.x * scales, pair.y * scales)
+                if scales is not None:
+                    pair = Coordinates(pair.x * scales, pair.y * scales)
             elif not isinstance(self.length_scale, tuple):
                 square = self.length_scale**2
                 x, y = pair.squared_norms

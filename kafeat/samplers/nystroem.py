@@ -155,7 +155,7 @@ class Nystroem(Step):
         shown = self
         if not isinstance(self.kernel, str):
             shown = self.model_copy(update={"kernel": f"<function {getattr(self.kernel, '__name__', '?')}>"})
-        return {"kind": self.kind, **shown.model_dump(mode="json", warnings=False)}
+        return {"kind": self.kind, **shown.model_dump(mode="json", warnings=False), **self._searches}
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_landmarks, of_weights = rng.spawn(3)

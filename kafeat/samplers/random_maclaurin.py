@@ -17,9 +17,9 @@ from kafeat.pair import Pair
 from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 
-_PAIRS = 10_000
+_PAIRS = 1_000
 # Degrees of e^{γ x·y} that are looked at; those less likely than a random number resolves are left out.
-_DEGREES = 400
+_DEGREES = 100
 _RESOLUTION = 2.0**-53
 
 
@@ -150,8 +150,7 @@ class _Plan:
 
 def _pairs(X: Floats, rng: np.random.Generator) -> Floats:
     """Pairs of rows of the sample, (2, pairs, d)."""
-    count = int(min(_PAIRS, max(1_000, 4_000_000 // X.shape[1])))
-    return X[rng.integers(len(X), size=(2, count))].astype(np.float64)
+    return X[rng.integers(len(X), size=(2, _PAIRS))].astype(np.float64)
 
 
 def _log_spread(pairs: Floats, degrees: int) -> Floats:
@@ -170,10 +169,10 @@ def _log_spread(pairs: Floats, degrees: int) -> Floats:
     logs = np.log(np.minimum(moments[kept], np.quantile(moments[kept], 0.95)))
     n = np.arange(degrees)[:, None]
     # A share of the second moment itself keeps every degree possible where its variance vanishes.
+    top = logs.max()
     with np.errstate(under="ignore"):
-        variances = 1.0 - ratios**n + 0.01
-    total: Floats = np.logaddexp.reduce(n * logs + np.log(variances), axis=1)
-    spread: Floats = 0.5 * (total - np.log(len(moments)))
+        variances = np.exp(n * (logs - top)) * (1.01 - ratios**n)
+    spread: Floats = 0.5 * (np.log(variances.sum(axis=1) / len(moments)) + n[:, 0] * top)
     return spread
 
 

@@ -40,8 +40,12 @@ class Skewed(Step):
     frequencies: Literal["iid", "qmc", "learned"] = parameter(
         "learned", "how the frequencies are drawn, or learned from the sample"
     )
-    features: Features = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
-    weights: Weights = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
+    features: Features = parameter(
+        "paired", "cosine and sine of each frequency, or cosines with random phases"
+    )
+    weights: Weights = parameter(
+        "fitted", "the same weight for every frequency, or weights fitted to the sample"
+    )
 
     @model_validator(mode="after")
     def _even(self) -> Self:

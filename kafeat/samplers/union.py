@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -35,7 +35,7 @@ class Union(Step):
     """Maps side by side: z(x) = [√w₁ z₁(x), √w₂ z₂(x), …], so that z(x)·z(y) ≈ Σ_i w_i k_i(x, y).
 
     The sum of kernels is a kernel: one for shape and one for colour, say, each a chain of steps on its own columns.
-    Columns are named as in the input, so a map with `columns` comes first in a chain, or behind steps that hand them on.
+    Columns have the names of the input, so a map with `columns` comes first, or behind steps that keep them.
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (sums of kernels).
     """
@@ -47,6 +47,10 @@ class Union(Step):
     @property
     def _steps(self) -> list[Step]:
         return [step for part in self.maps for step in part.steps]
+
+    @property
+    def searches(self) -> bool:
+        return any(step.searches for step in self._steps)
 
     @property
     def needs_label(self) -> bool:
@@ -96,21 +100,28 @@ class Union(Step):
                 state |= {f"{i}.{j}.{name}": value for name, value in fitted.state.items()}
         return state
 
+    def _parts(self, state: State) -> Iterator[tuple[Part, list[State]]]:
+        """Per map, the states of its steps."""
+        for i, part in enumerate(self.maps):
+            prefixes = [f"{i}.{j}." for j in range(len(part.steps))]
+            yield (
+                part,
+                [
+                    {key.removeprefix(p): value for key, value in state.items() if key.startswith(p)}
+                    for p in prefixes
+                ],
+            )
+
     def _chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
         """Per map, the indices of its columns and its chain; ValueError where the state disagrees with the recipe."""
         found = []
-        for i, part in enumerate(self.maps):
+        for i, (part, states) in enumerate(self._parts(state)):
             indices = np.arange(n_features_in)
             if part.columns is not None:
                 indices = state.get(f"{i}.columns", np.empty(0, dtype=np.int64))
                 if indices.ndim != 1 or not len(indices):
                     raise ValueError(f"state.{i}.columns: expected the positions of columns")
                 check_indices(f"state.{i}.columns", indices, n_features_in)
-            prefixes = [f"{i}.{j}." for j in range(len(part.steps))]
-            states = [
-                {name.removeprefix(p): value for name, value in state.items() if name.startswith(p)}
-                for p in prefixes
-            ]
             found.append((indices, Chain.checked(part.steps, states, len(indices))))
         return found
 
@@ -129,30 +140,18 @@ class Union(Step):
         return _UnionTransform(bound, [part.weight for part in self.maps], n_features_in, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
-        width = pair.x.shape[1] if isinstance(pair, Coordinates) else self._width(state)
-        dots: Floats | None = None
-        x_norms: Floats | None = None
-        y_norms: Floats | None = None
-        for part, (indices, chain) in zip(self.maps, self._chains(state, width), strict=True):
-            seen = (
-                Coordinates(pair.x[:, indices], pair.y[:, indices]) if isinstance(pair, Coordinates) else pair
-            )
-            gram = chain.exact_pair(seen)
-            x, y = gram.squared_norms
-            dots = part.weight * gram.dots + (0.0 if dots is None else dots)
-            x_norms = part.weight * x + (0.0 if x_norms is None else x_norms)
-            y_norms = part.weight * y + (0.0 if y_norms is None else y_norms)
-        assert dots is not None
-        assert x_norms is not None
-        assert y_norms is not None
-        return Gram(dots, (x_norms, y_norms))
-
-    def _width(self, state: State) -> int:
-        """Width of the input, where only dot products of it are known: any will do, but a state may hold it."""
-        widths = [
-            value.shape[-1] for name, value in state.items() if name.endswith(("frequencies", "landmarks"))
-        ]
-        return widths[0] if widths else 1
+        if isinstance(pair, Coordinates):
+            chains = self._chains(state, pair.x.shape[1])
+            grams = [chain.exact_pair(Coordinates(pair.x[:, i], pair.y[:, i])) for i, chain in chains]
+        else:
+            # Every step is content with dot products then, and none asks for the width of its input.
+            grams = [Chain.of(part.steps, states).exact_pair(pair) for part, states in self._parts(state)]
+        dots, x, y = (np.zeros_like(found) for found in (grams[0].dots, *grams[0].squared_norms))
+        for part, gram in zip(self.maps, grams, strict=True):
+            dots += part.weight * gram.dots
+            x += part.weight * gram.squared_norms[0]
+            y += part.weight * gram.squared_norms[1]
+        return Gram(dots, (x, y))
 
 
 def _indices(columns: Sequence[str], names: Sequence[str] | None, i: int) -> Array:

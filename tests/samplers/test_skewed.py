@@ -54,7 +54,8 @@ def test_features_are_their_definition(features) -> None:
 
 def test_frequencies_have_the_density_sech() -> None:
     X = rows(4, 50)
-    W = Skewed(frequencies="iid", weights="uniform", n_components=4000).fit(Sample(X, None, 4), np.random.default_rng(0))["frequencies"].ravel()
+    step = Skewed(frequencies="iid", weights="uniform", n_components=4000)
+    W = step.fit(Sample(X, None, 4), np.random.default_rng(0))["frequencies"].ravel()
     for t in (0.1, 0.5, 1.0, 2.0, 4.0, 8.0):
         # ∫ sech(πω) cos(tω) dω = sech(t/2); a mean of N terms in [−1, 1] is off by ε with 2 exp(−Nε²/2) (Hoeffding)
         bound = np.sqrt(2 * np.log(2 * 6 / 1e-6) / len(W))

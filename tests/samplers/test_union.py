@@ -79,7 +79,7 @@ def test_the_exact_kernel_of_a_union_behind_a_sampler():
 
 
 def test_errors_name_the_columns_of_the_whole():
-    X, data = table()
+    _, data = table()
     positive = pa.table({name: np.abs(data[name].to_numpy()) for name in "abcd"})
     fm = fit([{"columns": ["d", "b"], "steps": [{"kind": "homogeneous"}]}], positive)
     spoiled = positive.set_column(1, "b", pa.array(np.where(np.arange(200) == 7, -1.0, 1.0)))

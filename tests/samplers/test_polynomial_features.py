@@ -1,1 +1,83 @@
-def test_(): pass
+"""Polynomial features against scikit-learn's monomials and against the kernel, which they give exactly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import comb, factorial, prod
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import polynomial_kernel
+from sklearn.preprocessing import PolynomialFeatures as Monomials
+
+import kafeat
+from kafeat.errors import ConfigError, DataError
+from kafeat.samplers.polynomial_features import PolynomialFeatures
+
+EPS = np.finfo(float).eps
+
+
+def rows(n: int, d: int) -> np.ndarray:
+    return np.random.default_rng(7).standard_normal((n, d))
+
+
+@pytest.mark.parametrize("coef0", [0.0, 1.0, 0.3])
+@pytest.mark.parametrize(("degree", "d"), [(1, 1), (1, 4), (2, 5), (3, 4), (5, 3), (7, 1), (4, 2)])
+def test_gives_the_kernel_exactly(features, degree: int, d: int, coef0: float) -> None:
+    X = rows(6, d)
+    Z = features(PolynomialFeatures(degree=degree, gamma=0.4, coef0=coef0), X)
+    assert Z.shape[1] == (comb(d + degree, degree) if coef0 else comb(d + degree - 1, degree))
+    # terms of (γ|x|·|y| + c₀)^p with at most 2p + 4 roundings each, added
+    bound = (
+        (2 * degree + 4 + Z.shape[1])
+        * EPS
+        * polynomial_kernel(np.abs(X), degree=degree, gamma=0.4, coef0=coef0)
+    )
+    assert (np.abs(Z @ Z.T - polynomial_kernel(X, degree=degree, gamma=0.4, coef0=coef0)) <= bound).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("coef0", [0.0, 0.3])
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_is_scikit_learns_expansion_with_multinomial_weights(degree: int, coef0: float, order: str) -> None:
+    X = rows(5, 3)
+    step = PolynomialFeatures(degree=degree, gamma=1.0, coef0=coef0)
+    transform = step.bind({"gamma": np.array(1.0)}, 3, X.dtype)
+    Z = np.empty((5, transform.n_features_out), order=order)
+    transform.apply(X, Z, transform.scratch(5))
+    peer = Monomials((0 if coef0 else degree, degree), include_bias=coef0 > 0).fit(X)
+    weights = []
+    for powers in peer.powers_:
+        k0 = degree - powers.sum()
+        repeats = prod(factorial(k) for k in powers) * factorial(k0)
+        weights.append(np.sqrt(factorial(degree) / repeats * coef0**k0))
+    np.testing.assert_allclose(Z, peer.transform(X) * weights, rtol=64 * EPS)
+
+
+def test_weights_count_the_orders_of_a_monomial(features) -> None:
+    # of (x·y)³ the monomial x₀²x₁ comes from 3 of the 27 ordered choices
+    Z = features(PolynomialFeatures(degree=3, gamma=1.0, coef0=0.0), np.ones((1, 3)))
+    counts = Counter(np.round(Z[0] ** 2).astype(int).tolist())
+    assert counts == {1: 3, 3: 6, 6: 1}
+    np.testing.assert_allclose((Z**2).sum(), 27.0, rtol=1e-14)
+
+
+def test_too_many_outputs_are_refused_with_the_number() -> None:
+    X = rows(3, 500)
+    with pytest.raises(
+        DataError,
+        match=r"polynomial_features: expected at most 100,000 outputs, got 125,751 from degree 2 and 500 inputs: "
+        "lower the degree",
+    ):
+        kafeat.fit({"steps": [{"kind": "polynomial_features"}]}, X)
+    # the same from a model file, before anything is built
+    with pytest.raises(ValueError, match="expected at most 100,000 outputs, got "):
+        PolynomialFeatures(degree=64).check_state({"gamma": np.array(1.0)}, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("coef0", -0.1), ("gamma", 0.0), ("gamma", "median"), ("degree", 0), ("degree", 2.0)]
+)
+def test_bounds(name: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=rf"steps\[0\]\.{name}: expected "):
+        kafeat.fit({"steps": [{"kind": "polynomial_features", name: value}]}, rows(4, 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import hadamard
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 import kafeat
@@ -108,3 +109,50 @@ def test_is_linear_and_the_matrix_of_the_state(features, matrix: str) -> None:
 
 def test_an_empty_sparse_row_is_fine(features) -> None:
     assert not features(Projection(matrix="sparse", n_components=3, density=1e-9), rows(4, 5)).any()
+
+
+@pytest.mark.parametrize("D", [3, 8, 19])
+def test_srht_is_sampled_rows_of_signed_hadamard_matrices(features, D: int) -> None:
+    X = rows(6, 5)
+    step = Projection(matrix="srht", n_components=D)
+    state = step.fit(Sample(X, None, 6), np.random.default_rng(0))
+    A = np.stack(
+        [hadamard(8)[row, :5] * state["signs"][j // 8] / np.sqrt(D) for j, row in enumerate(state["rows"])]
+    )
+    # sums of 8 terms
+    np.testing.assert_allclose(
+        features(step, X), X @ A.T, rtol=0, atol=32 * np.finfo(float).eps * np.abs(X).max()
+    )
+
+
+def test_srht_of_full_blocks_keeps_all_products(features) -> None:
+    X = rows(6, 5)
+    for D in (8, 24):
+        Z = features(Projection(matrix="srht", n_components=D), X)
+        np.testing.assert_allclose(
+            Z @ Z.T, X @ X.T, rtol=0, atol=64 * np.finfo(float).eps * (X**2).sum(1).max()
+        )
+
+
+def test_srht_is_unbiased_and_its_error_halves_when_outputs_quadruple(features) -> None:
+    X, seeds = rows(4, 100), 300
+    exact = X @ X.T
+    roots = []
+    for D in (8, 32):
+        Z = np.stack([features(Projection(matrix="srht", n_components=D), X, seed) for seed in range(seeds)])
+        K = Z @ Z.transpose(0, 2, 1)
+        # 5 standard errors of the mean over independent seeds
+        errors = 5 * K.std(axis=0, ddof=1) / np.sqrt(seeds)
+        assert (np.abs(K.mean(axis=0) - exact) <= errors).all()
+        roots.append(np.sqrt(((K - exact) ** 2).mean()))
+    # D of p = 128 rows without replacement: variance ∝ (1/D)(1 − (D − 1)/(p − 1)), so the ratio is
+    # 2√((120/127)/(96/127)) = 2.24; ten entries over 300 seeds know it to about √(2/300) = 0.08: 3 of them
+    assert roots[0] / roots[1] == pytest.approx(2.24, rel=0.25)
+
+
+def test_a_state_of_srht_that_points_elsewhere_is_refused() -> None:
+    step = Projection(matrix="srht", n_components=4)
+    state = step.fit(Sample(rows(2, 5), None, 2), np.random.default_rng(0))
+    state["rows"][0] = 8
+    with pytest.raises(ValueError, match=r"state\.rows: expected whole numbers from 0 to 7"):
+        step.check_state(state, 5)

@@ -1,1 +1,158 @@
-def test_(): pass
+"""Random Maclaurin features against the series that they sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import polynomial_kernel
+
+import kafeat
+from kafeat.errors import ConfigError
+from kafeat.samplers.random_maclaurin import RandomMaclaurin, _systematic
+from kafeat.step import Sample
+
+
+def rows(n: int, d: int) -> np.ndarray:
+    return np.random.default_rng(7).standard_normal((n, d))
+
+
+def exact_of(X: np.ndarray, step: RandomMaclaurin) -> np.ndarray:
+    if step.kernel == "exponential":
+        return np.exp(step.gamma * X @ X.T)
+    return polynomial_kernel(X, degree=step.degree, gamma=step.gamma, coef0=step.coef0)
+
+
+STEPS = [
+    RandomMaclaurin(degree=2, gamma=0.5, coef0=0.0, n_components=32),
+    RandomMaclaurin(degree=2, gamma=0.5, n_components=32),
+    RandomMaclaurin(degree=3, gamma=0.3, coef0=0.5, n_components=32),
+    RandomMaclaurin(degree=3, gamma=0.3, n_components=3),  # fewer than the inputs: nothing linear is exact
+    RandomMaclaurin(degree=2, gamma=0.3, n_components=1),  # not even the constant
+    RandomMaclaurin(kernel="exponential", gamma=0.2, n_components=32),
+    RandomMaclaurin(kernel="exponential", gamma=0.2, n_components=2),
+]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_unbiased(features, step: RandomMaclaurin) -> None:
+    X, seeds = rows(5, 4), 600 if step.n_components == 32 else 2500
+    X /= np.linalg.norm(X, axis=1, keepdims=True) / 1.5
+    Z = np.stack([features(step, X, seed) for seed in range(seeds)])
+    K = Z @ Z.transpose(0, 2, 1)
+    exact = exact_of(X, step)
+    # 5 standard errors of the mean over independent seeds, and 4 eps for entries that do not vary
+    errors = 5 * K.std(axis=0, ddof=1) / np.sqrt(seeds) + 4 * np.finfo(float).eps * exact.max()
+    assert (np.abs(K.mean(axis=0) - exact) <= errors).all()
+    # a wrong constant is seen
+    assert errors.max() <= 0.25 * exact.max()
+
+
+@pytest.mark.parametrize("D", [3, 32])
+def test_is_the_weighted_product_of_its_signs(features, D: int) -> None:
+    X, gamma = rows(5, 4), 0.3
+    step = RandomMaclaurin(degree=3, gamma=gamma, coef0=0.5, n_components=D)
+    state = step.fit(Sample(X, None, 5), np.random.default_rng(2))
+    degrees = state["degrees"]
+    want = np.repeat(state["weights"][None, :], 5, axis=0)
+    used = 0
+    for level in range(1, degrees.max() + 1):
+        for j in np.flatnonzero(degrees >= level):
+            want[:, j] *= np.sqrt(gamma) * X @ state["signs"][used]
+            used += 1
+    assert used == len(state["signs"])
+    parts = [np.full((5, 1), np.sqrt(0.5**3))]
+    if state["linear"]:
+        parts.append(np.sqrt(3 * 0.5**2 * gamma) * X)
+    want = np.hstack([*parts, want])
+    # products of at most 3 sums of 4 terms
+    np.testing.assert_allclose(
+        features(step, X, 2), want, rtol=0, atol=64 * np.finfo(float).eps * np.abs(want).max()
+    )
+
+
+def test_a_linear_kernel_with_outputs_enough_is_exact(features) -> None:
+    X = rows(6, 5)
+    step = RandomMaclaurin(degree=1, gamma=0.5, coef0=2.0, n_components=9)
+    Z = features(step, X)
+    np.testing.assert_allclose(Z @ Z.T, 0.5 * X @ X.T + 2.0, rtol=1e-13)
+    assert not Z[:, 6:].any()  # nothing is left to draw
+
+
+def test_one_input_leaves_only_the_choice_of_degrees(features) -> None:
+    # the product of signs of one input is exact: with every degree drawn the kernel is too
+    X = rows(6, 1)
+    step = RandomMaclaurin(degree=2, gamma=0.5, coef0=0.0, n_components=4)
+    Z = features(step, X)
+    np.testing.assert_allclose(Z @ Z.T, (0.5 * X @ X.T) ** 2, rtol=1e-13)
+
+
+def test_degrees_come_as_often_as_they_should() -> None:
+    q, m, seeds = np.array([0.0, 0.55, 0.30, 0.15]), 7, 2000
+    counts = np.stack(
+        [np.bincount(_systematic(q, m, np.random.default_rng(s)), minlength=4) for s in range(seeds)]
+    )
+    assert (counts >= np.floor(m * q)).all()
+    assert (counts <= np.ceil(m * q)).all()
+    # a count is one of two neighbours: standard deviation at most ½
+    np.testing.assert_allclose(counts.mean(axis=0), m * q, rtol=0, atol=5 * 0.5 / np.sqrt(seeds))
+
+
+@pytest.mark.parametrize("kernel", ["polynomial", "exponential"])
+def test_error_halves_when_outputs_quadruple(features, kernel: str) -> None:
+    X, seeds = rows(8, 6), 200
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    # 63 + 7 and 252 + 7: the exact outputs apart
+    few, many = (
+        np.mean(
+            [
+                ((Z := features(step, X, s)) @ Z.T - exact_of(X, step)) ** 2
+                for s in range(seeds)
+                for step in [RandomMaclaurin(kernel=kernel, gamma=1.0, n_components=D)]
+            ]
+        )
+        for D in (63 + 7, 252 + 7)
+    )
+    # independent products: variance proportional to 1/m; tolerance as in test_tensor_sketch
+    assert np.sqrt(few / many) == pytest.approx(2.0, rel=4 * 0.14)
+
+
+def test_an_outlier_in_the_fit_sample_does_not_spoil_other_rows(features) -> None:
+    X = rows(200, 6)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    with_outlier = np.vstack([X, 1e4 * X[:1]])
+    step = RandomMaclaurin(kernel="exponential", gamma=1.0, n_components=256)
+    exact = np.exp(X @ X.T)
+    found = []
+    for sample in (X, with_outlier):
+        Z = features(step, sample, 0)[:200] if sample is X else None
+        if Z is None:
+            state = step.fit(Sample(sample, None, 201), np.random.default_rng(0))
+            transform = step.bind(state, 6, X.dtype)
+            Z = np.empty((200, 256))
+            transform.apply(X, Z, transform.scratch(200))
+        found.append(np.linalg.norm(Z @ Z.T - exact))
+    # 1 % of the pairs hold the outlier; products are spread as before, but for a share of chance
+    assert found[1] <= 2 * found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("coef0", -0.1), ("gamma", 0.0), ("gamma", "median"), ("degree", 0), ("kernel", "rbf")],
+)
+def test_bounds(name: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=rf"steps\[0\]\.{name}: expected "):
+        kafeat.fit({"steps": [{"kind": "random_maclaurin", name: value}]}, rows(4, 2))
+
+
+def test_a_state_whose_degrees_do_not_fit_its_signs_is_refused() -> None:
+    step = RandomMaclaurin(n_components=16)
+    state = step.fit(Sample(rows(4, 3), None, 4), np.random.default_rng(0))
+    step.check_state(state, 3)
+    state["degrees"][0] += 1
+    with pytest.raises(ValueError, match=r"state\.degrees: expected falling numbers whose sum"):
+        step.check_state(state, 3)
+
+
+def test_rows_of_zeros_are_fine(features) -> None:
+    Z = features(RandomMaclaurin(n_components=8), np.zeros((3, 2)))
+    np.testing.assert_allclose(Z @ Z.T, np.ones((3, 3)), rtol=1e-14)

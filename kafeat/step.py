@@ -233,3 +233,5 @@ def parameter(default: Any, description: str, **bounds: Any) -> Any:
 
 PositiveFloat = Annotated[float, Field(gt=0)]
 PositiveInt = Annotated[int, Field(ge=1)]
+Width = Annotated[int, Field(ge=1, le=1_000_000)]
+"""A number of outputs: more than this is a slip of the finger, and no machine could hold it."""

@@ -459,11 +459,11 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "width of another step": (
         put("steps", 2, "recipe", "n_components", value=10),
-        r"steps\[2\]\.state\.frequencies: expected the shape",
+        r"steps\[2\]\.state\.(frequencies|phases|weights): expected the shape",
     ),
     "huge width": (
         put("steps", 2, "recipe", "n_components", value=10**15),
-        r"steps\[2\]\.state\.frequencies: expected the shape",
+        r"steps\[2\]\.recipe\.n_components",
     ),
     "swapped kinds": (
         put("steps", 0, "recipe", value={"kind": "standardize"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import kafeat
+from kafeat import frequency_fit
 from kafeat.chain import Chain, FittedStep
 from kafeat.config import Config, load_config
 from kafeat.errors import ConfigError, DataError
@@ -35,6 +36,15 @@ class Untouchable:
 
     def __getattr__(self, name: str) -> None:
         raise LookupError(f"the step draws: {name}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_learning() -> Iterator[None]:
+    """Learned frequencies have tests of their own; what is asked here does not depend on how long they learn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frequency_fit, "_STEPS", 20)
+        patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +284,10 @@ def test_output_may_be_in_either_memory_order(fit: Fit, dtype: str, digits: np.n
 
 
 def test_one_input_column_is_enough(config: Config, digits: np.ndarray, digits_table: pa.Table) -> None:
-    fm = kafeat.fit({**config.to_plain(), "columns": {}}, digits_table.select(["p20"]))
+    plain = {**config.to_plain(), "columns": {}}
+    for part in (part for step in plain["steps"] for part in step.get("maps", ())):
+        part["columns"] = None
+    fm = kafeat.fit(plain, digits_table.select(["p20"]))
     assert np.isfinite(fm.transform(digits[:10, 20:21])).all()
 
 
@@ -294,6 +307,10 @@ def test_unknown_parameter_is_refused(kind: str) -> None:
 
 
 def test_defaults_are_valid(kind: str) -> None:
+    if any(field.is_required() for field in step_class(kind).model_fields.values()):
+        with pytest.raises(ConfigError, match="got nothing"):
+            load_config({"steps": [{"kind": kind}]})
+        return
     step = step_class(kind)()
     assert step.kind == kind
     assert load_config({"steps": [step.recipe()]}).steps == (step,)

@@ -11,7 +11,7 @@ from pydantic import model_validator
 from kafeat import kernels, spectra
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
-from kafeat.step import PositiveInt, Sample, Step, Transform, parameter, refuse_parameter
+from kafeat.step import Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -27,7 +27,7 @@ class ArcCosine(Step):
     """
 
     order: Literal[0, 1] = parameter(1, "0 for steps, 1 for rectified linear units")
-    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
+    n_components: Width = parameter(1024, "D, the number of outputs")
     directions: Literal["iid", "orthogonal"] = parameter("orthogonal", "how the directions are drawn")
 
     features: Literal["paired", "plain"] = parameter("paired", "w together with −w, or w alone")

@@ -21,7 +21,7 @@ from kafeat.random_features import (
     length_scales,
     random_feature_shapes,
 )
-from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter, refuse_parameter
+from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.trigonometric import Features, refuse_odd
 from kafeat.types import Shape, State
 
@@ -58,7 +58,7 @@ class Fourier(Step):
     length_scale: PositiveFloat | LengthScales = parameter(
         1.0, "ℓ, divides the inputs before γ applies: one number, or one for each input"
     )
-    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
+    n_components: Width = parameter(1024, "D, the number of outputs")
     frequencies: Frequencies = parameter(
         "learned", "how the frequencies are drawn, or learned from the sample"
     )

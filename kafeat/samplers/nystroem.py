@@ -18,7 +18,16 @@ from kafeat.landmarks import OF_LABEL, POINTS, ROWS, Indices, Profile, View
 from kafeat.landmarks.given import Given
 from kafeat.landmarks.projection import fitted, leading, whitening
 from kafeat.pair import Coordinates, Gram, Pair
-from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter, refuse_parameter
+from kafeat.step import (
+    PositiveFloat,
+    PositiveInt,
+    Sample,
+    Step,
+    Transform,
+    Width,
+    parameter,
+    refuse_parameter,
+)
 from kafeat.types import Array, Floats, Shape, State
 
 Function = Annotated[Callable[..., Any], Says("a Python function k(X, Y)", "functions")]
@@ -69,8 +78,8 @@ class Nystroem(Step):
     alpha: PositiveFloat = parameter(1.0, "α of the rational_quadratic kernel")
     degree: PositiveInt = parameter(2, "of the polynomial kernel")
     coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀ of the polynomial and sigmoid kernels")
-    n_components: PositiveInt = parameter(256, "D, the number of outputs")
-    n_landmarks: PositiveInt | None = parameter(None, "m, the number of landmarks; null: as many as outputs")
+    n_components: Width = parameter(256, "D, the number of outputs")
+    n_landmarks: Width | None = parameter(None, "m, the number of landmarks; null: as many as outputs")
     landmarks: (
         Literal[
             "auto",

@@ -13,7 +13,7 @@ from kafeat.bandwidth import resolve_gamma
 from kafeat.errors import ValueRefused
 from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.pair import Pair
-from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter, refuse_parameter
+from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.types import Array, Floats, Shape, State
 
 # Enough for a median; the tilt is flat around its best value.
@@ -35,7 +35,7 @@ class PositiveExponential(Step):
     gamma: PositiveFloat | Literal["auto", "scale"] = parameter(
         "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
     )
-    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
+    n_components: Width = parameter(1024, "D, the number of outputs")
     directions: Literal["iid", "orthogonal"] = parameter("orthogonal", "how the directions are drawn")
     features: Literal["hyperbolic", "plain"] = parameter("hyperbolic", "w together with −w, or w alone")
     tilt: Literal["fitted", "none"] = parameter("fitted", "A from the fit sample, or 0")

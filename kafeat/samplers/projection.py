@@ -15,7 +15,7 @@ from kafeat.hadamard import padded_width
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
 from kafeat.srht import SampledHadamard, count_blocks, draw_rows
-from kafeat.step import PositiveInt, Sample, Step, Transform, parameter
+from kafeat.step import Sample, Step, Transform, Width, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -33,7 +33,7 @@ class Projection(Step):
     """
 
     matrix: Literal["gaussian", "sparse", "srht"] = parameter("gaussian", "the law of the matrix")
-    n_components: PositiveInt | Literal["auto"] = parameter("auto", "D, or from eps and the number of rows")
+    n_components: Width | Literal["auto"] = parameter("auto", "D, or from eps and the number of rows")
     eps: Annotated[float, Field(gt=0, lt=1)] = parameter(
         0.1, "ε, the distortion of distances that auto allows"
     )

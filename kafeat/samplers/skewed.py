@@ -18,7 +18,7 @@ from kafeat.random_features import (
     fit_random_features,
     random_feature_shapes,
 )
-from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter
+from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter
 from kafeat.trigonometric import Features, log_warp, refuse_odd
 from kafeat.types import Shape, State
 
@@ -36,7 +36,7 @@ class Skewed(Step):
 
     kernel: Literal["chi2", "intersection"] = parameter("chi2", "the skewed kernel to approximate")
     skewedness: PositiveFloat = parameter(1.0, "c, added to every input; inputs must be above -c")
-    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
+    n_components: Width = parameter(1024, "D, the number of outputs")
     frequencies: Literal["iid", "qmc", "learned"] = parameter(
         "learned", "how the frequencies are drawn, or learned from the sample"
     )

@@ -13,7 +13,7 @@ from kafeat.bandwidth import resolve_gamma
 from kafeat.domain import check_indices
 from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.pair import Pair
-from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter
+from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate then comes from memory at hand. At 256 rows it was mapped
@@ -36,7 +36,7 @@ class TensorSketch(Step):
         "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
     )
     coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀")
-    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
+    n_components: Width = parameter(1024, "D, the number of outputs")
 
     @property
     def needs_coordinates(self) -> bool:

@@ -15,7 +15,7 @@ from kafeat.hadamard import padded_width
 from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.pair import Pair
 from kafeat.srht import SampledHadamard, count_blocks, draw_rows
-from kafeat.step import PositiveFloat, PositiveInt, Sample, Step, Transform, parameter, refuse_parameter
+from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.types import Array, Floats, Shape, State
 
 _REAL = np.array([1.0, -1.0])
@@ -39,7 +39,7 @@ class TensorSrht(Step):
         "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
     )
     coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀")
-    n_components: PositiveInt = parameter(1024, "D, the number of outputs")
+    n_components: Width = parameter(1024, "D, the number of outputs")
     complex_to_real: bool = parameter(True, "complex signs, half as many products: a lower variance")
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kafeat.errors import DataError
-from kafeat.step import PositiveInt, Sample, Scaler, parameter
+from kafeat.step import Sample, Scaler, Width, parameter
 from kafeat.types import Floats, Shape, State
 
 
@@ -19,7 +19,7 @@ class Pca(Scaler):
     components of z are those of its kernel. A direction without variance is left unscaled.
     """
 
-    n_components: PositiveInt | None = parameter(None, "components to keep; null: as many as there are")
+    n_components: Width | None = parameter(None, "components to keep; null: as many as there are")
     whiten: bool = parameter(False, "scale every component to unit variance")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:

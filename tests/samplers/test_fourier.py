@@ -30,7 +30,9 @@ def estimates(run, X: np.ndarray, seeds: int, **parameters: object) -> np.ndarra
 def test_features_are_their_definition(features) -> None:
     X = rows(20, 5)
     for kind in FEATURES:
-        step = Fourier(gamma=GAMMA, n_components=16, features=kind, frequencies="orthogonal", weights="uniform")
+        step = Fourier(
+            gamma=GAMMA, n_components=16, features=kind, frequencies="orthogonal", weights="uniform"
+        )
         state = step.fit(Sample(X, None, 20), np.random.default_rng(3))
         W = state["frequencies"]
         if kind == "paired":

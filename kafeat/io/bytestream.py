@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
-import sys
-from typing import BinaryIO
 
 import pyarrow as pa
 
 from kafeat.errors import DataError
-from kafeat.io.files import opened, refused
+from kafeat.io.files import opened, read_full, refused, standard_input
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -20,7 +18,7 @@ class Tap(io.RawIOBase):
 
     def __init__(self, place: str) -> None:
         self._place = place
-        self._file: BinaryIO | io.FileIO = sys.stdin.buffer if place == "-" else opened(place)
+        self._file = standard_input() if place == "-" else opened(place)
         self._hash = hashlib.sha256()
         self.ended = False
         self._ahead = self._take(4)
@@ -36,11 +34,13 @@ class Tap(io.RawIOBase):
         return ahead or self._take(size)
 
     def _take(self, size: int) -> bytes:
+        if self.ended:
+            return b""
         try:
-            data = self._file.read(size) or b""
+            data = read_full(self._file, size)
         except OSError as error:
             raise refused(self._place, error) from error
-        self.ended = not data
+        self.ended = len(data) < size
         self._hash.update(data)
         return data
 
@@ -51,8 +51,7 @@ class Tap(io.RawIOBase):
         return self._hash.hexdigest()
 
     def close(self) -> None:
-        if self._place != "-":
-            self._file.close()
+        self._file.close()
         super().close()
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import sys
-from typing import BinaryIO
+from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 
 from kafeat.errors import UsageError
 from kafeat.io.columnar import columns_of
+from kafeat.io.csv_text import header, lines, spelled
+from kafeat.io.files import standard_output, write_full
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats
 
@@ -26,80 +25,63 @@ class CsvSink(Sink):
         super().__init__(layout)
         if layout.layout == "list":
             raise UsageError(f"{place}: expected the columns layout for CSV, got list; Parquet holds lists")
-        self._place = place
         packing = _packing(place, layout.compression)
         for kept in layout.kept_schema or ():
-            if pa.types.is_nested(kept.type):
+            if not spelled(kept.type):
                 raise UsageError(
-                    f"{place}: column {kept.name!r}: expected a kept column of plain values, got {kept.type}"
+                    f"{place}: column {kept.name!r}: expected a kept column of plain values, got {kept.type}; "
+                    "leave it out, or write Parquet"
                 )
-        self._file: BinaryIO | io.FileIO = sys.stdout.buffer if place == "-" else io.FileIO(path, "wb")
+        self._file = _Pour(standard_output() if place == "-" else io.FileIO(path, "wb"))
         self._packed = (
             pa.CompressedOutputStream(pa.PythonFile(self._file, mode="w"), packing) if packing else None
         )
 
     def begin(self) -> None:
         if self.layout.header:
-            self._put(self._header())
+            kept = [] if self.layout.kept_schema is None else self.layout.kept_schema.names
+            self._put(header([*kept, *self.layout.names], self.layout.delimiter))
 
     def write(self, block: Floats, kept: pa.Table | None) -> None:
-        columns = [] if kept is None else [_plain(column) for column in kept.columns]
-        names = [*([] if kept is None else kept.column_names), *self.layout.names]
-        columns += [pa.chunked_array([column]) for column in columns_of(block)]
-        table = pa.Table.from_arrays(columns, names=names)
-        quoting = "needed" if any(self._structural(column) for column in columns) else "none"
-        text = pa.BufferOutputStream()
-        pa_csv.write_csv(
-            table,
-            text,
-            pa_csv.WriteOptions(include_header=False, delimiter=self.layout.delimiter, quoting_style=quoting),
-        )
-        self._put(text.getvalue())
+        for text in lines([] if kept is None else kept.columns, columns_of(block), self.layout.delimiter):
+            self._put(text)
 
-    def _structural(self, column: pa.ChunkedArray) -> bool:
-        """Whether text needs quotes: Arrow then quotes all text of the block, which reads back the same."""
-        if not pa.types.is_string(column.type):
-            return not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
-        found = [
-            pc.any(pc.match_substring(column, mark)) for mark in (self.layout.delimiter, '"', "\n", "\r")
-        ]
-        return any(scalar.as_py() for scalar in found)
-
-    def _header(self) -> bytes:
-        line = io.StringIO()
-        kept = [] if self.layout.kept_schema is None else self.layout.kept_schema.names
-        csv.writer(line, delimiter=self.layout.delimiter, lineterminator="\n").writerow(
-            [*kept, *self.layout.names]
-        )
-        return line.getvalue().encode()
-
-    def _put(self, text: bytes | pa.Buffer) -> None:
-        if self._packed is not None:
-            self._packed.write(text)
-            return
-        rest = memoryview(text)
-        while rest.nbytes:
-            rest = rest[self._file.write(rest) :]
+    def _put(self, text: pa.Buffer) -> None:
+        (self._file if self._packed is None else self._packed).write(text)
 
     def _end(self) -> None:
         if self._packed is not None:
             self._packed.close()
-        if self._place == "-":
-            self._file.flush()
 
     def close(self) -> None:
-        if self._place != "-":
+        self._file.deaf = True
+        if self._packed is not None:
+            with suppress(pa.ArrowException, OSError):
+                self._packed.close()
+        self._file.close()
+
+
+class _Pour(io.RawIOBase):
+    """A file that takes all bytes or fails. Once it is deaf it drops them: a packer writes its end even after a
+    failure, and complains on stderr if that fails too.
+    """
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file, self.deaf = file, False
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if not self.deaf:
+            write_full(self._file, data)
+        return len(data)
+
+    def close(self) -> None:
+        # A packer closes what it writes to: only what is deaf is at its end.
+        if self.deaf:
             self._file.close()
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text as one type, and categories as the values that they stand for."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return column.cast(pa.string())
-    return column
+            super().close()
 
 
 def _packing(place: str, compression: str | None) -> str | None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import select
 import stat
+import sys
+from typing import Any
 
 from kafeat.errors import SystemRefusedError
 
@@ -25,6 +28,53 @@ def opened(place: str) -> io.FileIO:
         raise SystemRefusedError(f"{place!r}: {error}") from error
     except OSError as error:
         raise refused(place, error) from error
+
+
+def standard_input() -> io.FileIO:
+    """Without Python's buffer: a thread that is stuck in a read would hold the buffer's lock for ever."""
+    # A closed one is None: its number may be that of another file by now.
+    if sys.stdin is None:
+        raise SystemRefusedError("-: expected an open standard input, got a closed one")
+    return _standard(0, "rb")
+
+
+def standard_output() -> io.FileIO:
+    """The same for writing."""
+    if sys.stdout is None:
+        raise SystemRefusedError("-: expected an open standard output, got a closed one")
+    return _standard(1, "wb")
+
+
+def _standard(number: int, mode: str) -> io.FileIO:
+    try:
+        return io.FileIO(number, mode, closefd=False)
+    except OSError as error:
+        raise refused("-", error) from error
+
+
+def read_full(file: io.FileIO, size: int) -> bytes:
+    """As many bytes as asked for, fewer only at the end: a pipe hands over less at a time."""
+    data = bytearray()
+    while len(data) < size:
+        part = file.read(size - len(data))
+        if part is None:  # the other side has made it one that does not wait
+            select.select([file], [], [])
+        elif not part:
+            break
+        else:
+            data += part
+    return bytes(data)
+
+
+def write_full(file: io.FileIO, data: Any) -> None:
+    """All bytes, however few the file takes at a time."""
+    rest = memoryview(data).cast("B")
+    while rest.nbytes:
+        written = file.write(rest)
+        if written is None:
+            select.select([], [file], [])
+        else:
+            rest = rest[written:]
 
 
 def opened_regular(place: str) -> io.FileIO:

@@ -23,7 +23,7 @@ def format_of(place: str, given: str | None = None) -> str:
     """csv, parquet or npy: the one given, or by the suffix; `-` is CSV."""
     if given is not None:
         if given not in FORMATS:
-            raise UsageError(f"--format: expected one of {', '.join(FORMATS)}, got {given!r}")
+            raise UsageError(f"{place}: expected a format of {', '.join(FORMATS)}, got {given!r}")
         return given
     if place == "-":
         return "csv"
@@ -32,7 +32,7 @@ def format_of(place: str, given: str | None = None) -> str:
             return name
     raise UsageError(
         f"{place}: expected a name that ends in one of {', '.join(SUFFIXES)}; "
-        "else name the format with --format"
+        "else name the format with --input-format or --output-format"
     )
 
 

@@ -45,15 +45,16 @@ def write_bytes(path: str, data: bytes, clobber: bool = True) -> None:
 
 @contextmanager
 def _writing(path: str, clobber: bool) -> Iterator[Output]:
-    target = os.path.realpath(path)
-    mode = _mode(target)
+    mode = _mode(path)
     if mode is not None and not stat.S_ISREG(mode):
         if stat.S_ISDIR(mode):
             raise SystemRefusedError(f"{path}: expected a file, got a directory")
-        yield Output(target, regular=False)
+        # By its own name: what /dev/stdout links to may have none.
+        yield Output(path, regular=False)
         return
     if mode is not None and not clobber:
         raise _taken(path)
+    target = os.path.realpath(path)
     draft = _draft(target, mode)
     try:
         yield Output(draft, regular=True)
@@ -63,9 +64,9 @@ def _writing(path: str, clobber: bool) -> Iterator[Output]:
             os.unlink(draft)
 
 
-def _mode(target: str) -> int | None:
+def _mode(path: str) -> int | None:
     try:
-        return os.stat(target).st_mode
+        return os.stat(path).st_mode
     except FileNotFoundError:
         return None
 

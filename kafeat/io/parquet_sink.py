@@ -18,7 +18,7 @@ COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
 
 
 class ParquetSink(Sink):
-    """Row groups of about 32 MiB of features, cut by counting rows."""
+    """Row groups of about 32 MiB, cut where whole blocks of features and kept columns have reached that."""
 
     order = "F"
 
@@ -31,9 +31,8 @@ class ParquetSink(Sink):
             )
         self.wants = "F" if layout.layout == "columns" else "C"
         self._schema = _schema(layout)
-        self._group = max(1, GROUP_BYTES // max(1, len(layout.names) * layout.dtype.itemsize))
         self._waiting: list[pa.Table] = []
-        self._rows = 0
+        self._rows = self._bytes = 0
         kept = [] if layout.kept_schema is None else list(layout.kept_schema.names)
         # Features are noise to a dictionary, and nobody asks for their extremes: both cost more than writing.
         self._file = pa.OSFile(path, "wb")
@@ -50,13 +49,14 @@ class ParquetSink(Sink):
             columns.append(pa.FixedSizeListArray.from_arrays(flat, type=self._schema.field(-1).type))
         self._waiting.append(pa.Table.from_arrays(columns, schema=self._schema))
         self._rows += len(block)
-        if self._rows >= self._group:
+        self._bytes += block.nbytes + (0 if kept is None else kept.nbytes)
+        if self._bytes >= GROUP_BYTES:
             self._flush()
 
     def _flush(self) -> None:
         if self._rows:
             self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=self._rows)
-        self._waiting, self._rows = [], 0
+        self._waiting, self._rows, self._bytes = [], 0, 0
 
     def _end(self) -> None:
         self._flush()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from kafeat.errors import UsageError
+from kafeat.io.files import refused
 from kafeat.io.formats import delimiter_of
 from kafeat.io.names import unique
 from kafeat.io.output import atomic
@@ -101,8 +102,13 @@ def open_sink(
     if place == "-":
         if format != "csv":
             raise UsageError(f"-: expected CSV on standard output, got {format}; name a file")
-        with _ended(_sink("-", "-", True, format, wanted)) as sink:
-            yield sink
+        try:
+            with _ended(_sink("-", "-", False, format, wanted)) as sink:
+                yield sink
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise refused("-", error) from error
         return
     with (
         atomic(place, clobber) as output,

@@ -173,8 +173,10 @@ def test_what_the_machine_refuses(tmp_path):
         (tmp_path / name).mkdir()
         with pytest.raises(SystemRefusedError, match="expected a file, got a directory"):
             open_source(str(tmp_path / name))
-    with pytest.raises(UsageError, match=r"expected a name that ends in one of \.csv, .*--format"):
+    with pytest.raises(UsageError, match=r"expected a name that ends in one of \.csv, .*--input-format or"):
         open_source("a.xyz")
+    with pytest.raises(UsageError, match="a.csv: expected a format of csv, parquet, npy, got 'xls'"):
+        open_source("a.csv", "xls")
     with pytest.raises(UsageError, match="expected CSV on standard input, got npy"):
         open_source("-", "npy")
     with pytest.raises(SystemRefusedError, match="expected a regular file, got a pipe or a device"):

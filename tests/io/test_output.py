@@ -88,6 +88,19 @@ def test_devices_and_pipes_are_written_through(tmp_path):
     assert names(tmp_path) == ["pipe"]
 
 
+def test_a_pipe_without_a_name_is_written_through():
+    code = "from kafeat.io.output import write_bytes; write_bytes('/dev/stdout', b'new')"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"new"
+
+
+def test_a_link_to_nothing_gets_its_target(tmp_path):
+    (tmp_path / "link").symlink_to("target")
+    write_bytes(str(tmp_path / "link"), b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+
+
 def test_what_the_machine_refuses(tmp_path):
     with pytest.raises(SystemRefusedError, match="expected a file, got a directory"):
         write_bytes(str(tmp_path), b"")

@@ -72,7 +72,7 @@ def test_kept_columns_come_first(tmp_path, name):
         assert not table.schema.field("f0").nullable
     else:
         text = (tmp_path / name).read_text()
-        assert text.startswith('id,note,f0,f1,f2\n"000","say ""a, b""\nor",')
+        assert text.startswith('id,note,f0,f1,f2\n000,"say ""a, b""\nor",')
 
 
 def test_plain_text_is_kept_without_quotes(tmp_path):
@@ -95,6 +95,16 @@ def test_parquet_notes_and_row_groups(tmp_path):
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [10_000, 5_000]
     assert not file.metadata.row_group(0).column(0).is_stats_set
     file.close()
+
+
+def test_wide_kept_text_makes_row_groups_lower(tmp_path):
+    path = tmp_path / "out.parquet"
+    kept = pa.table({"t": [f"{i:05d}" * 4000 for i in range(1000)]})
+    with open_sink(str(path), "parquet", names=["f0"], dtype=np.dtype("f4"), kept_schema=kept.schema) as sink:
+        for _ in range(5):
+            sink.write(np.zeros((1000, 1), "f4"), kept)
+    with pq.ParquetFile(path) as file:
+        assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [2000, 2000, 1000]
 
 
 @pytest.mark.parametrize(("name", "options"), KINDS)

@@ -1,0 +1,59 @@
+import hashlib
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+READ = (
+    "import numpy as np; from kafeat.io.formats import open_source; from kafeat.io.columns import choose\n"
+    "s = open_source('-'); c = choose(s, None, [], None)\n"
+    "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
+)
+WRITE = (
+    "import numpy as np; from kafeat.io.sink import open_sink\n"
+    "with open_sink('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
+)
+
+
+@pytest.mark.parametrize(("code", "closing"), [(READ, "<&-"), (WRITE, ">&-")])
+def test_a_closed_stream_is_refused(code, closing):
+    done = subprocess.run(["sh", "-c", f'"$0" -c "$1" {closing}', sys.executable, code], capture_output=True)
+    assert b"SystemRefusedError: -: expected an open standard " in done.stderr
+
+
+def test_a_full_device_is_refused():
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" > /dev/full', sys.executable, WRITE], capture_output=True
+    )
+    assert b"SystemRefusedError: -: No space left on device" in done.stderr
+
+
+def test_a_stalled_pipe_lets_the_process_end():
+    code = (
+        "import threading, time; from kafeat.io.bytestream import Tap\n"
+        "tap = Tap('-'); threading.Thread(target=tap.read, args=(1 << 20,), daemon=True).start()\n"
+        "tap._ahead = b''; time.sleep(0.3); print('end')\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    child.stdin.write(b"a\n1\n2\n")
+    child.stdin.flush()
+    assert child.wait(timeout=60) == 0
+    assert child.communicate() == (b"end\n", b"")
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a_slow_pipe_is_read_whole(blocking):
+    ours, theirs = os.pipe()
+    os.set_blocking(ours, blocking)
+    child = subprocess.Popen([sys.executable, "-c", READ], stdin=ours, stdout=subprocess.PIPE)
+    os.close(ours)
+    text = b"a\n" + b"1\n" * 1000
+    for start in range(0, len(text), 501):
+        os.write(theirs, text[start : start + 501])
+        time.sleep(0.05)
+    os.close(theirs)
+    assert child.communicate()[0].decode() == f"1000.0 {hashlib.sha256(text).hexdigest()}\n"

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import joblib
 import numpy as np
+from pydantic import ValidationError
 
 from kafeat import artifact
 from kafeat._version import __version__
 from kafeat.blas import one_blas_thread
 from kafeat.chain import Chain
+from kafeat.config import Config, load_config
 from kafeat.content import chain_content, read_chain
-from kafeat.errors import ArtifactError, DataError, UsageError, ValueRefused
+from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, ValueRefused
 from kafeat.io.columns import Columns, match
 from kafeat.io.files import opened
 from kafeat.io.output import write_bytes
 from kafeat.io.source import Chunk, Source
+from kafeat.provenance import Provenance
 from kafeat.step import Transform
 from kafeat.stream import ordered_map, prefetch
 from kafeat.tiles import TileLoop
@@ -45,8 +48,8 @@ class FeatureMap:
     columns: Columns
     dtype: DType
     chunk_rows: int
-    config: Mapping[str, Any]
-    provenance: Mapping[str, Any]
+    config: Config
+    provenance: Provenance
 
     def __repr__(self) -> str:
         kinds = " -> ".join(fitted.step.kind for fitted in self.chain.steps)
@@ -145,12 +148,12 @@ class FeatureMap:
         return {
             "format": FORMAT,
             "kafeat": __version__,
-            "config": dict(self.config),
+            "config": self.config.to_plain(),
             "columns": self.columns.to_plain(),
             "dtype": self.dtype,
             "chunk_rows": self.chunk_rows,
             "steps": chain_content(self.chain),
-            "provenance": dict(self.provenance),
+            "provenance": self.provenance.to_plain(),
         }
 
 
@@ -170,7 +173,11 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
         raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)}")
     try:
         return _from_content(content)
-    except (ValueError, DataError) as error:
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ArtifactError(f"{place}: provenance.{where}: {first['msg']}") from None
+    except (ValueError, DataError, ConfigError) as error:
         raise ArtifactError(f"{place}: {error}") from None
 
 
@@ -180,11 +187,11 @@ def _from_content(content: dict[str, Any]) -> FeatureMap:
         raise ValueError(f"dtype: expected float32 or float64, got {dtype!r}")
     if type(chunk_rows) is not int or not 1 <= chunk_rows <= 1_000_000:
         raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {chunk_rows!r}")
-    if type(content["config"]) is not dict or type(content["provenance"]) is not dict:
-        raise ValueError("config and provenance: expected dicts")
     columns = Columns.from_plain(content["columns"])
     chain = read_chain(content["steps"], columns.n_features, np.dtype(dtype))
-    return FeatureMap(chain, columns, dtype, chunk_rows, content["config"], content["provenance"])
+    config = load_config(content["config"] if isinstance(content["config"], dict) else {})
+    provenance = Provenance.model_validate(content["provenance"])
+    return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance)
 
 
 def count_jobs(jobs: int | None) -> int:
@@ -194,9 +201,3 @@ def count_jobs(jobs: int | None) -> int:
     if jobs < 1:
         raise UsageError(f"jobs: expected at least 1, got {jobs}")
     return jobs
-
-
-def sources_of(provenance: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """From what the map was fitted: one record (name, rows, sha256) a file."""
-    found = provenance.get("sources", [])
-    return found if isinstance(found, list) else []

@@ -420,7 +420,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "chunk_rows True": (put("chunk_rows", value=True), "chunk_rows: expected a whole number"),
     "chunk_rows huge": (put("chunk_rows", value=10**12), "chunk_rows: expected a whole number"),
-    "config a list": (put("config", value=[]), "config and provenance: expected dicts"),
+    "config a list": (put("config", value=[]), "config: steps: expected a non-empty list"),
     "columns a list": (put("columns", value=[]), "columns: expected a dict"),
     "columns twice": (
         lambda c: c["columns"]["features"].append(c["columns"]["features"][0]),
@@ -465,6 +465,14 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         put("steps", 2, "recipe", "n_components", value=10**15),
         r"steps\[2\]\.recipe\.n_components",
     ),
+    "provenance of nothing": (put("provenance", value={}), r"provenance\.sources: Field required"),
+    "a source that is none": (put("provenance", "sources", value=[1]), r"provenance\.sources\.0"),
+    "rows as text": (put("provenance", "rows_fitted", value="x"), r"provenance\.rows_fitted"),
+    "a name that moves the cursor": (
+        put("provenance", "sources", 0, "name", value="\x1b[2J"),
+        r"provenance\.sources\.0\.name",
+    ),
+    "a seed below 0": (put("config", "seed", value=-1), r"config: seed: expected a whole number"),
     "swapped kinds": (
         put("steps", 0, "recipe", value={"kind": "standardize"}),
         r"steps\[0\]\.state: expected \['mean', 'scale'\], got \['low', 'width'\]",

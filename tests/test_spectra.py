@@ -48,8 +48,16 @@ LAWS = {
     "matern 1/2": (spectra.matern(GAMMA, 0.5), kernels.matern, {"nu": 0.5}),
     "matern 3/2": (spectra.matern(GAMMA, 1.5), kernels.matern, {"nu": 1.5}),
     "matern 4": (spectra.matern(GAMMA, 4.0), kernels.matern, {"nu": 4.0}),
-    "rational_quadratic 1/2": (spectra.rational_quadratic(GAMMA, 0.5), kernels.rational_quadratic, {"alpha": 0.5}),
-    "rational_quadratic 3": (spectra.rational_quadratic(GAMMA, 3.0), kernels.rational_quadratic, {"alpha": 3.0}),
+    "rational_quadratic 1/2": (
+        spectra.rational_quadratic(GAMMA, 0.5),
+        kernels.rational_quadratic,
+        {"alpha": 0.5},
+    ),
+    "rational_quadratic 3": (
+        spectra.rational_quadratic(GAMMA, 3.0),
+        kernels.rational_quadratic,
+        {"alpha": 3.0},
+    ),
     "laplacian": (spectra.laplacian(GAMMA), kernels.laplacian, {}),
     "cauchy": (spectra.cauchy(GAMMA), kernels.cauchy, {}),
 }

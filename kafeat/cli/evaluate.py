@@ -80,7 +80,7 @@ def _show(report: dict[str, Any]) -> None:
         ("mean_abs_error", "mean of an entry"),
         ("bias", "mean with its sign"),
     ):
-        table.add_row(text, f"{report[key]:.4g}")
+        table.add_row(text, _figure(report[key], ".4g"))
     console.print(table)
     if "score_raw" in report:
         console.print(_scores(report))
@@ -99,8 +99,14 @@ def _scores(report: dict[str, Any]) -> Table:
     made = {"raw": "", "map": f"{report['transform_seconds']:.3f}", "exact": f"{report['exact_seconds']:.3f}"}
     names = {"raw": "the raw columns", "map": "the map's features", "exact": "the exact kernel"}
     for key, name in names.items():
-        table.add_row(name, f"{report[f'score_{key}']:.4f}", f"{report[f'fit_seconds_{key}']:.3f}", made[key])
+        table.add_row(
+            name, _figure(report[f"score_{key}"], ".4f"), f"{report[f'fit_seconds_{key}']:.3f}", made[key]
+        )
     return table
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "undefined" if value is None else format(value, form)
 
 
 def _notes(report: dict[str, Any]) -> Iterator[str]:

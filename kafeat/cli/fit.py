@@ -59,7 +59,7 @@ def fit(
     fm.save(model, overwrite)
     summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "
-        f"{fm.provenance['rows_fitted']:,} of {fm.provenance['sources'][0]['rows']:,} rows",
+        f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows",
         quiet,
         verbose,
     )

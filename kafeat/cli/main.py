@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -62,11 +63,29 @@ def kafeat() -> None:
 def main() -> NoReturn:
     """Run the command line and exit with a documented code."""
     listen()
+    _mend_streams()
     code = _run()
     sys.stderr.flush()
     # Not sys.exit: after a signal, Arrow's threads may be in a read that needs the interpreter, and would wait for it
     # for ever while it ends. Everything is written and closed by now.
     os._exit(code)
+
+
+def _mend_streams() -> None:
+    """Closed standard streams are taken up, so that no file of ours gets their number; odd encodings do not stop us."""
+    for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The wrong way round for 0 and 1: using them still fails, as it should.
+            os.open(os.devnull, flags)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  # for the life of the process
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _run() -> int:

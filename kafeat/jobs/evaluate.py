@@ -12,10 +12,11 @@ import numpy as np
 from kafeat.errors import DataError, ValueRefused
 from kafeat.evaluation.fidelity import fidelity
 from kafeat.evaluation.usefulness import usefulness
-from kafeat.feature_map import FeatureMap, load, sources_of
+from kafeat.feature_map import FeatureMap, load
 from kafeat.io.columns import match
 from kafeat.io.memory import source_of
 from kafeat.io.source import Source
+from kafeat.jobs.labels import read_label
 from kafeat.jobs.transform import Input
 from kafeat.sampling import RowSample
 from kafeat.stream import prefetch
@@ -42,7 +43,7 @@ def evaluate(
 
 
 def _evaluate(fm: FeatureMap, source: Source, label: str | None, rows: int) -> dict[str, Any]:
-    seed = int(fm.config.get("seed", 0))
+    seed = fm.config.seed
     sample = RowSample(seed, rows, largest=True)
     X, labels = _read(fm, source, label, sample)
     coded = replace(fm, columns=fm.columns.as_read)
@@ -68,7 +69,11 @@ def _evaluate(fm: FeatureMap, source: Source, label: str | None, rows: int) -> d
         report.update(
             usefulness(fm.chain.numbers(X).astype(np.float64), Z.astype(np.float64), K, labels, split)
         )
-    return report
+    # A ratio to nothing has no value: null in JSON.
+    return {
+        key: None if isinstance(value, float) and not np.isfinite(value) else value
+        for key, value in report.items()
+    }
 
 
 def _read(
@@ -87,7 +92,7 @@ def _read(
         except ValueRefused as refused:
             raise refused.moved(chunk.start).located(source.place, columns.names) from None
         sample.add(
-            chunk.start, chunk.rows, offsets, X, None if label is None else chunk.values(label)[offsets]
+            chunk.start, chunk.rows, offsets, X, None if label is None else read_label(chunk, label)[offsets]
         )
     if sample.n_rows < 2:
         raise DataError(f"{source.place}: expected at least two rows to evaluate on, got {sample.n_rows}")
@@ -97,7 +102,7 @@ def _read(
 
 def _seen(fm: FeatureMap, source: Source, n_rows: int, sampled: int) -> int | None:
     """How many of the evaluated rows the fit has seen; None where the map comes from other data."""
-    if source.digest() not in {record.get("sha256") for record in sources_of(fm.provenance)}:
+    if source.digest() not in {origin.sha256 for origin in fm.provenance.sources}:
         return None
     # The fit took the smallest hashes and the evaluation the largest: they meet only where rows are few.
-    return max(0, int(fm.provenance["rows_fitted"]) + sampled - n_rows)
+    return max(0, fm.provenance.rows_fitted + sampled - n_rows)

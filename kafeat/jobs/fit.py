@@ -18,7 +18,9 @@ from kafeat.io.columns import Columns, choose, match
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
 from kafeat.io.source import Source
+from kafeat.jobs.labels import read_label
 from kafeat.jobs.search import settle
+from kafeat.provenance import Origin, Provenance, printable
 from kafeat.sampling import RowSample
 from kafeat.step import Sample, takes_missing
 from kafeat.stream import prefetch
@@ -59,7 +61,7 @@ def fit_source(
     rows, sample = _sample(config, source, columns, name, given, progress)
     columns = columns.settled(sample.X)
     sample = replace(sample, names=columns.names, n_categories=columns.n_categories)
-    brought, records = _brought(config, columns, name)
+    brought, given_origins = _brought(config, columns, name)
     sample = replace(sample, given=brought)
     stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
     of_search = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(3,)))
@@ -72,25 +74,23 @@ def fit_source(
         raise in_file.located(source.place, columns.names) from None
     except DataError as error:
         raise DataError(f"{source.place}: {error}") from None
-    provenance = {
-        "sources": [
-            {"name": os.path.basename(source.place), "rows": sample.n_rows, "sha256": source.digest()}
+    provenance = Provenance(
+        sources=[
+            Origin(name=printable(os.path.basename(source.place)), rows=sample.n_rows, sha256=source.digest())
         ],
-        "rows_fitted": len(sample.X),
-        "label": name,
-        "config_sha256": config.digest(),
-        **({"given": records} if records else {}),
-        **({"searches": searches} if searches else {}),
-    }
-    return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config.to_plain(), provenance)
+        rows_fitted=len(sample.X),
+        label=None if name is None else printable(name),
+        config_sha256=config.digest(),
+        given=given_origins,
+        searches=searches,
+    )
+    return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config, provenance)
 
 
-def _brought(
-    config: Config, columns: Columns, label: str | None
-) -> tuple[dict[str, Floats], list[dict[str, Any]]]:
+def _brought(config: Config, columns: Columns, label: str | None) -> tuple[dict[str, Floats], list[Origin]]:
     """The rows that steps ask for besides the sample, with the columns of the map, and from what they came."""
     found: dict[str, Floats] = {}
-    records: list[dict[str, Any]] = []
+    records: list[Origin] = []
     for step in config.steps:
         for name, rows in step.given_rows.items():
             if name in found:
@@ -99,9 +99,8 @@ def _brought(
                 not_features = [label] if label in {field.name for field in source.fields} else []
                 matched = match(source, columns, [name for name in not_features if name is not None])
                 found[name] = _all_rows(source, matched, config)
-                records.append(
-                    {"name": os.path.basename(name), "rows": len(found[name]), "sha256": source.digest()}
-                )
+                file = printable(os.path.basename(name))
+                records.append(Origin(name=file, rows=len(found[name]), sha256=source.digest()))
     return found, records
 
 
@@ -137,7 +136,7 @@ def _sample(
             raise refused.moved(chunk.start).located(source.place, columns.names) from None
         labels = None
         if label is not None:
-            labels = chunk.values(label)[offsets]
+            labels = read_label(chunk, label)[offsets]
         elif given is not None:
             labels = given[chunk.start + offsets]
         chosen.add(chunk.start, chunk.rows, offsets, X, labels)

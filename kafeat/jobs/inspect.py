@@ -36,7 +36,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "bytes": len(fm.dumps()),
         "dtype": fm.dtype,
         "chunk_rows": fm.chunk_rows,
-        "seed": fm.config.get("seed"),
+        "seed": fm.config.seed,
         "n_features_in": fm.n_features_in,
         "n_components": fm.n_components,
         "columns": list(fm.columns.names),
@@ -44,5 +44,5 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "steps": steps,
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
         "reference": fm.chain.reference(),
-        "fitted_from": dict(fm.provenance),
+        "fitted_from": fm.provenance.to_plain(),
     }

@@ -19,6 +19,7 @@ from kafeat.chain import Chain
 from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.fidelity import relative_frobenius
 from kafeat.evaluation.usefulness import features_score
+from kafeat.provenance import Search
 from kafeat.registry import build_step
 from kafeat.step import Sample, Step
 
@@ -36,7 +37,7 @@ Recipe = dict[str, Any]
 
 def settle(
     steps: Sequence[Step], sample: Sample, rng: np.random.Generator
-) -> tuple[tuple[Step, ...], list[dict[str, Any]]]:
+) -> tuple[tuple[Step, ...], list[Search]]:
     """The steps with a number in the place of every search, and the record of each."""
     if not any(step.searches for step in steps):
         return tuple(steps), []
@@ -57,7 +58,7 @@ def settle(
         else:
             record = _reach(recipes, holder, wanted["target_error"], train, test, rng, place)
         holder[key] = record["chosen"]
-        records.append({"parameter": place, **record})
+        records.append(Search(parameter=place, **record))
     return tuple(build_step(recipe) for recipe in recipes), records
 
 
@@ -113,7 +114,8 @@ def _validate(
         labels = np.concatenate([train.label, test.label])
         scores.append(features_score(features.astype(np.float64), labels, len(train.X)))
     holder["gamma"] = wanted
-    return {"values": list(values), "scores": scores, "chosen": values[int(np.argmax(scores))]}
+    numbers = [float(value) for value in values]
+    return {"values": numbers, "scores": scores, "chosen": numbers[int(np.argmax(scores))]}
 
 
 def _reach(

@@ -305,3 +305,52 @@ def test_a_full_disk_is_the_systems_refusal(folder):
     done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, timeout=120)
     assert done.returncode == 5, done.stderr
     assert b"No space left" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("transform --model map.joblib nope.csv o.npy 2>&-", 5),
+        ("transform --model map.joblib sample_data/digits.npy {out}/o.npy 2>&-", 0),
+        ("inspect map.joblib >&-", 5),
+        ("transform --model map.joblib sample_data/digits.csv - >&-", 5),
+        ("transform --model map.joblib - {out}/o.csv <&-", 5),
+        ("PYTHONIOENCODING=ascii", 0),
+    ],
+)
+def test_closed_streams_and_odd_encodings(folder, tmp_path, command, code):
+    line = f"{KAFEAT} {command.format(out=tmp_path)}"
+    if command.startswith("PYTHONIOENCODING"):
+        line = f"{command} {KAFEAT} samplers fourier"
+    done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stdout + done.stderr
+
+
+def test_labels_that_say_nothing_are_refused_with_their_row(folder, tmp_path):
+    lines = (ROOT / "sample_data/digits.csv").read_text().splitlines()
+    lines[5] = "," + lines[5].split(",", 1)[1]
+    (tmp_path / "blank.csv").write_text("\n".join(lines[:300]))
+    done = run(
+        "evaluate", "--model", folder / "map.joblib", "blank.csv", "--label", "label", cwd=tmp_path, code=3
+    )
+    assert b"row 5 (index 4)" in done.stderr
+    table = pq.read_table(ROOT / "sample_data/digits.parquet")
+    for name, values, message in (
+        ("lists", pa.array([[1.0]] * len(table)), "expected numbers or text"),
+        ("nan", pa.array([float("nan")] * len(table)), "row 1 (index 0)"),
+    ):
+        pq.write_table(table.set_column(0, "label", values), tmp_path / f"{name}.parquet")
+        done = run("evaluate", "--model", folder / "map.joblib", f"{name}.parquet", "--label", "label", cwd=tmp_path,
+                   code=3)  # fmt: skip
+        assert message in done.stderr.decode()
+
+
+def test_json_has_no_nan(folder, tmp_path):
+    table = pq.read_table(ROOT / "sample_data/digits.parquet").slice(0, 200)
+    target = pa.array([0.5] * 200)
+    pq.write_table(table.set_column(0, "label", target), tmp_path / "constant.parquet")
+    done = run("evaluate", "--model", folder / "map.joblib", "constant.parquet", "--label", "label", "--json", "-",
+               cwd=tmp_path)  # fmt: skip
+    report = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
+    assert report["score_map"] is None

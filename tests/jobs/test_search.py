@@ -19,12 +19,12 @@ FOURIER = {"kind": "fourier", "gamma": 0.1, "frequencies": "iid", "weights": "un
 
 def test_target_error_is_reached_by_no_more_than_needed(tmp_path):
     fm = kafeat.fit({"steps": [{**FOURIER, "n_components": {"target_error": 0.08}}]}, X)
-    (record,) = fm.provenance["searches"]
-    assert record["parameter"] == "steps[0].n_components"
-    assert record["chosen"] == fm.n_components
-    curve = dict(zip(record["widths"], record["errors"], strict=True))
-    assert curve[record["chosen"]] <= 0.08
-    assert all(error > 0.08 for width, error in curve.items() if width < record["chosen"])
+    (record,) = fm.provenance.searches
+    assert record.parameter == "steps[0].n_components"
+    assert record.chosen == fm.n_components
+    curve = dict(zip(record.widths, record.errors, strict=True))
+    assert curve[record.chosen] <= 0.08
+    assert all(error > 0.08 for width, error in curve.items() if width < record.chosen)
     new = RNG.standard_normal((300, 5))
     Z = fm.transform(new).astype(float)
     K = fm.exact_kernel(new)
@@ -36,7 +36,7 @@ def test_target_error_is_reached_by_no_more_than_needed(tmp_path):
     )
     assert f"steps[0].n_components: {fm.n_components} chosen for an error of 0.08" in shown
     as_json = CliRunner().invoke(command, ["inspect", "--json", str(tmp_path / "m.joblib")]).output
-    assert json.loads(as_json)["fitted_from"]["searches"] == [record]
+    assert json.loads(as_json)["fitted_from"]["searches"] == [record.model_dump(exclude_defaults=True)]
     assert kafeat.load(tmp_path / "m.joblib").n_components == fm.n_components
 
 
@@ -55,17 +55,17 @@ def test_a_target_out_of_reach_says_how_far_it_got():
 def test_validation_finds_the_gamma_that_separates():
     step = {"kind": "nystroem", "gamma": {"validate": [1e-6, 0.3, 1e4]}, "n_components": 100}
     fm = kafeat.fit({"steps": [step]}, X, label=RING)
-    (record,) = fm.provenance["searches"]
-    assert record["chosen"] == 0.3
+    (record,) = fm.provenance.searches
+    assert record.chosen == 0.3
     assert float(fm.chain.steps[0].state["gamma"]) == 0.3
-    assert record["scores"][1] > 0.85 > max(record["scores"][0], record["scores"][2])
+    assert record.scores[1] > 0.85 > max(record.scores[0], record.scores[2])
 
 
 def test_both_at_once_and_inside_of_a_union():
     maps = [{"steps": [{**FOURIER, "gamma": {"validate": [0.01, 0.5]}, "n_components": {"target_error": 0.2}}]},
             {"steps": [{**FOURIER, "n_components": 16}]}]  # fmt: skip
     fm = kafeat.fit({"steps": [{"kind": "union", "maps": maps}]}, X, label=RING)
-    places = [record["parameter"] for record in fm.provenance["searches"]]
+    places = [record.parameter for record in fm.provenance.searches]
     assert places == ["steps[0].maps[0].steps[0].gamma", "steps[0].maps[0].steps[0].n_components"]
     assert fm.dumps() == kafeat.fit({"steps": [{"kind": "union", "maps": maps}]}, X, label=RING).dumps()
 

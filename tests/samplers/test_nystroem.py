@@ -306,7 +306,7 @@ def test_a_python_function_is_a_kernel(weights: str) -> None:
     np.testing.assert_allclose(fm.exact_kernel(X), K, rtol=0, atol=8 * EPS)
     if weights == "exact":
         np.testing.assert_allclose(Z @ Z.T, K, rtol=0, atol=rounding(K))
-    assert fm.config["steps"][0]["kernel"] == "<function wave>"
+    assert fm.config.to_plain()["steps"][0]["kernel"] == "<function wave>"
 
 
 def test_a_python_function_cannot_be_saved_and_save_says_so(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_landmarks_that_are_given(form: str, tmp_path: Path) -> None:
     # they go through the steps before as the rows do
     want = (L - X.mean(axis=0)) / X.std(axis=0)
     np.testing.assert_allclose(fm.chain.steps[1].state["landmarks"], want, rtol=0, atol=60 * EPS)
-    assert [record["rows"] for record in fm.provenance["given"]] == [7]
+    assert [origin.rows for origin in fm.provenance.given] == [7]
     fm.save(tmp_path / "m.joblib")
     assert kafeat.load(tmp_path / "m.joblib").transform(table).tobytes() == fm.transform(table).tobytes()
 

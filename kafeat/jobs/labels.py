@@ -1,0 +1,31 @@
+"""The label column, refused where it says nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafeat.errors import DataError, spell_row
+from kafeat.io.source import Chunk
+from kafeat.types import Array
+
+
+def read_label(chunk: Chunk, name: str) -> Array:
+    """The labels (rows,) of a chunk: finite numbers or text, none of them empty."""
+    values = chunk.values(name)
+    if values.dtype.kind == "f":
+        bad = ~np.isfinite(values)
+    elif values.dtype.kind == "O":
+        other = next((value for value in values if not isinstance(value, str)), None)
+        if other is not None:
+            raise DataError(
+                f"{chunk.place}: label {name!r}: expected numbers or text, got {type(other).__name__}"
+            )
+        bad = np.array([not value.strip() for value in values], dtype=bool)
+    else:
+        return values
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            f"{chunk.place}: {spell_row(chunk.start + row)}, label {name!r}: expected a value, got {values[row]!r}"
+        )
+    return values

@@ -71,9 +71,12 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("names", nargs="*", default=NAMES)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", default="|".join(OURS), help="ours to run, separated by |")
     options = parser.parse_args()
+    for name in set(OURS) - set(options.only.split("|")):
+        del OURS[name]
     report = {}
     for D in (256, 1024):
         print(f"\n### D = {D}\n\n| data | RBFSampler | {' | '.join(OURS)} | fit s |")

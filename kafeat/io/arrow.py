@@ -48,6 +48,6 @@ def fields_from(schema: pa.Schema, peek: Callable[[int], pa.Array | pa.ChunkedAr
     for index, field in enumerate(schema):
         width = None
         if is_list(field.type) and not pa.types.is_fixed_size_list(field.type):
-            width = next((len(value) for value in peek(index) if value.is_valid), None)
+            width = next((len(value) for value in peek(index) if value.is_valid and len(value)), None)
         fields.append(field_from(field, width))
     return tuple(fields)

@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.errors import DataError
 from kafeat.io.categories import MOST, Categories, Vocabulary
-from kafeat.io.names import fields_of, require
+from kafeat.io.names import fields_of, is_harmful, quoted, refuse_slips, require
 from kafeat.types import Floats
 
 if TYPE_CHECKING:
@@ -132,6 +132,8 @@ def _column_from(entry: object) -> Column:
     name, width = entry[0], entry[1]
     if type(name) is not str or not (width is None or _is_count(width)):
         raise ValueError(f"columns.features: expected a name and a width, got {name!r}, {width!r}")
+    if is_harmful(name):
+        raise ValueError(f"columns.features: expected names without control characters, got {quoted(name)}")
     return Column(name, width, None if len(entry) == 2 else _categories_from(width, entry[2], entry[3]))
 
 
@@ -161,28 +163,43 @@ def choose(
 
     The columns of `coded` are read as categories, whatever their type, and are features too; its values say
     whether unknown ones are let through. Their vocabularies grow while the source is read: see `Columns.settled`.
+    What `exclude` names may be absent: one config then serves files with labels and files without.
     """
     coded = coded or {}
     left_out = {*exclude, *([] if label is None else [label])}
-    require(source, [*(include or ()), *left_out, *coded])
+    require(source, include or (), "columns.include")
+    require(source, [] if label is None else [label], "--label")
+    require(source, coded, "one_hot")
     for name in coded:
         if name in left_out or (include is not None and name not in include):
             raise DataError(
-                f"{source.place}: column {name!r}: expected a feature, as one_hot names it, got a column that "
+                f"{source.place}: column {quoted(name)}: expected a feature, as one_hot names it, got a column that "
                 "is left out or is the label"
             )
     if include is None:
         fields = [f for f in source.fields if (f.numeric or f.name in coded) and f.name not in left_out]
+        if not source.positional:
+            absent = left_out.difference(field.name for field in source.fields)
+            refuse_slips(source, sorted(absent), [field.name for field in fields], "columns.exclude")
     else:
         fields = fields_of(source, (name for name in dict.fromkeys(include) if name not in left_out))
     fields_of(source, (field.name for field in fields))
     for field in fields:
+        if is_harmful(field.name):
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected a name without control characters"
+            )
         if field.name in coded:
             _check_codable(source, field)
+        elif field.kind == "list" and field.width is None:
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected lists of numbers in the first rows, "
+                "got none; leave it out with columns.exclude"
+            )
         elif not field.numeric:
             advice = "; one_hot codes text" if field.kind == "text" else ""
             raise DataError(
-                f"{source.place}: column {field.name!r}: expected numbers, got {field.spelled}{advice}"
+                f"{source.place}: column {quoted(field.name)}: expected numbers, got {field.spelled}{advice}"
             )
     if not fields:
         raise DataError(
@@ -200,7 +217,8 @@ def choose(
 def _check_codable(source: Source, field: Field) -> None:
     if field.kind not in ("number", "text"):
         raise DataError(
-            f"{source.place}: column {field.name!r}: expected text, categories or whole numbers, got {field.spelled}"
+            f"{source.place}: column {quoted(field.name)}: expected text, categories or whole numbers, "
+            f"got {field.spelled}"
         )
 
 
@@ -217,6 +235,10 @@ def match(source: Source, columns: Columns, not_features: Sequence[str]) -> Colu
         for field in source.fields
         if (field.numeric or (coded and field.kind == "text")) and field.name not in not_features
     ]
+    if source.rows == 0 and source.untyped:
+        # Without rows, text cannot be told from numbers.
+        fields = fields[: columns.n_features]
+    fields = _with_width(fields, columns.n_features)
     found = Columns(tuple(map(_column, fields)), source.positional, _width(source), columns.missing)
     if found.n_features != columns.n_features:
         raise DataError(
@@ -226,6 +248,15 @@ def match(source: Source, columns: Columns, not_features: Sequence[str]) -> Colu
         )
     fields_of(source, (field.name for field in fields))
     return _with_categories(source, found, columns) if coded else found
+
+
+def _with_width(fields: list[Field], n_features: int) -> list[Field]:
+    """The one list column whose rows do not show a length takes what the others leave of the features."""
+    unknown = [field for field in fields if field.kind == "list" and field.width is None]
+    rest = n_features - sum(field.width or 1 for field in fields if field not in unknown)
+    if len(unknown) != 1 or rest < 1:
+        return fields
+    return [replace(field, width=rest) if field in unknown else field for field in fields]
 
 
 def _with_categories(source: Source, found: Columns, columns: Columns) -> Columns:
@@ -239,7 +270,9 @@ def _with_categories(source: Source, found: Columns, columns: Columns) -> Column
         columns.features, fields_of(source, (c.name for c in found.features)), strict=True
     ):
         if column.categories is None and not _readable(source, field):
-            raise DataError(f"{source.place}: column {field.name!r}: expected numbers, got {field.spelled}")
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected numbers, got {field.spelled}"
+            )
     return replace(found, features=tuple(replace(one, categories=other.categories) for one, other in pairs))
 
 
@@ -248,10 +281,19 @@ def _by_name(source: Source, columns: Columns) -> Columns:
     for column, field in zip(columns.features, fields, strict=True):
         if column.categories is not None:
             _check_codable(source, field)
-        elif not _readable(source, field) or field.width != column.width:
-            got = _spell(_column(field)) if field.numeric else field.spelled
-            raise DataError(f"{source.place}: column {column.name!r}: expected {_spell(column)}, got {got}")
+        elif not _fits(source, field, column):
+            got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
+            raise DataError(
+                f"{source.place}: column {quoted(column.name)}: expected {_spell(column)}, got {got}"
+            )
     return Columns(columns.features, source.positional, _width(source), columns.missing)
+
+
+def _fits(source: Source, field: Field, column: Column) -> bool:
+    if field.kind == "list":
+        # Rows that show no length may be none at all; a row of another length is refused by its number.
+        return column.width is not None and field.width in (None, column.width)
+    return column.width is None and _readable(source, field)
 
 
 def _readable(source: Source, field: Field) -> bool:
@@ -274,5 +316,5 @@ def _spell(column: Column) -> str:
 
 
 def _texts(source: Source) -> str:
-    texts = [f"{field.name!r} ({field.spelled})" for field in source.fields if not field.numeric]
+    texts = [f"{quoted(field.name)} ({field.spelled})" for field in source.fields if not field.numeric]
     return f" (not numeric: {', '.join(texts[:5])}{', ...' if len(texts) > 5 else ''})" if texts else ""

@@ -33,10 +33,11 @@ class CsvSource(Source):
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
         self._name, self.place = place, "<stdin>" if place == "-" else place
-        self.positional, self._header, self._delimiter = not header, header, delimiter
+        self.positional, self._delimiter = not header, delimiter
         text = self._open()
         self._sniffed = sniff(self.place, text, delimiter, header)
         self.fields = self._sniffed.fields
+        self.rows = 0 if self._sniffed.empty else None
         self._tap = text.tap
         # A pipe cannot be opened twice: what was looked at is handed on.
         self._once = place == "-" or not _repeats(place)
@@ -80,7 +81,7 @@ class CsvSource(Source):
         text, self._text = self._text if self._once else self._open(), None
         if text is None:
             raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
-        done, skip = 0, int(self._header)
+        done, skip = 0, self._sniffed.skip
         try:
             for batch in self._reader(text, indices):
                 yield batch.slice(skip)
@@ -100,7 +101,11 @@ class CsvSource(Source):
             read_options=pa_csv.ReadOptions(
                 column_names=names, use_threads=False, block_size=self._sniffed.block
             ),
-            parse_options=pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=self._delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=not self._sniffed.blanks,
+            ),
             convert_options=pa_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 strings_can_be_null=False,
@@ -111,7 +116,7 @@ class CsvSource(Source):
     def _damage(self, message: str, done: int) -> DataError:
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
         if ragged:
-            row = int(ragged[1]) - 1 - int(self._header)
+            row = int(ragged[1]) - 1 - self._sniffed.skip
             return DataError(f"{self.place}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}")
         if "UTF8" in message:
             return DataError(f"{self.place}: after {done} rows: expected UTF-8 text, got other bytes")

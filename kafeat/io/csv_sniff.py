@@ -19,6 +19,7 @@ from kafeat.io.source import Field
 LOOK = 1 << 20
 LONGEST = 1 << 28
 """A row of more bytes than this is a quote that nobody closed."""
+BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY"}
 
 Type = Literal["int64", "float64", "string"]
 
@@ -28,38 +29,65 @@ _PADDED = re.compile(r"[+-]?0[0-9]")
 
 @dataclass(frozen=True)
 class Sniffed:
-    """Names and kinds of columns, the types that kept columns get, and a block that holds any likely row."""
+    """Names and kinds of columns, the types that kept columns get, and a block that holds any likely row.
+
+    `skip`: rows before the first one of data. `empty`: there is none of those. `blanks`: a blank line is a row.
+    """
 
     fields: tuple[Field, ...]
     types: tuple[Type, ...]
     block: int
+    skip: int
+    empty: bool
+    blanks: bool
 
 
 def sniff(place: str, text: Unpacked, delimiter: str, header: bool) -> Sniffed:
     """Look at the first rows, which `text` hands out again afterwards."""
     rows, block = _first_rows(place, text, delimiter)
-    if not rows:
+    first = next((index for index, row in enumerate(rows) if row), None)
+    if first is None:
         raise DataError(f"{place}: expected {'a header line' if header else 'rows'}, got an empty file")
-    names = rows.pop(0) if header else [f"c{i}" for i in range(len(rows[0]))]
+    names = rows[first] if header else [f"c{i}" for i in range(len(rows[first]))]
+    # Of one column, a blank line is a missing value; of more, it says nothing.
+    blanks = len(names) == 1
+    rows = [row or [""] for row in rows] if blanks else [row for row in rows if row]
+    skip = int(header) + (first if header and blanks else 0)
+    rows = rows[skip:]
+    empty = text.whole and not rows
     # Short or long rows are the reader's business, which knows their number.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = tuple(_field(name, values) for name, values in zip(names, columns, strict=True))
-    return Sniffed(fields, tuple(map(_type, columns)), block)
+    return Sniffed(fields, tuple(map(_type, columns)), block, skip, empty, blanks)
 
 
 def _first_rows(place: str, text: Unpacked, delimiter: str) -> tuple[list[list[str]], int]:
-    """The rows that end within the first look, which grows until there are two."""
+    """The rows that end within the first look, which grows until two are not blank."""
     size = LOOK
     while True:
         head = text.look(size)
+        _refuse_binary(place, head)
         rows = _parsed(place, head, delimiter, text.whole)
-        if len(rows) >= 2 or text.whole:
-            longest = len(head) // max(1, len(rows)) if len(rows) < 16 else 0
+        count = sum(map(bool, rows))
+        if count >= 2 or text.whole:
+            longest = len(head) // max(1, count) if count < 16 else 0
             return rows, max(LOOK, 4 * longest)
         if size >= LONGEST:
             raise DataError(f"{place}: expected rows of less than {LONGEST} bytes; is a quote left open?")
         size *= 4
+
+
+def _refuse_binary(place: str, head: bytes) -> None:
+    for magic, name in BINARY.items():
+        if head.startswith(magic):
+            raise DataError(
+                f"{place}: expected CSV, but this looks like {name}: --input-format {name.lower()}"
+            )
+    if b"\0" in head[:LOOK]:
+        raise DataError(
+            f"{place}: expected UTF-8 text, got bytes of zero: this looks like a binary file or UTF-16"
+        )
 
 
 def _parsed(place: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
@@ -67,7 +95,7 @@ def _parsed(place: str, head: bytes, delimiter: str, whole: bool) -> list[list[s
     text = head.decode("utf-8-sig", errors="replace")
     csv.field_size_limit(LONGEST * 2)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
         raise DataError(f"{place}: expected CSV, got: {error}") from error
     return rows if whole else rows[:-1]

@@ -21,7 +21,10 @@ DIGEST_ROWS = 1 << 16
 def source_of(data: object) -> Source:
     """A source over an array (rows, features), an Arrow table, or anything with `__arrow_c_stream__`."""
     if isinstance(data, list | tuple):
-        data = np.asarray(data)
+        try:
+            data = np.asarray(data)
+        except ValueError as error:
+            raise DataError("<array>: expected rows of one length, got lists of different lengths") from error
     if isinstance(data, np.ndarray):
         return MemorySource(data)
     if isinstance(data, pa.RecordBatch):

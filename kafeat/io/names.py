@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from kafeat.errors import DataError
 
@@ -13,21 +14,58 @@ if TYPE_CHECKING:
     from kafeat.io.source import Field, Source
 
 
-def require(source: Source, wanted: Iterable[str]) -> None:
-    """Refuse names that the source lacks, all of them at once, each with the nearest right one."""
+LONGEST = 60
+"""Characters of a name that a message shows."""
+NEAR = 0.8
+"""How alike a name is to one that was meant, from 0 to 1."""
+
+
+def require(source: Source, wanted: Iterable[str], origin: str | None = None) -> None:
+    """Refuse names that the source lacks, all of them at once, each with the nearest right one.
+
+    `origin` says who asked for them: an option, or a part of the config.
+    """
     known = [field.name for field in source.fields]
     found = set(known)
     missing = [name for name in dict.fromkeys(wanted) if name not in found]
     if missing:
         listed = ", ".join(_with_hint(name, known) for name in missing[:20])
         more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
-        has = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-        raise DataError(f"{source.place}: expected columns {listed}{more}, got {has or 'none'}")
+        has = ", ".join(map(shown, known[:12])) + (", ..." if len(known) > 12 else "")
+        asked = f"{origin}: " if origin else ""
+        raise DataError(f"{source.place}: {asked}expected columns {listed}{more}, got {has or 'none'}")
+
+
+def refuse_slips(source: Source, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
+    """Refuse a name to leave out that is absent but near a feature: a slip would make a label a feature."""
+    near_to = {name.casefold(): name for name in features}
+    for name in absent:
+        near = get_close_matches(name.casefold(), near_to, n=1, cutoff=NEAR)
+        if near:
+            raise DataError(
+                f"{source.place}: {origin}: expected columns {quoted(name)} "
+                f"(did you mean {quoted(near_to[near[0]])}?); remove the name if it is meant to be absent"
+            )
+
+
+def shown(name: str) -> str:
+    """A name as it stands if it is short and harmless to a terminal."""
+    return name if name.isprintable() and len(name) <= LONGEST else quoted(name)
+
+
+def quoted(name: str) -> str:
+    """A name in quotes, its control characters escaped and its end cut off."""
+    return repr(name) if len(name) <= LONGEST else f"{name[:LONGEST]!r}..."
+
+
+def is_harmful(name: str) -> bool:
+    """Whether the name holds control characters other than white space: a terminal would obey them."""
+    return any(category(char) == "Cc" and not char.isspace() for char in name)
 
 
 def _with_hint(name: str, known: list[str]) -> str:
     near = get_close_matches(name, known, n=1)
-    return f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name)
+    return f"{quoted(name)} (did you mean {quoted(near[0])}?)" if near else quoted(name)
 
 
 def indices_of(source: Source, wanted: Iterable[str]) -> list[int]:
@@ -38,7 +76,7 @@ def indices_of(source: Source, wanted: Iterable[str]) -> list[int]:
     for name in names:
         if counts[name] != 1:
             raise DataError(
-                f"{source.place}: column {name!r}: expected one column of that name, "
+                f"{source.place}: column {quoted(name)}: expected one column of that name, "
                 f"got {counts[name]}; rename one"
             )
     places = {field.name: i for i, field in enumerate(source.fields)}

@@ -50,7 +50,7 @@ def field_from(field: pa.Field, width: int | None) -> Field:
         return Field(field.name, "number", None, str(field.type))
     if is_list(field.type):
         fixed = field.type.list_size if pa.types.is_fixed_size_list(field.type) else width
-        if fixed:
+        if fixed != 0:
             return Field(field.name, "list", fixed, str(field.type))
     return Field(field.name, "text" if is_text(field.type) else "other", None, str(field.type))
 

@@ -22,7 +22,10 @@ Kind = Literal["number", "list", "text", "other"]
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a source. `width` is the length of a list column; `spelled` names the type in messages."""
+    """A column of a source. `width` is the length of a list column, None if its rows do not show it.
+
+    `spelled` names the type in messages.
+    """
 
     name: str
     kind: Kind

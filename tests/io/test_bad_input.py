@@ -32,6 +32,13 @@ HERE = r"row 8 \(index 7\)"
         (GOOD + b"1,\xff\n", r"expected UTF-8 text, got other bytes$"),
         (b"", r"expected a header line, got an empty file$"),
         (b"\n\n", r"expected a header line, got an empty file$"),
+        (b"x\n1\n\n3\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
+        (b"\nx\r\n1\r\n\r\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
+        (b"x\n" + b"1\n" * 900_000 + b"\n2\n", r"row 900001 \(index 900000\), column 'x': .* got null$"),
+        (b"x\n1\n\n1,2\n", r"row 3 \(index 2\): expected 1 fields, got 2$"),
+        (b"PAR1\x15\x04" + b"\n" * 99, "expected CSV, but this looks like Parquet: --input-format parquet$"),
+        (b"\x93NUMPY\x01\x00", "expected CSV, but this looks like NPY: --input-format npy$"),
+        ("x,y\n1,2\n".encode("utf-16"), "expected UTF-8 text, got bytes of zero: .* UTF-16$"),
         (b"a,a\n1,2\n", r"column 'a': expected one column of that name, got 2"),
         (b"a,b\nx,y\n", r"expected at least one numeric feature column, got none"),
         (GOOD + b'1,"' + b"x" * 3_000_000, r"expected rows of less than|expected a number"),
@@ -158,6 +165,8 @@ def test_lowest_row_then_lowest_column():
     [
         (np.ones(3), DataError, "expected two dimensions"),
         (np.ones((2, 2), object), DataError, "got dtype object"),
+        ([[1, 2], [3]], DataError, "<array>: expected rows of one length, got lists of different lengths"),
+        ([["a"]], DataError, "expected an array of numbers, got dtype <U1"),
         ({1, 2}, UsageError, "expected an array or a table, got set"),
     ],
 )

@@ -39,9 +39,11 @@ def test_choose_takes_what_is_numeric_in_order():
             ["heightt", "l"],
             ["clas"],
             None,
-            r"expected columns 'heightt' \(did you mean 'height'\?\), 'clas' \(did",
+            r"<table>: columns.include: expected columns 'heightt' \(did you mean 'height'\?\), got name, ",
         ),
-        (None, [], "zzz", "expected columns 'zzz', got name, height"),
+        (None, ["clas"], None, r"columns.exclude: expected columns 'clas' \(did you mean 'class'\?\)"),
+        (None, ["Class"], None, r"columns.exclude: expected columns 'Class' \(did you mean 'class'\?\)"),
+        (None, [], "zzz", "--label: expected columns 'zzz', got name, height"),
         (["name"], [], None, "column 'name': expected numbers, got string"),
         (["where"], [], None, "column 'where': expected numbers, got struct"),
         (
@@ -55,6 +57,64 @@ def test_choose_takes_what_is_numeric_in_order():
 def test_choose_refuses(include, exclude, label, message):
     with pytest.raises(DataError, match=message):
         choose(source_of(TABLE), include, exclude, label)
+
+
+def test_what_is_left_out_may_be_absent():
+    assert choose(source_of(TABLE), None, ["label", "l"], "class").names == ("height",)
+    assert choose(positional(2), None, ["label", "c1", "c10"], None).names == ("c0",)
+    # A near name that is left out as well, or is no number, becomes no feature.
+    assert choose(source_of(TABLE), ["height"], ["clas"], None).names == ("height",)
+    assert choose(source_of(TABLE), None, ["class", "clas", "nam", "l"], None).names == ("height",)
+
+
+NAMELESS = [[], [None, None], [[], [1, 2]], [[], None]]
+
+
+@pytest.mark.parametrize("values", NAMELESS)
+def test_lists_that_show_no_length_take_that_of_the_map(values):
+    fitted = choose(source_of(TABLE.select(["height", "l"])), None, [], None)
+    n = len(values)
+    lists = pa.array(values, pa.list_(pa.int64()))
+    source = source_of(pa.table({"height": pa.array([1.0] * n, pa.float64()), "l": lists}))
+    array = choose(positional(3), None, [], None)
+    for found in (match(source, fitted, []), match(source, array, [])):
+        assert found.names == ("height", "l[0]", "l[1]")
+        if not n:
+            assert read(source, columns=found).shape == (0, 3)
+            continue
+        with pytest.raises(
+            DataError, match=r"row 1 \(index 0\), column 'l\[0\]': expected a list of 2 numbers"
+        ):
+            read(source, columns=found)
+    number = choose(source_of(pa.table({"l": [1.0]})), None, [], None)
+    if not any(values):
+        with pytest.raises(
+            DataError, match="column 'l': expected lists of numbers in the first rows, got none"
+        ):
+            choose(source, None, [], None)
+    with pytest.raises(DataError, match="column 'l': expected numbers, got l"):
+        match(source, number, [])
+
+
+def test_an_empty_csv_is_matched_by_position(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y,note\n")
+    with open_source(str(tmp_path / "a.csv")) as source:
+        assert source.rows == 0
+        found = match(source, choose(positional(2), None, [], None), [])
+        assert found.names == ("x", "y")
+        assert read(source, columns=found).shape == (0, 2)
+        with pytest.raises(DataError, match="expected 4 feature columns, got 3"):
+            match(source, choose(positional(4), None, [], None), [])
+
+
+def test_names_cannot_command_a_terminal():
+    source = source_of(pa.table({"x\x1b[2J": [1.0], "y" * 200: [2.0]}))
+    with pytest.raises(DataError, match=r"column 'x\\x1b\[2J': expected a name without control characters"):
+        choose(source, None, [], None)
+    with pytest.raises(DataError) as refused:
+        choose(source, ["z"], [], None)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 200
 
 
 def test_match_by_name_takes_any_order_and_ignores_the_rest():
@@ -103,7 +163,8 @@ def test_plain_and_back():
     [
         {"features": []}, {"features": "ab"}, {"features": [["a"]]}, {"features": [["a", 0]]},
         {"features": [["a", True]]}, {"features": [[1, None]]}, {"features": [["a", None], ["a", None]]},
-        {"positional": 1}, {"input_width": -1}, {"input_width": 2.0}, {"more": 1}, {"missing": 0},
+        {"features": [["a\x1b[2J", None]]}, {"positional": 1},
+        {"input_width": -1}, {"input_width": 2.0}, {"more": 1}, {"missing": 0},
         {"features": [["a", None, ["x"]]]}, {"features": [["a", 2, ["x"], True]]},
         {"features": [["a", None, [], True]]}, {"features": [["a", None, ["x", "x"], True]]},
         {"features": [["a", None, ["x", ""], True]]}, {"features": [["a", None, ["x"], 1]]},

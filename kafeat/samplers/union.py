@@ -41,7 +41,7 @@ class Union(Step):
     """
 
     maps: Annotated[tuple[Part, ...], Field(min_length=1), _AS_TUPLE] = parameter(
-        ..., "the maps: each with steps, and with columns and weight if asked"
+        ..., "chains that stand side by side: each with steps, and with columns and weight if asked"
     )
 
     @property

@@ -50,6 +50,8 @@ class FeatureMap:
     chunk_rows: int
     config: Config
     provenance: Provenance
+    version: str = __version__
+    """Of the kafeat that fitted it."""
 
     def __repr__(self) -> str:
         kinds = " -> ".join(fitted.step.kind for fitted in self.chain.steps)
@@ -147,7 +149,7 @@ class FeatureMap:
     def _content(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "kafeat": __version__,
+            "kafeat": self.version,
             "config": self.config.to_plain(),
             "columns": self.columns.to_plain(),
             "dtype": self.dtype,
@@ -189,9 +191,12 @@ def _from_content(content: dict[str, Any]) -> FeatureMap:
         raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {chunk_rows!r}")
     columns = Columns.from_plain(content["columns"])
     chain = read_chain(content["steps"], columns.n_features, np.dtype(dtype))
+    version = content["kafeat"]
+    if type(version) is not str or not version.isprintable():
+        raise ValueError(f"kafeat: expected a version, got {version!r:.40}")
     config = load_config(content["config"] if isinstance(content["config"], dict) else {})
     provenance = Provenance.model_validate(content["provenance"])
-    return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance)
+    return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance, version)
 
 
 def count_jobs(jobs: int | None) -> int:

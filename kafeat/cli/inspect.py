@@ -26,7 +26,8 @@ def inspect(model: str, as_json: bool) -> None:
         click.echo(json.dumps(found, indent=2))
         return
     click.echo(
-        f"{model}: kafeat map, format {found['format']}, {found['bytes']:,} bytes, sha256 {found['sha256']}"
+        f"{model}: kafeat {found['kafeat']} map, format {found['format']}, {found['bytes']:,} bytes, "
+        f"sha256 {found['sha256']}"
     )
     click.echo(
         f"{found['n_features_in']} inputs -> {found['n_components']} features, {found['dtype']}, "

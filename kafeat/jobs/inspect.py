@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kafeat._version import __version__
 from kafeat.feature_map import FORMAT, FeatureMap, load
 
 
@@ -31,7 +30,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     ]
     return {
         "format": FORMAT,
-        "kafeat": __version__,
+        "kafeat": fm.version,
         "sha256": fm.digest,
         "bytes": len(fm.dumps()),
         "dtype": fm.dtype,

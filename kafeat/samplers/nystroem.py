@@ -12,12 +12,13 @@ from kafeat.bandwidth import Rule, resolve_gamma
 from kafeat.describe import Says
 from kafeat.domain import check_indices, refuse_negative
 from kafeat.errors import DataError, UsageError
-from kafeat.kernel_tiles import SCALED, ColumnTile, FunctionTile, KernelTile, call_kernel, kernel_tile
+from kafeat.kernel_tiles import KernelTile
 from kafeat.kernels import KERNELS, KernelParameters
-from kafeat.landmarks import OF_LABEL, POINTS, ROWS, Indices, Profile, View
+from kafeat.landmark_kernel import CLEARLY, LandmarkKernel, evaluate
+from kafeat.landmarks import OF_LABEL, POINTS, ROWS
 from kafeat.landmarks.given import Given
 from kafeat.landmarks.projection import fitted, leading, whitening
-from kafeat.pair import Coordinates, Gram, Pair
+from kafeat.pair import Pair
 from kafeat.step import (
     PositiveFloat,
     PositiveInt,
@@ -32,10 +33,6 @@ from kafeat.types import Array, Floats, Shape, State
 
 Function = Annotated[Callable[..., Any], Says("a Python function k(X, Y)", "functions")]
 Rows = Annotated[Given, Says("a mapping with the key 'given'", "mappings")]
-
-# An eigenvalue below −10⁻⁶ of the largest is no rounding error: the kernel is indefinite.
-_CLEARLY_NEGATIVE = 1e-6
-_BLOCK = 1024
 
 
 class Nystroem(Step):
@@ -179,12 +176,13 @@ class Nystroem(Step):
             if KERNELS[self.kernel].non_negative:
                 refuse_negative(X)
             gamma = resolve_gamma(self.gamma, KERNELS[self.kernel], X, of_gamma)
+        kernel = self._kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            landmarks = self._choose(sample, gamma, of_landmarks)
-            K = self._landmark_kernel(landmarks, X, gamma)
-            scale = self._scale(K.diagonal())
-            W = self._factor(K / scale)
-            projection = self._project(W, landmarks, X, gamma, scale, of_weights)
+            landmarks = self._choose(sample, kernel, of_landmarks)
+            K = kernel.matrix(landmarks, X)
+            scale = kernel.scale(K.diagonal())
+            W = self._factor(K / scale, kernel)
+            projection = self._project(W, kernel, landmarks, scale, X, of_weights)
         kept = projection.shape[1]
         padded = np.zeros((len(K), self.n_components))
         padded[:, :kept] = projection * np.sqrt(scale)
@@ -196,7 +194,7 @@ class Nystroem(Step):
             "rank": np.array(kept),
         }
 
-    def _choose(self, sample: Sample, gamma: float, rng: np.random.Generator) -> Array:
+    def _choose(self, sample: Sample, kernel: LandmarkKernel, rng: np.random.Generator) -> Array:
         """The landmarks: rows (m, d), or numbers of columns (m,) of a precomputed kernel."""
         X = sample.X
         if isinstance(self.landmarks, Given):
@@ -207,7 +205,7 @@ class Nystroem(Step):
                 f"nystroem: expected at least as many rows as landmarks ({m}), got {len(X)}: "
                 "lower n_landmarks or n_components"
             )
-        view = self._view(sample, gamma)
+        view = kernel.view(sample, self.dual_l1)
         try:
             if self._selector in POINTS:
                 return POINTS[self._selector](view, m, rng)
@@ -230,137 +228,47 @@ class Nystroem(Step):
             )
         return rows
 
-    def _view(self, sample: Sample, gamma: float) -> View:
-        X = sample.X
-
-        def scaled_diagonal(rows: Indices) -> Floats:
-            return (self._diagonal(X, rows, gamma) / scale()).astype(X.dtype)
-
-        known: list[float] = []
-
-        def scale() -> float:
-            if not known:
-                needed = callable(self.kernel) or self.kernel in SCALED
-                known.append(self._scale(self._diagonal(X, np.arange(len(X)), gamma)) if needed else 1.0)
-            return known[0]
-
-        def kernel(rows: Indices, columns: Indices) -> Floats:
-            tile = self._tile(columns if self._precomputed else X[columns], gamma, scale(), X.dtype)
-            return _evaluate(tile, X, rows, len(columns))
-
-        return View(X, kernel, scaled_diagonal, sample.label, self.dual_l1, self._profile(gamma))
-
-    def _profile(self, gamma: float) -> Profile | None:
-        """The kernel as a function of r², where it has a slope everywhere."""
-
-        def rbf(squared: Floats) -> tuple[Floats, Floats]:
-            K = np.exp(-gamma * squared)
-            return K, -gamma * K
-
-        def rational_quadratic(squared: Floats) -> tuple[Floats, Floats]:
-            base = 1.0 + gamma / self.alpha * squared
-            K = base**-self.alpha
-            return K, -gamma * K / base
-
-        forms = {"rbf": rbf, "rational_quadratic": rational_quadratic}
-        if not isinstance(self.kernel, str) or self.kernel not in forms:
-            return None
-        return Profile(forms[self.kernel], float(gamma**-0.5))
-
-    def _tile(self, landmarks: Array, gamma: float, scale: float, dtype: np.dtype[Any]) -> KernelTile:
-        if not isinstance(self.kernel, str):
-            return FunctionTile(self.kernel, landmarks, scale, dtype)
-        if self._precomputed:
-            return ColumnTile(landmarks, scale, dtype)
-        return kernel_tile(self.kernel, landmarks, self._parameters(gamma), dtype, scale)
-
-    def _diagonal(self, X: Floats, rows: Indices, gamma: float) -> Floats:
-        """k(x, x), float64."""
-        if self._precomputed:
-            return X[rows, rows].astype(np.float64)
-        parts: list[Floats] = [np.empty(0)]
-        for start in range(0, len(rows), _BLOCK // 8):
-            x = X[rows[start : start + _BLOCK // 8]].astype(np.float64)
-            # of named kernels the Gram matrix with no rows at all tells the diagonal
-            y = x if callable(self.kernel) else x[:0]
-            parts.append(self._gram(gamma, Coordinates(x, y)).squared_norms[0])
-        return np.concatenate(parts)
-
-    def _scale(self, diagonal: Floats) -> float:
-        """What the kernel is divided by, so that float32 holds it: its largest diagonal entry, if it has no bound."""
-        largest = float(np.abs(diagonal).max(initial=0.0))
-        if callable(self.kernel) or self.kernel in SCALED:
-            return largest if 0.0 < largest < np.inf else 1.0
-        return 1.0
-
-    def _landmark_kernel(self, landmarks: Array, X: Floats, gamma: float) -> Floats:
-        """K_mm, float64 and symmetric."""
-        if self._precomputed:
-            K = X[np.ix_(landmarks, landmarks)].astype(np.float64)
-        else:
-            rows = landmarks.astype(np.float64)
-            K = self._gram(gamma, Coordinates(rows, rows)).dots
-        if not np.isfinite(K).all():
-            raise DataError(
-                f"nystroem: kernel {self._name}: expected a kernel matrix that float64 can hold, got "
-                f"{K[~np.isfinite(K)][0]:g}: scale the input"
-            )
-        symmetric: Floats = (K + K.T) / 2.0
-        if np.abs(K - symmetric).max() > _CLEARLY_NEGATIVE * np.abs(K).max():
-            raise DataError(f"nystroem: kernel {self._name}: expected a symmetric kernel matrix, got another")
-        return symmetric
-
-    def _factor(self, K: Floats) -> Floats:
+    def _factor(self, K: Floats, kernel: LandmarkKernel) -> Floats:
         """V_r Λ_r^{−½}, (m, r)."""
         values, vectors = np.linalg.eigh(K)
-        if values[0] < -_CLEARLY_NEGATIVE * values[-1] and not self.clip_negative:
+        if values[0] < -CLEARLY * values[-1] and not self.clip_negative:
             raise DataError(
-                f"nystroem: kernel {self._name}: expected a positive semi-definite kernel matrix, got the "
+                f"nystroem: kernel {kernel.name}: expected a positive semi-definite kernel matrix, got the "
                 f"eigenvalue {values[0]:.3g} beside {values[-1]:.3g}: choose another kernel, or clip_negative: true"
             )
         return whitening(values, vectors, self.rcond)
 
     def _project(
-        self, W: Floats, landmarks: Array, X: Floats, gamma: float, scale: float, rng: np.random.Generator
+        self,
+        W: Floats,
+        kernel: LandmarkKernel,
+        landmarks: Array,
+        scale: float,
+        X: Floats,
+        rng: np.random.Generator,
     ) -> Floats:
+        """The weights (m, D) of the landmarks: W itself, its leading directions, or fitted ones."""
         if self.weights == "exact" and W.shape[1] <= self.n_components:
             return W
-        tile = self._tile(landmarks, gamma, scale, np.dtype(np.float64))
+        tile = kernel.tile(landmarks, scale, np.dtype(np.float64))
 
-        def kernel(rows: Floats) -> Floats:
-            return _evaluate(tile, rows, np.arange(len(rows)), len(landmarks))
+        def with_landmarks(rows: Floats) -> Floats:
+            return evaluate(tile, rows, np.arange(len(rows)), len(landmarks))
 
         def exact(rows: Floats) -> Floats:
-            return _evaluate(
-                self._tile(rows, gamma, scale, np.dtype(np.float64)), rows, np.arange(len(rows)), len(rows)
+            return evaluate(
+                kernel.tile(rows, scale, np.dtype(np.float64)), rows, np.arange(len(rows)), len(rows)
             )
 
         if self.weights == "exact":
-            return leading(W, kernel, X, self.n_components, rng)
-        return fitted(W, kernel, exact, X, self.n_components, rng)
+            return leading(W, with_landmarks, X, self.n_components, rng)
+        return fitted(W, with_landmarks, exact, X, self.n_components, rng)
 
-    @property
-    def _name(self) -> str:
-        return self.kernel if isinstance(self.kernel, str) else getattr(self.kernel, "__name__", "function")
-
-    def _parameters(self, gamma: float) -> KernelParameters:
-        return KernelParameters(
+    def _kernel(self, gamma: float) -> LandmarkKernel:
+        parameters = KernelParameters(
             gamma=gamma, degree=self.degree, coef0=self.coef0, nu=self.nu, alpha=self.alpha
         )
-
-    def _gram(self, gamma: float, pair: Pair) -> Gram:
-        if isinstance(self.kernel, str):
-            return KERNELS[self.kernel].gram(pair, self._parameters(gamma))
-        if not isinstance(pair, Coordinates):
-            raise TypeError("a function needs coordinates")
-        function = self.kernel
-
-        def norms(X: Floats) -> Floats:
-            parts = [X[i : i + 64] for i in range(0, len(X), 64)]
-            return np.concatenate([np.empty(0), *(call_kernel(function, x, x).diagonal() for x in parts)])
-
-        values = call_kernel(function, pair.x, pair.y).astype(np.float64)
-        return Gram(values, (norms(pair.x), norms(pair.y)))
+        return LandmarkKernel(self.kernel, parameters)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         m = self.n_landmarks or self.n_components
@@ -381,24 +289,13 @@ class Nystroem(Step):
             raise ValueError(f"scale: expected a number above 0, got {float(state['scale']):g}")
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        tile = self._tile(state["landmarks"], float(state["gamma"]), float(state["scale"]), dtype)
+        tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], float(state["scale"]), dtype)
         return _NystroemTransform(tile, state["projection"], n_features_in, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
         if self.no_exact:
             raise UsageError(self.no_exact)
-        return self._gram(float(state["gamma"]), pair)
-
-
-def _evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
-    """The kernel of some rows of X with m landmarks, block by block, in the dtype of the tile."""
-    out = np.empty((len(rows), m), dtype=tile.dtype)
-    scratch = tile.scratch(min(_BLOCK, len(rows)))
-    for start in range(0, len(rows), _BLOCK):
-        block = np.ascontiguousarray(X[rows[start : start + _BLOCK]], dtype=tile.dtype)
-        target = out[start : start + _BLOCK]
-        tile.evaluate(block, target, tuple(buffer[: len(block)] for buffer in scratch))
-    return out
+        return self._kernel(float(state["gamma"])).gram(pair)
 
 
 class _NystroemTransform(Transform):

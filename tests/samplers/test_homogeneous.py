@@ -341,7 +341,10 @@ def test_auto_is_the_largest_error_unless_that_is_dear(n: int) -> None:
     """Dear: what `mean` minimises, unseen ratios included, is more than 1.3² times its least."""
     rng = np.random.default_rng(0)
     words = rng.poisson(rng.gamma(0.1, 20.0, size=300), size=(400, 300)).astype(float)
-    samples = {"max": rng.uniform(0.05, 0.95, size=(2000, 1)), "mean": words / words.sum(axis=1, keepdims=True)}
+    samples = {
+        "max": rng.uniform(0.05, 0.95, size=(2000, 1)),
+        "mean": words / words.sum(axis=1, keepdims=True),
+    }
     for expected, X in samples.items():
         found = {
             c: Homogeneous(order=n, window="fitted", criterion=c).fit(

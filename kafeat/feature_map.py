@@ -20,9 +20,10 @@ from kafeat.chain import Chain
 from kafeat.config import Config, load_config
 from kafeat.content import chain_content, read_chain
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, ValueRefused
-from kafeat.io.columns import Columns, match
+from kafeat.io.columns import Columns
 from kafeat.io.files import opened
 from kafeat.io.output import write_bytes
+from kafeat.io.selection import match
 from kafeat.io.source import Chunk, Source
 from kafeat.provenance import Provenance
 from kafeat.step import Transform

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -23,22 +23,27 @@ _MOST_QMC_INPUTS = 2000
 _LEAST_STRUCTURED = 512
 
 
-def fit_random_features(
-    law: Law,
-    X: Floats,
-    rng: np.random.Generator,
-    *,
-    n_components: int,
-    frequencies: Frequencies,
-    weights: Weights,
-    features: Features,
-) -> State:
+class Recipe(Protocol):
+    """What a step says of its features."""
+
+    @property
+    def n_components(self) -> int: ...
+    @property
+    def frequencies(self) -> Frequencies: ...
+    @property
+    def weights(self) -> Weights: ...
+    @property
+    def features(self) -> Features: ...
+
+
+def fit_random_features(law: Law, X: Floats, rng: np.random.Generator, recipe: Recipe) -> State:
     """The state: frequencies or what makes them, phases for offset features, weights, and the guard's errors.
 
     X (n, d) are the rows in the coordinates that the law is for.
     """
     of_draw, of_phases, of_fit = rng.spawn(3)
-    m, d = count_frequencies(n_components, features), X.shape[1]
+    features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
+    m, d = count_frequencies(recipe.n_components, features), X.shape[1]
     state: dict[str, Array] = {}
     if features == "offset":
         state["phases"] = of_phases.uniform(0.0, 2.0 * np.pi, size=m)
@@ -74,11 +79,10 @@ def _draw(law: Law, frequencies: Frequencies, m: int, d: int, rng: np.random.Gen
     return law.qmc(m, d, rng) if d <= _MOST_QMC_INPUTS else law.iid(m, d, rng)
 
 
-def random_feature_shapes(
-    state: State, d: int, *, n_components: int, frequencies: Frequencies, weights: Weights, features: Features
-) -> Mapping[str, Shape]:
+def random_feature_shapes(state: State, d: int, recipe: Recipe) -> Mapping[str, Shape]:
     """The shapes of that state."""
-    m = count_frequencies(n_components, features)
+    features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
+    m = count_frequencies(recipe.n_components, features)
     shapes: dict[str, Shape] = {"phases": (m,)} if features == "offset" else {}
     if frequencies == "structured" or frequencies == "fastfood":
         shapes |= structured_shapes(frequencies, m, d)

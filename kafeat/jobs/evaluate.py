@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.errors import DataError, ValueRefused
+from kafeat.errors import DataError
 from kafeat.evaluation.fidelity import fidelity
 from kafeat.evaluation.usefulness import usefulness
 from kafeat.feature_map import FeatureMap, load
-from kafeat.io.columns import match
 from kafeat.io.memory import source_of
+from kafeat.io.selection import match
 from kafeat.io.source import Source
 from kafeat.jobs.labels import read_label
+from kafeat.jobs.rows import matrices
 from kafeat.jobs.transform import Input
 from kafeat.sampling import RowSample
-from kafeat.stream import prefetch
 from kafeat.types import Array, Floats
 
 
@@ -85,19 +85,14 @@ def _read(
         raise DataError(
             f"{source.place}: label {label!r}: expected a column that is no feature of the map, got one"
         )
-    for chunk in prefetch(source.chunks(columns, keep, fm.chunk_rows), 2):
+    for chunk, X in matrices(source, columns, keep, fm.chunk_rows, fm.dtype):
         offsets = sample.choose(chunk.start, chunk.rows)
-        try:
-            X = chunk.matrix(np.dtype(fm.dtype))[offsets]
-        except ValueRefused as refused:
-            raise refused.moved(chunk.start).located(source.place, columns.names) from None
-        sample.add(
-            chunk.start, chunk.rows, offsets, X, None if label is None else read_label(chunk, label)[offsets]
-        )
+        labels = None if label is None else read_label(chunk, label)[offsets]
+        sample.add(chunk.start, chunk.rows, offsets, X[offsets], labels)
     if sample.n_rows < 2:
         raise DataError(f"{source.place}: expected at least two rows to evaluate on, got {sample.n_rows}")
-    _, X, labels = sample.result()
-    return np.ascontiguousarray(X), labels
+    _, rows, found = sample.result()
+    return np.ascontiguousarray(rows), found
 
 
 def _seen(fm: FeatureMap, source: Source, n_rows: int, sampled: int) -> int | None:

@@ -14,16 +14,17 @@ from kafeat.chain import Chain
 from kafeat.config import Config, load_config
 from kafeat.errors import DataError, UsageError, ValueRefused
 from kafeat.feature_map import FeatureMap
-from kafeat.io.columns import Columns, choose, match
+from kafeat.io.columns import Columns
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
+from kafeat.io.selection import choose, match
 from kafeat.io.source import Source
 from kafeat.jobs.labels import read_label
+from kafeat.jobs.rows import matrices
 from kafeat.jobs.search import settle
 from kafeat.provenance import Origin, Provenance, printable
 from kafeat.sampling import RowSample
 from kafeat.step import Sample, takes_missing
-from kafeat.stream import prefetch
 from kafeat.types import Array, Floats
 
 Progress = Callable[[int], None]
@@ -106,11 +107,7 @@ def _brought(config: Config, columns: Columns, label: str | None) -> tuple[dict[
 
 def _all_rows(source: Source, columns: Columns, config: Config) -> Floats:
     parts = [np.empty((0, columns.n_features), dtype=config.dtype)]
-    for chunk in source.chunks(columns, (), config.chunk_rows):
-        try:
-            parts.append(chunk.matrix(np.dtype(config.dtype)))
-        except ValueRefused as refused:
-            raise refused.moved(chunk.start).located(source.place, columns.names) from None
+    parts += [X for _, X in matrices(source, columns, (), config.chunk_rows, config.dtype)]
     return np.ascontiguousarray(np.concatenate(parts))
 
 
@@ -128,18 +125,14 @@ def _sample(
     size = None if config.fit_rows == "all" else config.fit_rows
     chosen = RowSample(config.seed, size)
     keep = () if label is None else (label,)
-    for chunk in prefetch(source.chunks(columns, keep, config.chunk_rows), 2):
+    for chunk, X in matrices(source, columns, keep, config.chunk_rows, config.dtype):
         offsets = chosen.choose(chunk.start, chunk.rows)
-        try:
-            X = chunk.matrix(np.dtype(config.dtype))[offsets]
-        except ValueRefused as refused:
-            raise refused.moved(chunk.start).located(source.place, columns.names) from None
         labels = None
         if label is not None:
             labels = read_label(chunk, label)[offsets]
         elif given is not None:
             labels = given[chunk.start + offsets]
-        chosen.add(chunk.start, chunk.rows, offsets, X, labels)
+        chosen.add(chunk.start, chunk.rows, offsets, X[offsets], labels)
         if progress is not None:
             progress(chunk.rows)
     if not chosen.n_rows:

@@ -13,8 +13,8 @@ import numpy as np
 from kafeat._version import __version__
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap, load
-from kafeat.io.columns import match
 from kafeat.io.formats import format_of, open_source
+from kafeat.io.selection import match
 from kafeat.io.sink import open_sink
 from kafeat.io.source import Source
 

@@ -102,28 +102,13 @@ class Fourier(Step):
         scales = length_scales(self.length_scale, sample.X.shape[1])
         X = sample.X if scales is None else sample.X * scales.astype(sample.X.dtype)
         gamma = resolve_gamma(self.gamma, KERNELS[self.kernel], X, of_gamma)
-        state = fit_random_features(
-            self._law(gamma),
-            X,
-            of_features,
-            n_components=self.n_components,
-            frequencies=self.frequencies,
-            weights=self.weights,
-            features=self.features,
-        )
+        state = fit_random_features(self._law(gamma), X, of_features, self)
         return {"gamma": np.array(gamma), **state}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {
             "gamma": (),
-            **random_feature_shapes(
-                state,
-                n_features_in,
-                n_components=self.n_components,
-                frequencies=self.frequencies,
-                weights=self.weights,
-                features=self.features,
-            ),
+            **random_feature_shapes(state, n_features_in, self),
         }
 
     def check_state(self, state: State, n_features_in: int) -> None:

@@ -56,25 +56,10 @@ class Skewed(Step):
         logs = np.empty_like(sample.X)
         log_warp(self.skewedness)(sample.X, logs)
         law = spectra.skewed_chi2() if self.kernel == "chi2" else spectra.skewed_intersection()
-        return fit_random_features(
-            law,
-            logs,
-            rng,
-            n_components=self.n_components,
-            frequencies=self.frequencies,
-            weights=self.weights,
-            features=self.features,
-        )
+        return fit_random_features(law, logs, rng, self)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        return random_feature_shapes(
-            state,
-            n_features_in,
-            n_components=self.n_components,
-            frequencies=self.frequencies,
-            weights=self.weights,
-            features=self.features,
-        )
+        return random_feature_shapes(state, n_features_in, self)
 
     def check_state(self, state: State, n_features_in: int) -> None:
         check_random_features(state, n_features_in)

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafeat.io.columns import Columns, choose
+from kafeat.io.columns import Columns
 from kafeat.io.formats import open_source
+from kafeat.io.selection import choose
 from kafeat.io.source import Source
 
 

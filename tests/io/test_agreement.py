@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from kafeat.io.columns import choose
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
+from kafeat.io.selection import choose
 from kafeat.io.table import cut
 from tests.io.tables import every_format, read
 
@@ -141,7 +141,7 @@ def test_digest_of_memory_depends_on_content_only():
 
 def test_stdin_is_read_once_and_hashed():
     code = (
-        "import numpy as np; from kafeat.io.formats import open_source; from kafeat.io.columns import choose\n"
+        "import numpy as np; from kafeat.io.formats import open_source; from kafeat.io.selection import choose\n"
         "s = open_source('-'); c = choose(s, None, [], None)\n"
         "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
         "try: next(s.chunks(c, [], 100))\n"

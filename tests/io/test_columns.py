@@ -3,9 +3,10 @@ import pyarrow as pa
 import pytest
 
 from kafeat.errors import DataError
-from kafeat.io.columns import Column, Columns, choose, match
+from kafeat.io.columns import Column, Columns
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
+from kafeat.io.selection import choose, match
 from tests.io.tables import read
 
 TABLE = pa.table(

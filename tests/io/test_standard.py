@@ -7,7 +7,7 @@ import time
 import pytest
 
 READ = (
-    "import numpy as np; from kafeat.io.formats import open_source; from kafeat.io.columns import choose\n"
+    "import numpy as np; from kafeat.io.formats import open_source; from kafeat.io.selection import choose\n"
     "s = open_source('-'); c = choose(s, None, [], None)\n"
     "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
 )

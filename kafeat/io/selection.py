@@ -1,0 +1,184 @@
+"""Which columns of a source a map reads: chosen when it is fitted, found again in any other source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kafeat.errors import DataError
+from kafeat.io.categories import Vocabulary
+from kafeat.io.columns import Column, Columns
+from kafeat.io.names import fields_of, is_harmful, quoted, refuse_slips, require
+
+if TYPE_CHECKING:
+    from kafeat.io.source import Field, Source
+
+
+def choose(
+    source: Source,
+    include: Sequence[str] | None,
+    exclude: Sequence[str],
+    label: str | None,
+    coded: Mapping[str, bool] | None = None,
+    missing: bool = False,
+) -> Columns:
+    """The columns to fit on: those in `include`, or every numeric one, less `exclude` and the label.
+
+    The columns of `coded` are read as categories, whatever their type, and are features too; its values say
+    whether unknown ones are let through. Their vocabularies grow while the source is read: see `Columns.settled`.
+    What `exclude` names may be absent: one config then serves files with labels and files without.
+    """
+    coded = coded or {}
+    left_out = {*exclude, *([] if label is None else [label])}
+    require(source, include or (), "columns.include")
+    require(source, [] if label is None else [label], "--label")
+    require(source, coded, "one_hot")
+    for name in coded:
+        if name in left_out or (include is not None and name not in include):
+            raise DataError(
+                f"{source.place}: column {quoted(name)}: expected a feature, as one_hot names it, got a column that "
+                "is left out or is the label"
+            )
+    if include is None:
+        fields = [f for f in source.fields if (f.numeric or f.name in coded) and f.name not in left_out]
+        if not source.positional:
+            absent = left_out.difference(field.name for field in source.fields)
+            refuse_slips(source, sorted(absent), [field.name for field in fields], "columns.exclude")
+    else:
+        fields = fields_of(source, (name for name in dict.fromkeys(include) if name not in left_out))
+    fields_of(source, (field.name for field in fields))
+    for field in fields:
+        if is_harmful(field.name):
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected a name without control characters"
+            )
+        if field.name in coded:
+            _check_codable(source, field)
+        elif field.kind == "list" and field.width is None:
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected lists of numbers in the first rows, "
+                "got none; leave it out with columns.exclude"
+            )
+        elif not field.numeric:
+            advice = "; one_hot codes text" if field.kind == "text" else ""
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected numbers, got {field.spelled}{advice}"
+            )
+    if not fields:
+        raise DataError(
+            f"{source.place}: expected at least one numeric feature column, got none{_texts(source)}"
+        )
+    columns = (
+        replace(_column(f), categories=Vocabulary(f"{source.place}: column {f.name!r}", coded[f.name]))
+        if f.name in coded
+        else _column(f)
+        for f in fields
+    )
+    return Columns(tuple(columns), source.positional, _width(source), missing)
+
+
+def _check_codable(source: Source, field: Field) -> None:
+    if field.kind not in ("number", "text"):
+        raise DataError(
+            f"{source.place}: column {quoted(field.name)}: expected text, categories or whole numbers, "
+            f"got {field.spelled}"
+        )
+
+
+def match(source: Source, columns: Columns, not_features: Sequence[str]) -> Columns:
+    """The columns of a fitted map in another source: by name where both have names, else by position."""
+    require(source, not_features)
+    if not (columns.positional or source.positional):
+        return _by_name(source, columns)
+    if columns.positional and source.positional and columns.input_width == _width(source):
+        return _by_name(source, columns)
+    coded = any(column.categories is not None for column in columns.features)
+    fields = [
+        field
+        for field in source.fields
+        if (field.numeric or (coded and field.kind == "text")) and field.name not in not_features
+    ]
+    if source.rows == 0 and source.untyped:
+        # Without rows, text cannot be told from numbers.
+        fields = fields[: columns.n_features]
+    fields = _with_width(fields, columns.n_features)
+    found = Columns(tuple(map(_column, fields)), source.positional, _width(source), columns.missing)
+    if found.n_features != columns.n_features:
+        raise DataError(
+            f"{source.place}: expected {columns.n_features} feature columns, got {found.n_features}"
+            f"{_texts(source)}; columns without names are matched by position: "
+            "leave out, or name as label or kept, what is not a feature"
+        )
+    fields_of(source, (field.name for field in fields))
+    return _with_categories(source, found, columns) if coded else found
+
+
+def _with_width(fields: list[Field], n_features: int) -> list[Field]:
+    """The one list column whose rows do not show a length takes what the others leave of the features."""
+    unknown = [field for field in fields if field.kind == "list" and field.width is None]
+    rest = n_features - sum(field.width or 1 for field in fields if field not in unknown)
+    if len(unknown) != 1 or rest < 1:
+        return fields
+    return [replace(field, width=rest) if field in unknown else field for field in fields]
+
+
+def _with_categories(source: Source, found: Columns, columns: Columns) -> Columns:
+    """Columns found by position, with the vocabularies of the fitted ones."""
+    if [column.width for column in found.features] != [column.width for column in columns.features]:
+        raise DataError(
+            f"{source.place}: expected one column for every feature, as some are categories, got lists"
+        )
+    pairs = zip(found.features, columns.features, strict=True)
+    for column, field in zip(
+        columns.features, fields_of(source, (c.name for c in found.features)), strict=True
+    ):
+        if column.categories is None and not _readable(source, field):
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected numbers, got {field.spelled}"
+            )
+    return replace(found, features=tuple(replace(one, categories=other.categories) for one, other in pairs))
+
+
+def _by_name(source: Source, columns: Columns) -> Columns:
+    fields = fields_of(source, (column.name for column in columns.features))
+    for column, field in zip(columns.features, fields, strict=True):
+        if column.categories is not None:
+            _check_codable(source, field)
+        elif not _fits(source, field, column):
+            got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
+            raise DataError(
+                f"{source.place}: column {quoted(column.name)}: expected {_spell(column)}, got {got}"
+            )
+    return Columns(columns.features, source.positional, _width(source), columns.missing)
+
+
+def _fits(source: Source, field: Field, column: Column) -> bool:
+    if field.kind == "list":
+        # Rows that show no length may be none at all; a row of another length is refused by its number.
+        return column.width is not None and field.width in (None, column.width)
+    return column.width is None and _readable(source, field)
+
+
+def _readable(source: Source, field: Field) -> bool:
+    # A guess from the first rows must not refuse a column: the row that holds text will.
+    return field.numeric or (source.untyped and field.kind == "text")
+
+
+def _column(field: Field) -> Column:
+    return Column(field.name, field.width)
+
+
+def _width(source: Source) -> int | None:
+    if not source.positional:
+        return None
+    return sum(_column(field).n_features for field in source.fields)
+
+
+def _spell(column: Column) -> str:
+    return "numbers" if column.width is None else f"lists of {column.width} numbers"
+
+
+def _texts(source: Source) -> str:
+    texts = [f"{quoted(field.name)} ({field.spelled})" for field in source.fields if not field.numeric]
+    return f" (not numeric: {', '.join(texts[:5])}{', ...' if len(texts) > 5 else ''})" if texts else ""

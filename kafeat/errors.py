@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+LONGEST = 60
+"""Characters of a name that a message shows."""
+
 
 class KafeatError(Exception):
     """A fault that the person who runs kafeat can mend; never a traceback."""
@@ -53,7 +56,7 @@ class ValueRefused(DataError):
 
     def located(self, place: str, names: Sequence[str]) -> DataError:
         """The error for people: file, row, name of the column, and what is wrong."""
-        where = "" if self.column is None else f", column {names[self.column]!r}"
+        where = "" if self.column is None else f", column {quoted(names[self.column])}"
         return DataError(f"{place}: {spell_row(self.row)}{where}: {self.problem}")
 
 
@@ -78,3 +81,8 @@ class GateError(KafeatError):
 def spell_row(row: int) -> str:
     """A row as every message names it: counted from 1, and its index from 0; a header is not counted."""
     return f"row {row + 1} (index {row})"
+
+
+def quoted(name: str) -> str:
+    """A name in quotes, its control characters escaped and its end cut off."""
+    return repr(name) if len(name) <= LONGEST else f"{name[:LONGEST]!r}..."

@@ -80,16 +80,14 @@ def test_few_rows_are_not_fitted_to():
     [spectra.laplacian(GAMMA), spectra.cauchy(GAMMA), spectra.matern(GAMMA, 0.5),
      spectra.rational_quadratic(GAMMA, 0.5), spectra.skewed_chi2(), spectra.skewed_intersection()],
 )  # fmt: skip
-def test_every_law_gains(law):
+def test_every_law_gains_more_than_luck(law):
+    """Below the best of 50 draws: were nothing gained, that would happen once in 51 times."""
     X, new = rows(1500), rows(300, seed=9)
-    W = law.iid(128, D, np.random.default_rng(1))
-    fitted = fit_frequencies(W, law, X, np.random.default_rng(2), learn=True, weigh=True)
-    before, after = (
-        relative_error(W, None, law, new),
-        relative_error(fitted.frequencies, fitted.weights, law, new),
-    )
-    # Heavy tails leave less to learn (matern ½ and the skewed intersection gain a third), but no law gains nothing.
-    assert after < 0.8 * before
+    rng = np.random.default_rng(1)
+    draws = [law.iid(128, D, rng) for _ in range(50)]
+    fitted = fit_frequencies(draws[0], law, X, np.random.default_rng(2), learn=True, weigh=True)
+    best = min(relative_error(W, None, law, new) for W in draws)
+    assert relative_error(fitted.frequencies, fitted.weights, law, new) < best
 
 
 @pytest.mark.parametrize("case", ["duplicates", "outliers", "constant columns", "other scale"])

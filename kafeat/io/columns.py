@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.errors import quoted
 from kafeat.io.categories import MOST, Categories, Vocabulary
-from kafeat.io.names import is_harmful, quoted
+from kafeat.io.names import is_harmful
 from kafeat.types import Floats
 
 

@@ -8,14 +8,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 from unicodedata import category
 
-from kafeat.errors import DataError
+from kafeat.errors import LONGEST, DataError, quoted
 
 if TYPE_CHECKING:
     from kafeat.io.source import Field, Source
 
 
-LONGEST = 60
-"""Characters of a name that a message shows."""
 NEAR = 0.8
 """How alike a name is to one that was meant, from 0 to 1."""
 
@@ -51,11 +49,6 @@ def refuse_slips(source: Source, absent: Iterable[str], features: Iterable[str],
 def shown(name: str) -> str:
     """A name as it stands if it is short and harmless to a terminal."""
     return name if name.isprintable() and len(name) <= LONGEST else quoted(name)
-
-
-def quoted(name: str) -> str:
-    """A name in quotes, its control characters escaped and its end cut off."""
-    return repr(name) if len(name) <= LONGEST else f"{name[:LONGEST]!r}..."
 
 
 def is_harmful(name: str) -> bool:

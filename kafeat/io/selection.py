@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, quoted
 from kafeat.io.categories import Vocabulary
 from kafeat.io.columns import Column, Columns
-from kafeat.io.names import fields_of, is_harmful, quoted, refuse_slips, require
+from kafeat.io.names import fields_of, is_harmful, refuse_slips, require
 
 if TYPE_CHECKING:
     from kafeat.io.source import Field, Source

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.fidelity import fidelity
 from kafeat.evaluation.usefulness import usefulness
 from kafeat.feature_map import FeatureMap, load
@@ -43,6 +43,9 @@ def evaluate(
 
 
 def _evaluate(fm: FeatureMap, source: Source, label: str | None, rows: int) -> dict[str, Any]:
+    unknown = next((fitted.step.no_exact for fitted in fm.chain.steps if fitted.step.no_exact), None)
+    if unknown:
+        raise UsageError(f"evaluate: {unknown}")
     seed = fm.config.seed
     sample = RowSample(seed, rows, largest=True)
     X, labels = _read(fm, source, label, sample)

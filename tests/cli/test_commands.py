@@ -290,6 +290,22 @@ def test_signals_leave_the_previous_output_and_nothing_else(folder, tmp_path, nu
     assert sorted(path.name for path in tmp_path.iterdir()) == ["big.csv", "out.npy"]
 
 
+def test_an_interrupt_before_anything_is_imported_is_quiet(tmp_path):
+    """It comes, surely, while the command line is being imported."""
+    code = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "kafeat.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from kafeat.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=120)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
 def test_a_reader_that_leaves_ends_the_command_calmly(folder, tmp_path):
     big_csv(tmp_path / "big.csv")
     command = f"{KAFEAT} transform --model {folder}/map.joblib big.csv - | head -n 2 > two.csv; exit ${{PIPESTATUS[0]}}"

@@ -2,6 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns import Column, Columns
 from kafeat.io.formats import open_source
@@ -112,9 +113,18 @@ def test_names_cannot_command_a_terminal():
     source = source_of(pa.table({"x\x1b[2J": [1.0], "y" * 200: [2.0]}))
     with pytest.raises(DataError, match=r"column 'x\\x1b\[2J': expected a name without control characters"):
         choose(source, None, [], None)
-    with pytest.raises(DataError) as refused:
+    with pytest.raises(DataError, match="expected columns 'z', got 'x") as refused:
         choose(source, ["z"], [], None)
     assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 200
+
+
+def test_names_of_any_length_fit_a_line():
+    table = pa.table({"y" * 10_000: [float("nan")]})
+    with pytest.raises(
+        DataError, match=r"row 1 \(index 0\), column 'y+'\.\.\.: expected a finite number"
+    ) as refused:
+        kafeat.fit({"steps": [{"kind": "standardize"}]}, table)
     assert len(str(refused.value)) < 200
 
 

@@ -16,12 +16,13 @@ def inertia(X: np.ndarray, centres: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("m", [8, 60])
-def test_inertia_is_near_scikit_learns(m: int) -> None:
+def test_inertia_is_no_worse_than_scikit_learns(m: int) -> None:
+    """One start against one start, ten of each: means differ by no more than three standard errors."""
     X = load_digits().data.astype(np.float32)
-    ours = inertia(X, weighted_kmeans(X, None, m, np.random.default_rng(0)))
-    # local minima of the two differ: the best of ten starts of theirs, and 6 % for what one start may lose
-    theirs = KMeans(m, n_init=10, random_state=0).fit(X).inertia_
-    assert ours <= 1.06 * theirs
+    ours = [inertia(X, weighted_kmeans(X, None, m, np.random.default_rng(seed))) for seed in range(10)]
+    theirs = [KMeans(m, n_init=1, random_state=seed).fit(X).inertia_ for seed in range(10)]
+    spread = np.sqrt((np.var(ours, ddof=1) + np.var(theirs, ddof=1)) / 10)
+    assert np.mean(ours) <= np.mean(theirs) + 3.0 * spread
 
 
 def test_a_step_is_the_mean_of_each_cluster() -> None:

@@ -12,6 +12,7 @@ from sklearn.metrics import pairwise
 import kafeat
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.feature_map import FeatureMap
+from kafeat.jobs.inspect import inspect
 from kafeat.landmarks.projection import fitted, whitening
 from kafeat.step import Sample
 
@@ -323,6 +324,19 @@ def test_a_function_of_the_wrong_shape_is_refused() -> None:
         UsageError, match=r"kernel: expected a function that gives an array of shape \(\d+, \d+\), got"
     ):
         fit(rows(30, 3), kernel=lambda X, Y: X.sum(1), n_components=5)
+
+
+def test_a_function_can_be_inspected_though_not_saved() -> None:
+    facts = inspect(fit(rows(30, 3), kernel=pairwise.rbf_kernel, n_components=5))
+    assert (facts["sha256"], facts["bytes"]) == (None, None)
+    assert facts["steps"][0]["kernel"] == "<function rbf_kernel>"
+
+
+def test_a_precomputed_kernel_is_not_evaluated() -> None:
+    X = rows(30, 3)
+    K = pairwise.rbf_kernel(X)
+    with pytest.raises(UsageError, match="evaluate: nystroem: kernel precomputed: there is no exact kernel"):
+        kafeat.evaluate(fit(K, kernel="precomputed", n_components=5), K)
 
 
 @pytest.mark.parametrize("form", ["array", "npy", "parquet"])

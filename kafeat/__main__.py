@@ -1,0 +1,18 @@
+"""Where the process starts: nothing is imported before an interrupt is sure to end it without a traceback."""
+
+from __future__ import annotations
+
+import signal
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """`kafeat`, or `python -m kafeat`."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command line listens
+    from kafeat.cli.main import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -109,14 +109,6 @@ def least_squares(
     return _best_period(kernel, order, period, solve) or rectangular(kernel, order, period)
 
 
-def mean_square(kernel: str, found: Coefficients, ratios: Floats, weights: Floats) -> float:
-    """Σ weight·ε(ω)²."""
-    frequencies, coefficients = found
-    waves = 2.0 * np.cos(np.multiply.outer(ratios, frequencies))
-    error = coefficients[0] + waves @ coefficients[1:] - SIGNATURES[kernel].value(ratios)
-    return float(weights @ error**2)
-
-
 def _waves(ratios: Floats, order: int, step: float) -> Floats:
     waves: Floats = 2.0 * np.cos(np.multiply.outer(ratios, step * np.arange(order + 1)))
     waves[:, 0] = 1.0

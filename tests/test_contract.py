@@ -17,6 +17,7 @@ from kafeat.chain import Chain, FittedStep
 from kafeat.config import Config, load_config
 from kafeat.errors import ConfigError, DataError
 from kafeat.feature_map import FeatureMap
+from kafeat.pair import Coordinates
 from kafeat.registry import kinds, samplers, step_class
 from kafeat.step import Sample, Step
 from kafeat.tiles import TILE_ROWS, TileLoop
@@ -262,6 +263,16 @@ def test_exact_kernel_is_symmetric_and_positive_semidefinite(fit: Fit, digits: n
     # Weyl: a perturbation of `entry` in each of n² places moves an eigenvalue by at most n times it.
     assert np.linalg.eigvalsh((K + K.T) / 2)[0] >= -len(K) * entry
     np.testing.assert_allclose(fit().exact_kernel(digits[:9], digits[:150]), K[:9], rtol=0, atol=entry)
+
+
+def test_exact_norms_are_the_diagonals(fit: Fit, digits: np.ndarray) -> None:
+    """k(x, x) and k(y, y), which the exact kernel of a step behind this one reads."""
+    chain, x, y = fit().chain, digits[:20], digits[20:35] + 1.0
+    pair = chain.exact_pair(Coordinates(x, y))
+    for rows, norms in zip((x, y), pair.squared_norms, strict=True):
+        own = chain.exact_pair(Coordinates(rows, rows)).dots.diagonal()
+        # the same sums of d = 64 terms as above, in another order
+        np.testing.assert_allclose(norms, own, rtol=0, atol=4 * 64 * np.finfo(float).eps * own.max())
 
 
 def test_float32_is_close_to_float64(fit: Fit, digits: np.ndarray) -> None:

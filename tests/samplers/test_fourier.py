@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 
 import kafeat
 from kafeat.errors import ConfigError
+from kafeat.pair import Coordinates, Gram
 from kafeat.samplers.fourier import Fourier
 from kafeat.step import Sample
 
@@ -163,3 +165,43 @@ def test_odd_number_of_paired_outputs_is_refused(D: int, neighbours: str) -> Non
 def test_gamma_must_be_positive(gamma: object) -> None:
     with pytest.raises(ConfigError, match=r"steps\[0\]\.gamma: expected a number above 0"):
         kafeat.fit({"steps": [{"kind": "fourier", "gamma": gamma}]}, rows(4, 2))
+
+
+@pytest.mark.parametrize(
+    ("step", "peer"),
+    [  # γ = 1/ℓ² for matern, 1/2ℓ² for rational_quadratic
+        ({"kernel": "matern", "nu": 0.5}, Matern(1.0 / np.sqrt(GAMMA), nu=0.5)),
+        ({"kernel": "matern", "nu": 4.0}, Matern(1.0 / np.sqrt(GAMMA), nu=4.0)),
+        (
+            {"kernel": "rational_quadratic", "alpha": 0.3},
+            RationalQuadratic(1.0 / np.sqrt(2.0 * GAMMA), alpha=0.3),
+        ),
+    ],
+)
+def test_parameters_of_a_kernel_reach_its_frequencies(features, step: dict[str, object], peer) -> None:
+    X, m = rows(8, 3) * 2.0, 20_000
+    recipe = Fourier(gamma=GAMMA, n_components=2 * m, frequencies="iid", weights="uniform", **step)
+    state = {"gamma": np.array(GAMMA)}
+    np.testing.assert_allclose(recipe.exact(state, Coordinates(X, X)).dots, peer(X), rtol=0, atol=1e-12)
+    Z = features(recipe, X)
+    # Hoeffding over 36 entries, each a mean of m terms in [−1, 1]: 2·36·exp(−mε²/2) = 1e-6 at ε = 0.043. Another ν
+    # or α, 1 or 1.5, is off by 0.06 to 0.2.
+    assert np.abs(Z @ Z.T - peer(X)).max() <= np.sqrt(2 * np.log(2 * 36 / 1e-6) / m)
+
+
+@pytest.mark.parametrize("scales", [4.0, (0.5, 1.0, 2.0, 8.0)])
+@pytest.mark.parametrize("gamma", [GAMMA, "median"])
+def test_length_scales_divide_the_inputs(features, scales: object, gamma: object) -> None:
+    X = rows(150, 4)
+    scaled = X / np.asarray(scales)
+    with_scales, without = (Fourier(gamma=gamma, n_components=16, length_scale=ell) for ell in (scales, 1.0))
+    # powers of two, so that nothing is rounded
+    np.testing.assert_array_equal(features(with_scales, X, 3), features(without, scaled, 3))
+    state = {"gamma": np.array(GAMMA)}
+    exact = rbf_kernel(scaled, gamma=GAMMA)
+    pair = Coordinates(X, X)
+    np.testing.assert_allclose(with_scales.exact(state, pair).dots, exact, rtol=0, atol=1e-14)
+    if isinstance(scales, float):  # behind a sampler there are dot products only
+        behind = with_scales.exact(state, Gram(pair.dots, pair.squared_norms)).dots
+        # distances from dot products lose some eps of ‖x‖² ≤ 30
+        np.testing.assert_allclose(behind, exact, rtol=0, atol=30 * 8 * np.finfo(float).eps)

@@ -370,6 +370,23 @@ def test_fitted_window_of_a_sample_that_shows_nothing_is_the_data_free_one() -> 
     assert np.abs(np.exp(-w / 2) * error(step, w, np.ones((5, 2)))).max() < 0.05
 
 
+@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("n", [1, 2])
+def test_ratios_that_the_sample_does_not_show_stay_sane(kernel: str, n: int) -> None:
+    X = np.random.default_rng(0).uniform(1.0, 2.0, size=(300, 2))
+    w = np.linspace(0, np.log(1e4), 3001)
+    seen = w <= np.log(2.0)
+
+    def largest(**parameters: object) -> tuple[float, float]:
+        off = np.exp(-w / 2) * np.abs(error(Homogeneous(kernel=kernel, order=n, **parameters), w, X))
+        return off[seen].max(), off[~seen].max()
+
+    shown, beyond = largest(window="fitted", criterion="max")
+    free_shown, free_beyond = largest()
+    # It minimises max(error shown, error beyond/30), which the data-free window has, too; 1 % for the grid.
+    assert max(shown, beyond / 30) < 1.01 * max(free_shown, free_beyond / 30)
+
+
 def test_hellinger_is_one_feature_and_exact(features) -> None:
     X = np.random.default_rng(0).exponential(size=(10, 4))
     Z = features(Homogeneous(kernel="hellinger"), X)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import polynomial_kernel
 
 import kafeat
 from kafeat.errors import ConfigError
-from kafeat.samplers.random_maclaurin import RandomMaclaurin, _systematic
+from kafeat.samplers.random_maclaurin import RandomMaclaurin, _log_spread, _Plan, _systematic
 from kafeat.step import Sample
 
 
@@ -156,3 +158,26 @@ def test_a_state_whose_degrees_do_not_fit_its_signs_is_refused() -> None:
 def test_rows_of_zeros_are_fine(features) -> None:
     Z = features(RandomMaclaurin(n_components=8), np.zeros((3, 2)))
     np.testing.assert_allclose(Z @ Z.T, np.ones((3, 3)), rtol=1e-14)
+
+
+def test_spread_is_the_variance_of_one_product() -> None:
+    x, y = rows(2, 4)
+    signs = np.array(list(product([-1.0, 1.0], repeat=4)))
+    terms = (signs @ x) * (signs @ y)  # every w there is
+    n = np.arange(5)
+    # of n independent factors: E[∏²] − (x·y)^{2n}, and the hundredth of E[∏²] that keeps a degree possible
+    want = 1.01 * (terms**2).mean() ** n - terms.mean() ** (2 * n)
+    got = np.exp(2.0 * _log_spread(np.tile([x, y], (3, 1, 1)).reshape(3, 2, 4).transpose(1, 0, 2), 5))
+    # a dozen sums and logarithms of a few eps, to the fourth power
+    np.testing.assert_allclose(got, want, rtol=200 * np.finfo(float).eps)
+
+
+def test_a_plan_has_the_variance_that_it_claims() -> None:
+    sizes = np.array([0.3, 2.0, 0.0, 1.1])  # a_n√V_n
+    with np.errstate(divide="ignore"):
+        plan = _Plan(False, 8, np.log(sizes))
+    q = plan.probabilities
+    drawn = q > 0
+    # Σ (a_n²V_n/q_n)/m over the degrees drawn
+    want = (sizes[drawn] ** 2 / q[drawn]).sum() / 8
+    assert np.exp(plan.log_variance) == pytest.approx(want, rel=1e-12)

@@ -83,3 +83,13 @@ def test_values_just_above_minus_c_are_taken() -> None:
     )
     X[0, 0] = np.nextafter(-C, 0)
     assert np.isfinite(fm.transform(X)).all()
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "intersection"])
+def test_exact_kernel_is_its_formula(kernel: str) -> None:
+    X = rows(6, 3)
+    u, v = X[:, None] + C, X[None] + C
+    ratio = 2 * np.sqrt(u * v) / (u + v) if kernel == "chi2" else np.sqrt(np.minimum(u / v, v / u))
+    got = Skewed(kernel=kernel, skewedness=C).exact({}, Coordinates(X, X)).dots
+    # three factors, by sums of logarithms of at most 3
+    np.testing.assert_allclose(got, ratio.prod(axis=-1), rtol=100 * np.finfo(float).eps)

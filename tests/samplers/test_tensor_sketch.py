@@ -106,3 +106,16 @@ def test_bounds(name: str, value: object) -> None:
     # a negative c₀ gives NaN elsewhere
     with pytest.raises(ConfigError, match=rf"steps\[0\]\.{name}: expected "):
         kafeat.fit({"steps": [{"kind": "tensor_sketch", name: value}]}, rows(4, 2))
+
+
+def test_variance_of_degree_1_is_that_of_a_count_sketch(features) -> None:
+    X, D, seeds = np.random.default_rng(7).standard_normal((2, 5)), 16, 4000
+    step = TensorSketch(degree=1, gamma=1.0, coef0=0.5, n_components=D)
+    Z = np.stack([features(step, X, seed) for seed in range(seeds)])
+    squares = np.einsum("ij,ij->i", Z[:, 0], Z[:, 1])
+    u, v = np.hstack([X, np.full((2, 1), np.sqrt(0.5))])
+    # Two entries meet with probability 1/D: Σ_{i≠j} (u_i²v_j² + u_i v_i u_j v_j)/D (Weinberger et al. 2009, lemma 2)
+    want = ((u @ u) * (v @ v) + (u @ v) ** 2 - 2 * (u**2 @ v**2)) / D
+    squares = (squares - u @ v) ** 2
+    # 5 standard errors of a mean
+    assert abs(squares.mean() - want) <= 5 * squares.std() / np.sqrt(seeds)

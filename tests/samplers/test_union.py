@@ -40,6 +40,21 @@ def test_features_stand_side_by_side_and_kernels_add_up():
     np.testing.assert_allclose(Z[:, :16], 2.0 * np.cos(angles) / 4.0, atol=1e-12)
 
 
+def test_weights_count_in_the_norms_too():
+    """A kernel behind a union reads k(x, x) and k(y, y): here the cosine of the weighted sum."""
+    X, data = table()
+    fm = fit([{"weight": 9.0, "steps": [FOURIER]}, {"weight": 0.5, "steps": [POLYNOMIAL]}], data,
+             {"kind": "normalize"})  # fmt: skip
+    x, y = X[:20], 2.0 * X[20:30]
+
+    def kernel(a, b):
+        squares = ((a[:, None] - b[None]) ** 2).sum(-1)
+        return 9.0 * np.exp(-0.3 * squares) + 0.5 * (0.5 * a @ b.T + 1.0) ** 2
+
+    want = kernel(x, y) / np.sqrt(np.outer(kernel(x, x).diagonal(), kernel(y, y).diagonal()))
+    np.testing.assert_allclose(fm.exact_kernel(x, y), want, rtol=1e-12)
+
+
 def test_a_union_of_one_is_that_map():
     _, data = table()
     one = fit([{"steps": [FOURIER]}], data)

@@ -14,6 +14,8 @@ from sklearn.preprocessing import OneHotEncoder
 import kafeat
 from kafeat.errors import ConfigError, DataError
 from kafeat.jobs.transform import transform_file
+from kafeat.scalers.one_hot import OneHot
+from kafeat.step import Sample
 
 ROWS = 500
 CODED = ["workclass", "sex", "education"]
@@ -177,3 +179,13 @@ def test_by_position(tmp_path: Path) -> None:
         fm.transform(pa.table({"n": pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2))}))
     whole = kafeat.fit(config(columns=["c0"]), np.array([[3.0, 1.5], [7.0, 2.5]]))
     np.testing.assert_array_equal(whole.transform(np.array([[7, 9]], dtype=np.uint8)), [[9, 0, 1]])
+
+
+def test_codes_beside_the_vocabulary_are_nobodys() -> None:
+    X = np.array([[0.0, 5.0, 1.0], [2.0, 6.0, 0.0]])
+    step = OneHot(columns=("a", "c"))
+    state = step.fit(Sample(X, None, 2, names=("a", "b", "c")), np.random.default_rng(0))
+    np.testing.assert_array_equal(state["sizes"], [3, 2])  # codes count from 0
+    new = np.array([[0.0, 7.0, 1.0], [3.0, 8.0, 2.0], [-1.0, 9.0, -1.0], [2.0, 1.0, 0.0]])
+    want = [[7, 1, 0, 0, 0, 1], [8, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0], [1, 0, 0, 1, 1, 0]]
+    np.testing.assert_array_equal(step.scale(state, new), want)

@@ -11,6 +11,7 @@ from kafeat.errors import DataError
 from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.pair import Coordinates
 from kafeat.scalers.pca import Pca
+from kafeat.step import Sample
 
 EPS = np.finfo(float).eps
 
@@ -83,3 +84,10 @@ def test_more_components_than_there_are_is_refused() -> None:
         kafeat.fit(
             {"steps": [{"kind": "pca", "n_components": 4}]}, np.random.default_rng(0).normal(size=(5, 3))
         )
+
+
+def test_the_largest_entry_of_a_component_is_positive() -> None:
+    X = np.random.default_rng(0).standard_normal((50, 6)) * np.arange(1.0, 7.0)
+    for rows in (X, -X):
+        V = Pca().fit(Sample(rows, None, 50), np.random.default_rng(0))["components"]
+        assert (V[np.arange(6), np.abs(V).argmax(axis=1)] > 0).all()

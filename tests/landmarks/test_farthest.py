@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from views import rbf_view
+import pytest
+from views import kernel_view, rbf_view
 
 from kafeat.landmarks.farthest import farthest
 
 
-def test_each_is_the_farthest_of_those_before() -> None:
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_each_is_the_farthest_of_those_before(kernel: str) -> None:
     X = np.random.default_rng(0).standard_normal((80, 2))
-    found = farthest(rbf_view(X), 15, np.random.default_rng(3))
+    view = rbf_view(X) if kernel == "rbf" else kernel_view(X, X @ X.T)
+    found = farthest(view, 15, np.random.default_rng(3))
     for step in range(1, 15):
-        # the kernel distance 2 − 2k grows with the Euclidean one
+        # the kernel distance 2 − 2k of rbf grows with the Euclidean one; that of x·y, whose diagonal varies, is it
         nearest = np.sqrt(((X[:, None] - X[found[:step]][None]) ** 2).sum(-1)).min(axis=1)
         assert found[step] == nearest.argmax()
 

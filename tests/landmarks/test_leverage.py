@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
+import pytest
 from views import rbf_view
 
-from kafeat.landmarks.leverage import leverage, ridge_scores
+from kafeat.landmarks.leverage import _ridge, leverage, ridge_scores
 
 
 def exact_scores(K: np.ndarray, ridge: float) -> np.ndarray:
@@ -40,3 +43,30 @@ def test_rare_rows_are_found() -> None:
     )
     found = leverage(rbf_view(X), 60, np.random.default_rng(1))
     assert set(range(2000, 2008)) <= set(found.tolist())
+
+
+def test_ridge_is_the_mean_weight_of_what_lies_beyond_k() -> None:
+    view = rbf_view(np.random.default_rng(0).standard_normal((40, 3)))
+    dictionary, weights = np.arange(5, 30), np.random.default_rng(1).uniform(1.0, 2.0, 25)
+    K = view.kernel(dictionary, dictionary) * np.outer(weights, weights)
+    values = np.linalg.eigvalsh(K)[::-1]
+    # (1/k) Σ_{i > k} λ_i, Musco & Musco, section 3
+    assert _ridge(view, dictionary, weights, 4) == pytest.approx(values[4:].sum() / 4, rel=1e-10)
+
+
+def test_a_row_weighs_by_how_likely_it_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def watched(view, rows, dictionary, weights, ridge):
+        scores = ridge_scores(view, rows, dictionary, weights, ridge)
+        calls.append((rows, dictionary, weights, scores.copy()))
+        return scores
+
+    monkeypatch.setitem(leverage.__globals__, "ridge_scores", watched)
+    m = 60
+    leverage(rbf_view(np.random.default_rng(0).standard_normal((500, 3))), m, np.random.default_rng(1))
+    assert len(calls) > 2
+    for (rows, _, _, scores), (_, dictionary, weights, _) in pairwise(calls):
+        # drawn with probability p, a row counts 1/p in SSᵀ, so that its mean is I (Musco & Musco, algorithm 3)
+        p = dict(zip(rows.tolist(), np.minimum(1.0, np.log(m) * scores), strict=True))
+        np.testing.assert_allclose(weights**2 * [p[i] for i in dictionary.tolist()], 1.0, rtol=1e-12)

@@ -59,6 +59,16 @@ def test_centres_are_those_of_the_squared_weights() -> None:
     np.testing.assert_array_equal(dual_kmeans(view, 12, np.random.default_rng(5)), want)
 
 
+def test_rows_are_drawn_by_their_weights() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2))
+    view = rbf_view(X, 0.5, np.where(X[:, 0] * X[:, 1] > 0, 1, -1))
+    rest = np.random.default_rng(5)
+    rows, alpha = dual_weights(view, 12, rest)
+    want = rows[rest.choice(len(rows), size=12, replace=False, p=alpha / alpha.sum())]
+    np.testing.assert_array_equal(dual_weighted(view, 12, np.random.default_rng(5)), want)
+
+
 def test_rows_without_a_dual_are_drawn_where_others_run_out() -> None:
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(-5, 0.1, (50, 1)), rng.normal(5, 0.1, (50, 1))])

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
+from views import rbf_view
 
 from kafeat.landmarks.clusters import assign, lloyd
-from kafeat.landmarks.kmeans import weighted_kmeans
+from kafeat.landmarks.kmeans import spread_start, weighted_kmeans
+from kafeat.landmarks.rpcholesky import rpcholesky
 
 
 def inertia(X: np.ndarray, centres: np.ndarray) -> float:
@@ -75,3 +77,10 @@ def test_float32_far_away_or_of_any_size(offset: float, scale: float) -> None:
     ours = inertia((X - around) / scale, (centres - around) / scale)
     theirs = KMeans(10, n_init=10, random_state=0).fit((X - around) / scale).inertia_
     assert ours <= 1.1 * theirs
+
+
+def test_the_start_is_pivoted_cholesky_of_its_kernel() -> None:
+    Y = np.random.default_rng(0).standard_normal((200, 3))
+    found = spread_start(Y, 30, np.random.default_rng(1))
+    # exp(−‖x − y‖²/2), by differences
+    np.testing.assert_array_equal(found, rpcholesky(rbf_view(Y, 0.5), 30, np.random.default_rng(1)))

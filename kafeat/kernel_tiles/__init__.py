@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from kafeat.kernel_tiles import distance, product
-from kafeat.kernel_tiles.distance import DistanceTile
 from kafeat.kernel_tiles.entrywise import HarmonicTile, IntersectionTile, JensenShannonTile, LaplacianTile
 from kafeat.kernel_tiles.given import ColumnTile, FunctionTile, call_kernel
 from kafeat.kernel_tiles.product import CosineTile, HellingerTile, ProductTile
@@ -36,7 +35,7 @@ def kernel_tile(
     Only kernels that grow faster than the input need it to be other than 1: linear and polynomial.
     """
     if name in _OF_DISTANCE:
-        return DistanceTile(landmarks, p, dtype, _OF_DISTANCE[name])
+        return _OF_DISTANCE[name](landmarks, p, dtype)
     match name:
         case "linear":
             # both factors of a product of the size of `scale` are representable; the product need not be

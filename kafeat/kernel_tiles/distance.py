@@ -11,64 +11,88 @@ from kafeat.kernel_tiles.tile import KernelTile
 from kafeat.kernels import KernelParameters
 from kafeat.types import Array, Floats
 
-Finish = Callable[[Floats, KernelParameters], None]
-"""Squared distances become the kernel, in place."""
+Finish = Callable[[Floats], None]
+"""c·r² becomes the kernel, in place."""
 
 
 class DistanceTile(KernelTile):
-    """A function of ‖x − l‖² = ‖x‖² + ‖l‖² − 2x·l, by one matrix product.
+    """A function of c‖x − l‖² = c‖x‖² + c‖l‖² − 2c x·l, all of it by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
 
     Both sides are moved to the mean of the landmarks first: the sum cancels less when the rows lie far from 0.
     """
 
     def __init__(
-        self, landmarks: Floats, parameters: KernelParameters, dtype: np.dtype[Any], finish: Finish
+        self,
+        landmarks: Floats,
+        parameters: KernelParameters,
+        dtype: np.dtype[Any],
+        factor: float,
+        finish: Finish,
     ) -> None:
         centre = np.asarray(landmarks, dtype=np.float64).mean(axis=0)
         self._centre = centre.astype(dtype)
         moved = landmarks.astype(np.float64) - self._centre
         super().__init__(moved, parameters, dtype)
-        self._norms = np.einsum("ij,ij->i", moved, moved).astype(dtype)
-        self._doubled = np.ascontiguousarray((-2.0 * moved).astype(dtype).T)
+        norms = np.einsum("ij,ij->i", moved, moved)
+        both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor), factor * norms])
+        self._both = np.ascontiguousarray(both, dtype=dtype)
+        # rounding must not take r² below 0
+        self._clip = np.maximum if factor > 0.0 else np.minimum
         self._finish = finish
 
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        return (np.ones((rows, len(self._both)), dtype=self._dtype),)
+
     def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        (moved,) = scratch
+        (inputs,) = scratch
+        moved = inputs[:, :-2]
         np.subtract(X, self._centre, out=moved)
-        np.matmul(moved, self._doubled, out=out)
-        out += np.einsum("ij,ij->i", moved, moved)[:, None]
-        out += self._norms
-        np.maximum(out, 0.0, out=out)
-        self._finish(out, self._parameters)
+        np.einsum("ij,ij->i", moved, moved, out=inputs[:, -2])
+        np.matmul(inputs, self._both, out=out)
+        self._clip(out, 0.0, out=out)
+        self._finish(out)
 
 
-def rbf(squared: Floats, p: KernelParameters) -> None:
+def rbf(landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any]) -> DistanceTile:
     """exp(−γr²)."""
-    squared *= squared.dtype.type(-p.gamma)
-    np.exp(squared, out=squared)
+
+    def finish(scaled: Floats) -> None:
+        np.exp(scaled, out=scaled)
+
+    return DistanceTile(landmarks, p, dtype, -p.gamma, finish)
 
 
-def rational_quadratic(squared: Floats, p: KernelParameters) -> None:
+def rational_quadratic(landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any]) -> DistanceTile:
     """(1 + γr²/α)^{−α}."""
-    squared *= squared.dtype.type(p.gamma / p.alpha)
-    np.log1p(squared, out=squared)
-    squared *= squared.dtype.type(-p.alpha)
-    np.exp(squared, out=squared)
+
+    def finish(scaled: Floats) -> None:
+        np.log1p(scaled, out=scaled)
+        scaled *= scaled.dtype.type(-p.alpha)
+        np.exp(scaled, out=scaled)
+
+    return DistanceTile(landmarks, p, dtype, p.gamma / p.alpha, finish)
 
 
-def matern(squared: Floats, p: KernelParameters) -> None:
+def matern(landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any]) -> DistanceTile:
     """Of s = √(2νγ)·r: e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2; else Bessel's K_ν."""
-    squared *= squared.dtype.type(2.0 * p.nu * p.gamma)
+
+    def finish(scaled: Floats) -> None:
+        _matern(scaled, p.nu)
+
+    return DistanceTile(landmarks, p, dtype, 2.0 * p.nu * p.gamma, finish)
+
+
+def _matern(squared: Floats, nu: float) -> None:
     s = np.sqrt(squared, out=squared)
-    if p.nu not in (0.5, 1.5, 2.5):
-        s[...] = _bessel(s, p.nu)
+    if nu not in (0.5, 1.5, 2.5):
+        s[...] = _bessel(s, nu)
         return
     decay = np.exp(-s)
-    if p.nu == 2.5:
+    if nu == 2.5:
         polynomial = s * s.dtype.type(1.0 / 3.0)
         polynomial += 1.0
         s *= polynomial
-    if p.nu > 0.5:
+    if nu > 0.5:
         s += 1.0
         s *= decay
     else:

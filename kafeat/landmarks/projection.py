@@ -86,3 +86,16 @@ def _top(G: Floats, size: int) -> Floats:
 def some(X: Floats, most: int, rng: np.random.Generator) -> Floats:
     """All rows, or that many random ones."""
     return X if len(X) <= most else X[rng.choice(len(X), size=most, replace=False)]
+
+
+def trapezoid(projection: Floats) -> Floats:
+    """The same features up to a rotation, by a matrix (m, D) whose entries above the diagonal are 0.
+
+    Pᵀ = QR, so P Pᵀ = RᵀR. Half of a product with it is saved where m = D.
+    """
+    from scipy.linalg import qr
+
+    R: Floats = qr(projection.T, mode="r")[0][: projection.shape[1]]
+    # a definite sign: that of a Cholesky factor
+    R = R * np.where(R.diagonal() < 0.0, -1.0, 1.0)[:, None]
+    return np.tril(R.T)

@@ -17,7 +17,7 @@ from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.landmark_kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.landmarks import OF_LABEL, POINTS, ROWS
 from kafeat.landmarks.given import Given
-from kafeat.landmarks.projection import fitted, leading, whitening
+from kafeat.landmarks.projection import fitted, leading, trapezoid, whitening
 from kafeat.pair import Pair
 from kafeat.step import (
     PositiveFloat,
@@ -36,8 +36,10 @@ Rows = Annotated[Given, Says("a mapping with the key 'given'", "mappings")]
 
 
 class Nystroem(Step):
-    """Nyström features: z(x) = Λ_r^{−½} V_rᵀ k(L, x), with K_mm = k(L, L) = VΛVᵀ on m landmark rows L.
+    """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
+    T is lower triangular, a rotation of the usual V_r Λ_r^{−½} that saves half of the product, so the columns have no
+    order; where landmarks are more than components, the columns come with their eigenvalues falling.
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks: exact on the
     landmarks themselves, never above the kernel, and as good as the kernel's spectrum falls fast. The rank cut is
     relative and made in float64; columns beyond the rank are 0. With more landmarks than components, those directions
@@ -185,6 +187,8 @@ class Nystroem(Step):
             projection = self._project(W, kernel, landmarks, scale, X, of_weights)
         kept = projection.shape[1]
         padded = np.zeros((len(K), self.n_components))
+        if len(K) == self.n_components:
+            projection = trapezoid(projection)
         padded[:, :kept] = projection * np.sqrt(scale)
         return {
             "landmarks": landmarks,
@@ -285,6 +289,9 @@ class Nystroem(Step):
     def check_state(self, state: State, n_features_in: int) -> None:
         if self._precomputed:
             check_indices("landmarks", state["landmarks"], n_features_in)
+        projection = state["projection"]
+        if len(projection) == self.n_components and np.triu(projection, 1).any():
+            raise ValueError("state.projection: expected zeros above the diagonal")
         if not state["scale"] > 0.0:
             raise ValueError(f"scale: expected a number above 0, got {float(state['scale']):g}")
 
@@ -298,8 +305,12 @@ class Nystroem(Step):
         return self._kernel(float(state["gamma"])).gram(pair)
 
 
+# Columns that share a product: narrow enough to leave out most of the zeros, wide enough for the speed of a product.
+_COLUMNS = 128
+
+
 class _NystroemTransform(Transform):
-    """The kernel with the landmarks, then one matrix product."""
+    """The kernel with the landmarks, then a matrix product, without the zeros of a lower triangle."""
 
     def __init__(
         self, tile: KernelTile, projection: Floats, n_features_in: int, dtype: np.dtype[Any]
@@ -307,7 +318,11 @@ class _NystroemTransform(Transform):
         self.n_features_in = n_features_in
         self._m, self.n_features_out = projection.shape
         self._tile = tile
-        self._projection = np.ascontiguousarray(projection, dtype=dtype)
+        width = _COLUMNS if self._m == self.n_features_out else self.n_features_out
+        self._blocks = [
+            (start, np.ascontiguousarray(projection[start:, start : start + width], dtype=dtype))
+            for start in range(0, self.n_features_out, width)
+        ]
         self._dtype = dtype
 
     def scratch(self, rows: int) -> tuple[Array, ...]:
@@ -316,4 +331,5 @@ class _NystroemTransform(Transform):
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
         K, *rest = scratch
         self._tile.evaluate(X, K, tuple(rest))
-        np.matmul(K, self._projection, out=out)
+        for start, block in self._blocks:
+            np.matmul(K[:, start:], block, out=out[:, start : start + block.shape[1]])

@@ -67,6 +67,14 @@ def test_an_empty_cluster_moves_to_the_row_that_is_worst_off() -> None:
     np.testing.assert_array_equal(np.sort(centres.ravel()), [0.5, 10.0])
 
 
+def test_worst_off_counts_by_weight() -> None:
+    X, w = np.array([[0.0], [1.0], [10.0], [-8.0]]), np.array([1.0, 1.0, 0.01, 1.0])
+    centres, cost = lloyd(X, w, np.array([[0.5], [1e3]]), 1)
+    # 0.01·9.5² is less than 8.5²
+    assert centres[1] == -8.0
+    assert cost == pytest.approx(2 * 0.5**2 + 0.01 * 9.5**2 + 8.5**2, rel=1e-12)
+
+
 @pytest.mark.parametrize(("offset", "scale"), [(1e4, 1.0), (0.0, 1e-20), (0.0, 1e20)])
 def test_float32_far_away_or_of_any_size(offset: float, scale: float) -> None:
     rng = np.random.default_rng(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
@@ -205,3 +206,10 @@ def test_length_scales_divide_the_inputs(features, scales: object, gamma: object
         behind = with_scales.exact(state, Gram(pair.dots, pair.squared_norms)).dots
         # distances from dot products lose some eps of ‖x‖² ≤ 30
         np.testing.assert_allclose(behind, exact, rtol=0, atol=30 * 8 * np.finfo(float).eps)
+
+
+def test_phases_are_uniform_on_the_circle() -> None:
+    # The kernel's mean alone would not tell half of the circle from all of it; its variance would.
+    step = Fourier(gamma=GAMMA, n_components=4000, features="offset", frequencies="iid", weights="uniform")
+    phases = step.fit(Sample(rows(4, 2), None, 4), np.random.default_rng(0))["phases"]
+    assert kstest(phases / (2 * np.pi), "uniform").pvalue > 1e-6

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from kafeat.cosines import Cosines
 from kafeat.errors import ValueRefused
 from kafeat.step import Transform, refuse_parameter
 from kafeat.types import Floats, Scratch
@@ -70,6 +71,7 @@ class CosineTransform(Transform):
         warp: Warp | None = None,
     ) -> None:
         self._angles, self._warp, self._dtype = angles, warp, dtype
+        self._cosines = Cosines(dtype)
         self.n_features_in = n_features
         self.n_features_out = 2 * angles.m if phases is None else angles.m
         self._phases = None if phases is None else phases.astype(dtype)
@@ -79,10 +81,11 @@ class CosineTransform(Transform):
 
     def scratch(self, rows: int) -> Scratch:
         warped = np.empty((rows, self.n_features_in if self._warp else 0), dtype=self._dtype)
-        return np.empty(rows * self._angles.m, dtype=self._dtype), warped, self._angles.scratch(rows)
+        flat = np.empty(rows * self._angles.m, dtype=self._dtype)
+        return flat, warped, self._angles.scratch(rows), self._cosines.scratch()
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        flat, warped, own = scratch
+        flat, warped, own, of_cosines = scratch
         if self._warp is not None:
             self._warp(X, warped)
             X = warped
@@ -92,11 +95,10 @@ class CosineTransform(Transform):
         angles = flat.reshape(m, len(X)).T if feature_major else flat.reshape(len(X), m)
         self._angles.apply(X, angles, own)
         if self._phases is None:
-            np.cos(angles, out=out[:, :m])
-            np.sin(angles, out=out[:, m:])
+            self._cosines.pair(angles, out[:, :m], out[:, m:], of_cosines)
         else:
             angles += self._phases
-            np.cos(angles, out=out)
+            self._cosines.cosine(angles, out, of_cosines)
         out *= self._amplitudes
 
 

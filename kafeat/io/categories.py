@@ -16,9 +16,9 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafeat.errors import DataError
+from kafeat.io.buffers import indices_of
 
 MOST = 10_000
 """Categories of a column; more are a quantity or a name."""
@@ -99,9 +99,9 @@ def _codes(values: pa.Array, code: Callable[[str | None], float]) -> Codes:
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
     table = [np.nan if _unfit(value) else code(_category(value)) for value in values.dictionary.to_pylist()]
-    indices = pc.fill_null(values.indices.cast(pa.int64()), len(table)).to_numpy(zero_copy_only=False)
+    indices = indices_of(values, len(table))
     table.append(code(None) if values.indices.null_count else np.nan)
-    return cast(Codes, np.array(table, dtype=np.float64)[indices])
+    return np.array(table, dtype=np.float64)[indices]
 
 
 def _category(value: object) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafeat.io.numbers import is_text
 from kafeat.types import Floats
@@ -17,6 +16,8 @@ def refused(values: pa.Array, width: int | None, numbers: Floats) -> Mask:
     """Entries of `numbers`, (n, k) as read from `values`, that are neither finite nor missing."""
     infinite = np.isinf(numbers)
     if width is not None:
+        import pyarrow.compute as pc  # slow to import
+
         # A list that is null is missing as a whole; one of another length is a mistake.
         length = pc.fill_null(pc.list_value_length(values), width).to_numpy(zero_copy_only=False)
         wrong: Mask = infinite | (length != width)[:, None]

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from kafeat.io.buffers import indices_of, stored, valid
 from kafeat.io.source import Field
 
 NOT_FINITE = ("nan", "inf", "infinity")
@@ -60,8 +60,7 @@ def to_doubles(values: pa.Array) -> Doubles:
     kind = values.type
     if pa.types.is_dictionary(kind):
         table = np.append(to_doubles(values.dictionary), np.nan)
-        codes = pc.fill_null(values.indices.cast(pa.int64()), len(table) - 1)
-        return cast(Doubles, table[codes.to_numpy(zero_copy_only=False)])
+        return cast(Doubles, table[indices_of(values, len(table) - 1)])
     if is_text(kind):
         return _text_to_doubles(values)
     if pa.types.is_decimal(kind):
@@ -74,14 +73,9 @@ def to_doubles(values: pa.Array) -> Doubles:
 
 
 def _plain(values: pa.Array) -> Doubles:
-    if not values.null_count:
-        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-    if pa.types.is_float16(values.type):
-        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
-    numbers = np.full(len(values), np.nan)
-    # Not `to_numpy` of the whole: it would round large integers on the way.
-    numbers[valid] = values.drop_null().to_numpy(zero_copy_only=False)
+    numbers = stored(values).astype(np.float64, copy=False)
+    if values.null_count:
+        numbers = np.where(valid(values), numbers, np.nan)
     return numbers
 
 
@@ -90,6 +84,8 @@ def _text_to_doubles(values: pa.Array) -> Doubles:
         return _plain(values.cast(pa.float64()))
     except pa.ArrowInvalid:
         pass
+    import pyarrow.compute as pc  # slow to import, and most files have numbers only
+
     text = pc.utf8_trim_whitespace(values)
     lower = pc.utf8_lower(text)
     text = pc.if_else(pc.equal(lower, "true"), "1", pc.if_else(pc.equal(lower, "false"), "0", text))
@@ -116,6 +112,8 @@ def lists_to_doubles(values: pa.Array, width: int) -> Doubles:
         first = values.offset * width
         inner = values.values.slice(first, len(values) * width)
         return to_doubles(inner).reshape(len(values), width)
+    import pyarrow.compute as pc
+
     length = pc.fill_null(pc.list_value_length(values), -1).to_numpy(zero_copy_only=False)
     good = length == width
     if good.all():

@@ -10,12 +10,18 @@ import numpy as np
 from kafeat.errors import DataError
 from kafeat.frequency_fit import fit_frequencies
 from kafeat.spectra import Isotropic, Law
+from kafeat.step import parameter, refuse_odd
 from kafeat.structured import StructuredAngles, check_structured, draw_structured, structured_shapes
 from kafeat.trigonometric import Angles, CosineTransform, DenseAngles, Features, Warp, count_frequencies
 from kafeat.types import Array, Floats, Shape, State
 
 Frequencies = Literal["iid", "orthogonal", "structured", "fastfood", "qmc", "learned"]
 Weights = Literal["uniform", "fitted"]
+
+N_COMPONENTS = parameter(1024, "D, the number of outputs")
+FREQUENCIES = parameter("learned", "how the frequencies are drawn, or learned from the sample")
+FEATURES = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
+WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
 
 # Where learning starts for laws that have no directions; beyond this width Sobol points cost more than they give.
 _MOST_QMC_INPUTS = 2000
@@ -34,6 +40,12 @@ class Recipe(Protocol):
     def weights(self) -> Weights: ...
     @property
     def features(self) -> Features: ...
+
+
+def refuse_odd_pairs(recipe: Recipe) -> None:
+    """Paired features come in twos."""
+    if recipe.features == "paired":
+        refuse_odd(recipe.n_components, "for paired features")
 
 
 def fit_random_features(law: Law, X: Floats, rng: np.random.Generator, recipe: Recipe) -> State:

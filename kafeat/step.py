@@ -226,6 +226,13 @@ def refuse_parameter(name: str, expected: str, got: object) -> NoReturn:
     )
 
 
+def refuse_odd(n_components: int, why: str) -> None:
+    """Refuse outputs that do not come in twos; `why` reads "for paired features"."""
+    if n_components % 2:
+        neighbours = f"{n_components - 1} or {n_components + 1}" if n_components > 1 else "2"
+        refuse_parameter("n_components", f"an even number {why} ({neighbours})", n_components)
+
+
 def parameter(default: Any, description: str, **bounds: Any) -> Any:
     """Declare a parameter: its default, what it means, and its bounds (gt, ge, lt, le)."""
     return Field(default=default, description=description, **bounds)

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafeat.cosines import Cosines
 from kafeat.errors import ValueRefused
-from kafeat.step import Transform, refuse_parameter
+from kafeat.step import Transform
 from kafeat.types import Floats, Scratch
 
 Features = Literal["paired", "offset"]
@@ -19,13 +19,6 @@ Warp = Callable[[Floats, Floats], None]
 def count_frequencies(n_components: int, features: Features) -> int:
     """m of D outputs: half of them for paired features."""
     return n_components // 2 if features == "paired" else n_components
-
-
-def refuse_odd(n_components: int, features: Features) -> None:
-    """Paired features come in twos: refuse an odd n_components."""
-    if features == "paired" and n_components % 2:
-        neighbours = f"{n_components - 1} or {n_components + 1}" if n_components > 1 else "2"
-        refuse_parameter("n_components", f"an even number for paired features ({neighbours})", n_components)
 
 
 class Angles(Protocol):

@@ -8,10 +8,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat import kernels, spectra
+from kafeat import kernels
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
-from kafeat.step import Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.random_directions import DIRECTIONS, Directions, draw_directions
+from kafeat.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -28,16 +29,13 @@ class ArcCosine(Step):
 
     order: Literal[0, 1] = parameter(1, "0 for steps, 1 for rectified linear units")
     n_components: Width = parameter(1024, "D, the number of outputs")
-    directions: Literal["iid", "orthogonal"] = parameter("orthogonal", "how the directions are drawn")
-
+    directions: Directions = DIRECTIONS
     features: Literal["paired", "plain"] = parameter("paired", "w together with −w, or w alone")
 
     @model_validator(mode="after")
     def _even(self) -> Self:
-        D = self.n_components
-        if self.features == "paired" and D % 2:
-            neighbours = f"{D - 1} or {D + 1}" if D > 1 else "2"
-            refuse_parameter("n_components", f"an even number for paired features ({neighbours})", D)
+        if self.features == "paired":
+            refuse_odd(self.n_components, "for paired features")
         return self
 
     @property
@@ -49,9 +47,7 @@ class ArcCosine(Step):
         return False
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        law = spectra.rbf(0.5)  # ω ~ N(0, 2γ I)
-        draw = law.orthogonal if self.directions == "orthogonal" else law.iid
-        return {"directions": draw(self._directions, sample.X.shape[1], rng)}
+        return {"directions": draw_directions(self.directions, self._directions, sample.X.shape[1], rng)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"directions": (self._directions, n_features_in)}

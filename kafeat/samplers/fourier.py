@@ -13,6 +13,10 @@ from kafeat.bandwidth import Rule, resolve_gamma
 from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.pair import Coordinates, Gram, Pair
 from kafeat.random_features import (
+    FEATURES,
+    FREQUENCIES,
+    N_COMPONENTS,
+    WEIGHTS,
     Frequencies,
     Weights,
     bind_random_features,
@@ -20,9 +24,10 @@ from kafeat.random_features import (
     fit_random_features,
     length_scales,
     random_feature_shapes,
+    refuse_odd_pairs,
 )
 from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
-from kafeat.trigonometric import Features, refuse_odd
+from kafeat.trigonometric import Features
 from kafeat.types import Shape, State
 
 _ISOTROPIC = ("rbf", "matern", "rational_quadratic")
@@ -58,20 +63,14 @@ class Fourier(Step):
     length_scale: PositiveFloat | LengthScales = parameter(
         1.0, "ℓ, divides the inputs before γ applies: one number, or one for each input"
     )
-    n_components: Width = parameter(1024, "D, the number of outputs")
-    frequencies: Frequencies = parameter(
-        "learned", "how the frequencies are drawn, or learned from the sample"
-    )
-    features: Features = parameter(
-        "paired", "cosine and sine of each frequency, or cosines with random phases"
-    )
-    weights: Weights = parameter(
-        "fitted", "the same weight for every frequency, or weights fitted to the sample"
-    )
+    n_components: Width = N_COMPONENTS
+    frequencies: Frequencies = FREQUENCIES
+    features: Features = FEATURES
+    weights: Weights = WEIGHTS
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        refuse_odd(self.n_components, self.features)
+        refuse_odd_pairs(self)
         if self.frequencies in _DIRECTIONS and self.kernel not in _ISOTROPIC:
             refuse_parameter(
                 "frequencies",

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import comb, lgamma, log
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
-from kafeat import kernels
-from kafeat.bandwidth import resolve_gamma
+from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.errors import DataError
-from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.pair import Pair
-from kafeat.step import PositiveFloat, Sample, Step, Transform, parameter
+from kafeat.step import Sample, Step, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 MAX_WIDTH = 100_000
@@ -30,11 +27,9 @@ class PolynomialFeatures(Step):
     Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
     """
 
-    degree: Annotated[int, Field(ge=1, le=64)] = parameter(2, "p, the degree of the kernel")
-    gamma: PositiveFloat | Literal["auto", "scale"] = parameter(
-        "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
-    )
-    coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀; 0 leaves the monomials of degree p only")
+    degree: Degree = DEGREE
+    gamma: Gamma = GAMMA
+    coef0: Coef0 = parameter(1.0, "c₀; 0 leaves the monomials of degree p only")
 
     @property
     def needs_coordinates(self) -> bool:
@@ -45,7 +40,7 @@ class PolynomialFeatures(Step):
             self._check_width(sample.X.shape[1])
         except ValueError as error:
             raise DataError(f"polynomial_features: {error}") from None
-        return {"gamma": np.array(resolve_gamma(self.gamma, KERNELS["polynomial"], sample.X, rng))}
+        return {"gamma": np.array(fit_gamma(self.gamma, sample.X, rng))}
 
     def _check_width(self, d: int) -> None:
         lowest = 0 if self.coef0 > 0 else self.degree
@@ -66,8 +61,7 @@ class PolynomialFeatures(Step):
         return _MonomialTransform(self, float(state["gamma"]), n_features_in, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
-        p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree, coef0=self.coef0)
-        return kernels.polynomial(pair, p)
+        return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
 def _count(d: int, q: int) -> int:

@@ -8,12 +8,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat import kernels, spectra
-from kafeat.bandwidth import resolve_gamma
+from kafeat import kernels
+from kafeat.dot_products import GAMMA, Gamma, fit_gamma
 from kafeat.errors import ValueRefused
-from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
-from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.random_directions import DIRECTIONS, Directions, draw_directions
+from kafeat.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.types import Array, Floats, Shape, State
 
 # Enough for a median; the tilt is flat around its best value.
@@ -32,20 +33,16 @@ class PositiveExponential(Step):
     Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
     """
 
-    gamma: PositiveFloat | Literal["auto", "scale"] = parameter(
-        "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
-    )
+    gamma: Gamma = GAMMA
     n_components: Width = parameter(1024, "D, the number of outputs")
-    directions: Literal["iid", "orthogonal"] = parameter("orthogonal", "how the directions are drawn")
+    directions: Directions = DIRECTIONS
     features: Literal["hyperbolic", "plain"] = parameter("hyperbolic", "w together with −w, or w alone")
     tilt: Literal["fitted", "none"] = parameter("fitted", "A from the fit sample, or 0")
 
     @model_validator(mode="after")
     def _even(self) -> Self:
-        D = self.n_components
-        if self.features == "hyperbolic" and D % 2:
-            neighbours = f"{D - 1} or {D + 1}" if D > 1 else "2"
-            refuse_parameter("n_components", f"an even number for hyperbolic features ({neighbours})", D)
+        if self.features == "hyperbolic":
+            refuse_odd(self.n_components, "for hyperbolic features")
         return self
 
     @property
@@ -59,11 +56,9 @@ class PositiveExponential(Step):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_tilt, of_draw = rng.spawn(3)
         d = sample.X.shape[1]
-        gamma = resolve_gamma(self.gamma, KERNELS["polynomial"], sample.X, of_gamma)
-        law = spectra.rbf(0.5)  # ω ~ N(0, 2γ I)
-        draw = law.orthogonal if self.directions == "orthogonal" else law.iid
+        gamma = fit_gamma(self.gamma, sample.X, of_gamma)
         tilt = best_tilt(gamma * _median_sum(sample.X, of_tilt), d) if self.tilt == "fitted" else 0.0
-        directions = draw(self._directions, d, of_draw)
+        directions = draw_directions(self.directions, self._directions, d, of_draw)
         return {"directions": directions, "gamma": np.array(gamma), "tilt": np.array(tilt)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
-from kafeat.bandwidth import resolve_gamma
 from kafeat.domain import check_indices
-from kafeat.kernels import KERNELS, KernelParameters, exponential, polynomial
+from kafeat.dot_products import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.kernels import KernelParameters, exponential
 from kafeat.pair import Pair
-from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter
+from kafeat.step import Sample, Step, Transform, Width, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 _PAIRS = 1_000
@@ -36,11 +35,9 @@ class RandomMaclaurin(Step):
     """
 
     kernel: Literal["polynomial", "exponential"] = parameter("polynomial", "the kernel to approximate")
-    degree: Annotated[int, Field(ge=1, le=64)] = parameter(2, "p, the degree of a polynomial kernel")
-    gamma: PositiveFloat | Literal["auto", "scale"] = parameter(
-        "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
-    )
-    coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀ of a polynomial kernel")
+    degree: Degree = parameter(2, "p, the degree of a polynomial kernel")
+    gamma: Gamma = GAMMA
+    coef0: Coef0 = parameter(1.0, "c₀ of a polynomial kernel")
     n_components: Width = parameter(1024, "D, the number of outputs")
 
     @property
@@ -50,7 +47,7 @@ class RandomMaclaurin(Step):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_pairs, of_degrees, of_signs = rng.spawn(4)
         d = sample.X.shape[1]
-        gamma = resolve_gamma(self.gamma, KERNELS["polynomial"], sample.X, of_gamma)
+        gamma = fit_gamma(self.gamma, sample.X, of_gamma)
         logs = self._log_coefficients()
         plan = self._plan(logs, _log_spread(np.sqrt(gamma) * _pairs(sample.X, of_pairs), len(logs)), d)
         q = plan.probabilities
@@ -117,8 +114,10 @@ class RandomMaclaurin(Step):
         return _ProductTransform(state, n_features_in, constant, linear, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
-        p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree, coef0=self.coef0)
-        return exponential(pair, p) if self.kernel == "exponential" else polynomial(pair, p)
+        gamma = float(state["gamma"])
+        if self.kernel == "exponential":
+            return exponential(pair, KernelParameters(gamma=gamma))
+        return polynomial(pair, gamma, self.degree, self.coef0)
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,19 @@ from kafeat import kernels, spectra
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
 from kafeat.random_features import (
+    FEATURES,
+    FREQUENCIES,
+    N_COMPONENTS,
+    WEIGHTS,
     Weights,
     bind_random_features,
     check_random_features,
     fit_random_features,
     random_feature_shapes,
+    refuse_odd_pairs,
 )
 from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter
-from kafeat.trigonometric import Features, log_warp, refuse_odd
+from kafeat.trigonometric import Features, log_warp
 from kafeat.types import Shape, State
 
 
@@ -36,20 +41,14 @@ class Skewed(Step):
 
     kernel: Literal["chi2", "intersection"] = parameter("chi2", "the skewed kernel to approximate")
     skewedness: PositiveFloat = parameter(1.0, "c, added to every input; inputs must be above -c")
-    n_components: Width = parameter(1024, "D, the number of outputs")
-    frequencies: Literal["iid", "qmc", "learned"] = parameter(
-        "learned", "how the frequencies are drawn, or learned from the sample"
-    )
-    features: Features = parameter(
-        "paired", "cosine and sine of each frequency, or cosines with random phases"
-    )
-    weights: Weights = parameter(
-        "fitted", "the same weight for every frequency, or weights fitted to the sample"
-    )
+    n_components: Width = N_COMPONENTS
+    frequencies: Literal["iid", "qmc", "learned"] = FREQUENCIES
+    features: Features = FEATURES
+    weights: Weights = WEIGHTS
 
     @model_validator(mode="after")
     def _even(self) -> Self:
-        refuse_odd(self.n_components, self.features)
+        refuse_odd_pairs(self)
         return self
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:

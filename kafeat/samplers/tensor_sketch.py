@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
-from kafeat import kernels
-from kafeat.bandwidth import resolve_gamma
 from kafeat.domain import check_indices
-from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.pair import Pair
-from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter
+from kafeat.step import Sample, Step, Transform, Width, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate then comes from memory at hand. At 256 rows it was mapped
@@ -31,11 +28,9 @@ class TensorSketch(Step):
     Source: Pham & Pagh 2013, algorithm 1.
     """
 
-    degree: Annotated[int, Field(ge=1, le=64)] = parameter(2, "p, the degree of the kernel")
-    gamma: PositiveFloat | Literal["auto", "scale"] = parameter(
-        "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
-    )
-    coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀")
+    degree: Degree = DEGREE
+    gamma: Gamma = GAMMA
+    coef0: Coef0 = parameter(1.0, "c₀")
     n_components: Width = parameter(1024, "D, the number of outputs")
 
     @property
@@ -43,7 +38,7 @@ class TensorSketch(Step):
         return False
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        gamma = resolve_gamma(self.gamma, KERNELS["polynomial"], sample.X, rng)
+        gamma = fit_gamma(self.gamma, sample.X, rng)
         shape = (self.degree, sample.X.shape[1] + 1)
         return {
             "buckets": rng.integers(self.n_components, size=shape, dtype=np.int64),
@@ -62,8 +57,7 @@ class TensorSketch(Step):
         return _SketchTransform(self, state, n_features_in, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
-        p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree, coef0=self.coef0)
-        return kernels.polynomial(pair, p)
+        return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
 class _SketchTransform(Transform):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from kafeat import kernels
-from kafeat.bandwidth import resolve_gamma
 from kafeat.domain import check_indices
+from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.hadamard import padded_width
-from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.pair import Pair
 from kafeat.srht import SampledHadamard, count_blocks, draw_rows
-from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.types import Array, Floats, Shape, State
 
 _REAL = np.array([1.0, -1.0])
@@ -34,20 +32,16 @@ class TensorSrht(Step):
     Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
     """
 
-    degree: Annotated[int, Field(ge=1, le=64)] = parameter(2, "p, the degree of the kernel")
-    gamma: PositiveFloat | Literal["auto", "scale"] = parameter(
-        "auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)"
-    )
-    coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀")
+    degree: Degree = DEGREE
+    gamma: Gamma = GAMMA
+    coef0: Coef0 = parameter(1.0, "c₀")
     n_components: Width = parameter(1024, "D, the number of outputs")
     complex_to_real: bool = parameter(True, "complex signs, half as many products: a lower variance")
 
     @model_validator(mode="after")
     def _even(self) -> Self:
-        D = self.n_components
-        if self.complex_to_real and D % 2:
-            neighbours = f"{D - 1} or {D + 1}" if D > 1 else "2"
-            refuse_parameter("n_components", f"an even number with complex_to_real ({neighbours})", D)
+        if self.complex_to_real:
+            refuse_odd(self.n_components, "with complex_to_real")
         return self
 
     @property
@@ -65,7 +59,7 @@ class TensorSrht(Step):
         return (self.degree, blocks, width), (self.degree, self._products)
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        gamma = resolve_gamma(self.gamma, KERNELS["polynomial"], sample.X, rng)
+        gamma = fit_gamma(self.gamma, sample.X, rng)
         of_turns, (_, m) = self._shapes(sample.X.shape[1])
         turns = rng.integers(4 if self.complex_to_real else 2, size=of_turns, dtype=np.int8)
         rows = np.stack([draw_rows(m, of_turns[-1], rng) for _ in range(self.degree)])
@@ -83,8 +77,7 @@ class TensorSrht(Step):
         return _ProductTransform(self, state, n_features_in, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
-        p = KernelParameters(gamma=float(state["gamma"]), degree=self.degree, coef0=self.coef0)
-        return kernels.polynomial(pair, p)
+        return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
 class _ProductTransform(Transform):

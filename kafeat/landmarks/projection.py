@@ -32,10 +32,21 @@ def leading(
 
     They lead on rows of the sample, not on the landmarks, which need not lie where the data do: Z = K_nm W has the
     singular vectors V, and W V_size gives the best approximation of ZZᵀ of that rank (Pourkamali-Anaraki & Becker
-    2019; Tropp, Yurtsever, Udell & Cevher 2017).
+    2019; Tropp, Yurtsever, Udell & Cevher 2017). Some rows stand for all; each landmark counts as one row more.
     """
-    Z = kernel(some(X, max(_ROWS, 2 * W.shape[1]), rng)) @ W
-    return W @ _top(Z.T @ Z, size)
+    rows = some(X, max(_ROWS, 2 * W.shape[1]), rng)
+    Z = kernel(rows) @ W
+    return W @ _top(_everywhere(Z.T @ Z, len(X) / len(rows), W), size)
+
+
+def _everywhere(G: Floats, times: float, W: Floats) -> Floats:
+    """The Gram matrix of features, of some rows, for all of them and the landmarks.
+
+    Of the landmarks it is WᵀK²W = Λ, the inverse squared norms of W's columns. Without them a direction that only a few
+    far rows need is lost when none of these is looked at, and with it all of their kernel.
+    """
+    result: Floats = times * G + np.diag(1.0 / (W**2).sum(axis=0))
+    return result
 
 
 def fitted(
@@ -70,7 +81,8 @@ def fitted(
             best, error = S, left
     values, vectors = np.linalg.eigh((best + best.T) / 2.0)
     root = U @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    result: Floats = W @ (root @ _top(root.T @ G @ root, size))
+    everywhere = _everywhere(G, len(X) / cut, W) if cut else G
+    result: Floats = W @ (root @ _top(root.T @ everywhere @ root, size))
     return result
 
 

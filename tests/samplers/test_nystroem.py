@@ -319,6 +319,18 @@ def test_a_python_function_cannot_be_saved_and_save_says_so(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
+def test_directions_that_few_rows_need_are_kept_though_only_some_rows_are_looked_at() -> None:
+    """10 of 20,000 rows lie far off, in 10 places: no more than a third of the rows are looked at."""
+    X = np.random.default_rng(0).standard_normal((20_000, 2))
+    far = 100.0 * np.eye(10)[:, :2] + np.arange(10)[:, None] * 50.0 + 1000.0
+    X[:10] = far
+    fm = fit(X, n_components=100, n_landmarks=120)
+    K = fm.exact_kernel(far)
+    assert np.abs(K - np.eye(10)).max() < 1e-12
+    # each of the ten has a landmark, and its direction the eigenvalue 1 at least
+    assert np.abs(fm.transform(far) @ fm.transform(far).T - K).max() < 0.01
+
+
 def test_a_function_of_the_wrong_shape_is_refused() -> None:
     with pytest.raises(
         UsageError, match=r"kernel: expected a function that gives an array of shape \(\d+, \d+\), got"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.describe import spell
 from kafeat.errors import quoted
 from kafeat.io.categories import MOST, Categories, Vocabulary
 from kafeat.io.names import is_harmful
@@ -103,7 +104,7 @@ class Columns:
         if type(positional) is not bool:
             raise ValueError(f"columns.positional: expected a bool, got {type(positional).__name__}")
         if width is not None and not _is_count(width):
-            raise ValueError(f"columns.input_width: expected a whole number above 0, got {width!r}")
+            raise ValueError(f"columns.input_width: expected a whole number above 0, got {spell(width)}")
         columns = tuple(_column_from(pair) for pair in features)
         if len({column.name for column in columns}) != len(columns):
             raise ValueError("columns.features: expected every name once")
@@ -127,7 +128,7 @@ def _column_from(entry: object) -> Column:
         raise ValueError("columns.features: expected pairs of name and width, or those with categories")
     name, width = entry[0], entry[1]
     if type(name) is not str or not (width is None or _is_count(width)):
-        raise ValueError(f"columns.features: expected a name and a width, got {name!r}, {width!r}")
+        raise ValueError(f"columns.features: expected a name and a width, got {spell(name)}, {spell(width)}")
     if is_harmful(name):
         raise ValueError(f"columns.features: expected names without control characters, got {quoted(name)}")
     return Column(name, width, None if len(entry) == 2 else _categories_from(width, entry[2], entry[3]))

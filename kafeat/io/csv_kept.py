@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafeat.errors import DataError, spell_row
+from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.csv_sniff import Type
 
 ARROW = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
@@ -29,7 +29,7 @@ def _typed(place: str, text: pa.ChunkedArray, name: str, kind: Type, start: int)
     for row in range(len(present)):
         if _fits(present.slice(row, 1), kind) is None:
             raise DataError(
-                f"{place}: {spell_row(start + row)}, column {name!r}: expected {kind} as in the first rows, "
+                f"{place}: {spell_row(start + row)}, column {quoted(name)}: expected {kind} as in the first rows, "
                 f"got {present[row].as_py()[:60]!r}"
             )
     raise AssertionError("every value fits")

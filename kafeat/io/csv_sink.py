@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafeat.errors import UsageError
+from kafeat.errors import UsageError, quoted
 from kafeat.io.columnar import columns_of
 from kafeat.io.csv_text import header, lines, spelled
 from kafeat.io.files import standard_output, write_full
@@ -29,7 +29,7 @@ class CsvSink(Sink):
         for kept in layout.kept_schema or ():
             if not spelled(kept.type):
                 raise UsageError(
-                    f"{place}: column {kept.name!r}: expected a kept column of plain values, got {kept.type}; "
+                    f"{place}: column {quoted(kept.name)}: expected a kept column of plain values, got {kept.type}; "
                     "leave it out, or write Parquet"
                 )
         self._file = _Pour(standard_output() if place == "-" else io.FileIO(path, "wb"))

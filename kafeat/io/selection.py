@@ -70,7 +70,7 @@ def choose(
             f"{source.place}: expected at least one numeric feature column, got none{_texts(source)}"
         )
     columns = (
-        replace(_column(f), categories=Vocabulary(f"{source.place}: column {f.name!r}", coded[f.name]))
+        replace(_column(f), categories=Vocabulary(f"{source.place}: column {quoted(f.name)}", coded[f.name]))
         if f.name in coded
         else _column(f)
         for f in fields

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from kafeat.errors import DataError, spell_row
+from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns import Columns
 from kafeat.types import Array, Floats
 
@@ -50,7 +50,7 @@ class Chunk(ABC):
 
     @abstractmethod
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
-        """The features (rows, n_features) in `dtype`, in any memory order; refuses what is not finite."""
+        """The features (rows, n_features) in `dtype`, in any memory order; refuses by place what is not finite."""
 
     @property
     @abstractmethod
@@ -66,7 +66,7 @@ class Chunk(ABC):
         if column.null_count:
             row = next(i for i, value in enumerate(column) if not value.is_valid)
             raise DataError(
-                f"{self.place}: {spell_row(self.start + row)}, column {name!r}: expected a value, got null"
+                f"{self.place}: {spell_row(self.start + row)}, column {quoted(name)}: expected a value, got null"
             )
         kind = column.type
         # Categories are read as the values that they stand for.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, UsageError, quoted
 from kafeat.evaluation.fidelity import fidelity
 from kafeat.evaluation.usefulness import usefulness
 from kafeat.feature_map import FeatureMap, load
@@ -86,7 +86,7 @@ def _read(
     columns = match(source, fm.columns, keep)
     if label is not None and label in {column.name for column in columns.features}:
         raise DataError(
-            f"{source.place}: label {label!r}: expected a column that is no feature of the map, got one"
+            f"{source.place}: label {quoted(label)}: expected a column that is no feature of the map, got one"
         )
     for chunk, X in matrices(source, columns, keep, fm.chunk_rows, fm.dtype):
         offsets = sample.choose(chunk.start, chunk.rows)

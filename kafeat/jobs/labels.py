@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.errors import DataError, spell_row
+from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.source import Chunk
 from kafeat.types import Array
 
@@ -18,14 +18,15 @@ def read_label(chunk: Chunk, name: str) -> Array:
         other = next((value for value in values if not isinstance(value, str)), None)
         if other is not None:
             raise DataError(
-                f"{chunk.place}: label {name!r}: expected numbers or text, got {type(other).__name__}"
+                f"{chunk.place}: label {quoted(name)}: expected numbers or text, got {type(other).__name__}"
             )
         bad = np.array([not value.strip() for value in values], dtype=bool)
     else:
         return values
     if bad.any():
         row = int(np.argmax(bad))
+        got = quoted(values[row]) if values.dtype.kind == "O" else f"{values[row]:g}"
         raise DataError(
-            f"{chunk.place}: {spell_row(chunk.start + row)}, label {name!r}: expected a value, got {values[row]!r}"
+            f"{chunk.place}: {spell_row(chunk.start + row)}, label {quoted(name)}: expected a value, got {got}"
         )
     return values

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kafeat.errors import ValueRefused
 from kafeat.io.columns import Columns
 from kafeat.io.source import Chunk, Source
 from kafeat.stream import prefetch
@@ -16,10 +15,6 @@ from kafeat.types import Floats
 def matrices(
     source: Source, columns: Columns, keep: Sequence[str], chunk_rows: int, dtype: str
 ) -> Iterator[tuple[Chunk, Floats]]:
-    """Chunks and their features (rows, d), read ahead; a value that is refused is named with its place in the file."""
+    """Chunks and their features (rows, d), read ahead."""
     for chunk in prefetch(source.chunks(columns, keep, chunk_rows), 2):
-        try:
-            X = chunk.matrix(np.dtype(dtype))
-        except ValueRefused as refused:
-            raise refused.moved(chunk.start).located(source.place, columns.names) from None
-        yield chunk, X
+        yield chunk, chunk.matrix(np.dtype(dtype))

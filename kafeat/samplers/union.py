@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kafeat.chain import Chain
 from kafeat.domain import check_indices
-from kafeat.errors import DataError, ValueRefused
+from kafeat.errors import DataError, ValueRefused, quoted
 from kafeat.pair import Coordinates, Gram, Pair
 from kafeat.step import NestedStep, PositiveFloat, Sample, Step, Transform, parameter, takes_missing
 from kafeat.types import Array, Floats, Scratch, Shape, State
@@ -165,7 +165,7 @@ def _indices(columns: Sequence[str], names: Sequence[str] | None, i: int) -> Arr
         # A list column is named as a whole.
         several = [j for name, j in where.items() if name.startswith(f"{column}[")]
         if column not in where and not several:
-            raise DataError(f"union: maps[{i}].columns: expected columns of the input, got {column!r}")
+            raise DataError(f"union: maps[{i}].columns: expected columns of the input, got {quoted(column)}")
         found += [where[column]] if column in where else several
     return np.array(found)
 

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from kafeat.describe import Says
 from kafeat.domain import check_indices
-from kafeat.errors import DataError
+from kafeat.errors import DataError, quoted
 from kafeat.step import Sample, Scaler, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 
@@ -62,8 +62,8 @@ class OneHot(Scaler):
         for name in dict.fromkeys(self.columns):
             if name not in names:
                 near = get_close_matches(name, names, n=1)
-                hint = f" (did you mean {near[0]!r}?)" if near else ""
-                raise DataError(f"one_hot: columns: expected names of features, got {name!r}{hint}")
+                hint = f" (did you mean {quoted(near[0])}?)" if near else ""
+                raise DataError(f"one_hot: columns: expected names of features, got {quoted(name)}{hint}")
             places.append(names.index(name))
         columns = np.array(places, dtype=np.int64)
         return {"columns": columns, "sizes": np.array([_size(sample, j) for j in places], dtype=np.int64)}

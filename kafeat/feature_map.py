@@ -74,8 +74,13 @@ class FeatureMap:
         return self.transformer.n_features_out
 
     @cached_property
-    def digest(self) -> str:
-        """SHA-256, in hex, of the artifact's bytes: what `sha256sum` prints for the saved file."""
+    def digest(self) -> str | None:
+        """SHA-256, in hex, of the artifact's bytes: what `sha256sum` prints for the saved file.
+
+        None for a map that no file can hold, as its kernel is a Python function.
+        """
+        if any(fitted.step.unsaved for fitted in self.chain.steps):
+            return None
         return hashlib.sha256(self.dumps()).hexdigest()
 
     def transform(self, X: Any, jobs: int | None = None) -> Floats:

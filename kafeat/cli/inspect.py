@@ -73,4 +73,7 @@ def _show_search(search: dict[str, Any]) -> None:
 
 
 def _shorten(names: list[str]) -> str:
+    from kafeat.io.names import shown
+
+    names = list(map(shown, names))
     return ", ".join(names) if len(names) <= 12 else ", ".join([*names[:8], "…", *names[-2:]])

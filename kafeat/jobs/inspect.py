@@ -12,7 +12,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     """Steps with parameters, sizes and scalar results of fitting; columns, dtype, versions and provenance.
 
     `contains_training_rows` says whether the state holds rows of the data that the map was fitted on. A map that no
-    file can hold, as its kernel is a Python function, has no `sha256` and `bytes`.
+    file can hold has no `sha256` and `bytes`.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
     steps = [
@@ -29,12 +29,11 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         }
         for fitted in fm.chain.steps
     ]
-    unsaved = any(fitted.step.unsaved for fitted in fm.chain.steps)
     return {
         "format": FORMAT,
         "kafeat": fm.version,
-        "sha256": None if unsaved else fm.digest,
-        "bytes": None if unsaved else len(fm.dumps()),
+        "sha256": fm.digest,
+        "bytes": None if fm.digest is None else len(fm.dumps()),
         "dtype": fm.dtype,
         "chunk_rows": fm.chunk_rows,
         "seed": fm.config.seed,

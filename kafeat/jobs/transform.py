@@ -90,7 +90,8 @@ def transform_file(
             layout=writing.layout,
             list_name="features" if writing.prefix is None else writing.prefix,
             compression=writing.compression,
-            metadata={"version": __version__, "map": fm.digest, "layout": writing.layout},
+            metadata={"version": __version__, "layout": writing.layout}
+            | ({} if fm.digest is None else {"map": fm.digest}),
             clobber=writing.overwrite,
         ) as sink:
             told = announce(opened.rows) if announce else None

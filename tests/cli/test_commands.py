@@ -17,6 +17,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+import kafeat
+
 ROOT = Path(__file__).parents[2]
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
@@ -370,3 +372,10 @@ def test_json_has_no_nan(folder, tmp_path):
                cwd=tmp_path)  # fmt: skip
     report = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
     assert report["score_map"] is None
+
+
+def test_inspect_shortens_long_names(tmp_path):
+    table = pa.table({"y" * 10_000: [1.0, 2.0], "short": [1.0, 3.0]})
+    kafeat.fit({"steps": [{"kind": "standardize"}]}, table).save(tmp_path / "m.joblib")
+    lines = run("inspect", "m.joblib", cwd=tmp_path).stdout.decode().splitlines()
+    assert f"columns: '{'y' * 60}'..., short" in lines

@@ -11,9 +11,9 @@ import numpy as np
 from kafeat.blas import one_blas_thread
 from kafeat.errors import DataError, ValueRefused
 from kafeat.pair import Coordinates, Gram, Pair
-from kafeat.step import Sample, Step, Transform
+from kafeat.step import Sample, Step, Transform, total_clipped
 from kafeat.tiles import TileLoop
-from kafeat.types import Floats, Scratch, Shape, State
+from kafeat.types import Array, Floats, Scratch, Shape, State
 
 _DOUBLE = np.dtype(np.float64)
 
@@ -184,6 +184,9 @@ class _BoundChain(Transform):
             except ValueRefused as refused:
                 raise _after(refused, self._steps[:i]) from None
             X = target
+
+    def clipped(self, scratch: Scratch) -> Array | None:
+        return total_clipped(t.clipped(own) for t, own in zip(self._transforms, scratch[1], strict=True))
 
 
 def _after(refused: ValueRefused, steps: Sequence[Step]) -> ValueRefused:

@@ -101,21 +101,24 @@ class FeatureMap:
 
     def run(
         self, source: Source, columns: Columns, chunks: Iterator[Chunk], buffers: Buffers, jobs: int | None
-    ) -> Iterator[tuple[Chunk, Floats]]:
-        """Transform chunks by `jobs` threads, read by a further one: (chunk, features), in order, as they are done."""
+    ) -> Iterator[tuple[Chunk, Floats, int]]:
+        """Transform chunks by `jobs` threads, read by a further one; in order, as they are done.
+
+        Each comes with its features and with how many of its values were clipped.
+        """
         jobs = count_jobs(jobs)
         transformer, dtype = self.transformer, np.dtype(self.dtype)
 
-        def worker() -> Callable[[tuple[Chunk, Floats]], tuple[Chunk, Floats]]:
+        def worker() -> Callable[[tuple[Chunk, Floats]], tuple[Chunk, Floats, int]]:
             loop = TileLoop(transformer, dtype)
 
-            def work(item: tuple[Chunk, Floats]) -> tuple[Chunk, Floats]:
+            def work(item: tuple[Chunk, Floats]) -> tuple[Chunk, Floats, int]:
                 chunk, out = item
                 try:
-                    loop(chunk.matrix(dtype), out)
+                    clipped = loop(chunk.matrix(dtype), out)
                 except ValueRefused as refused:
                     raise refused.moved(chunk.start).located(source.place, columns.names) from None
-                return chunk, out
+                return chunk, out, clipped
 
             return work
 

@@ -68,6 +68,16 @@ class Transform(ABC):
         `out` is in C or in Fortran order. An entry that the step does not accept raises `ValueRefused`.
         """
 
+    def clipped(self, scratch: Scratch) -> Array | None:
+        """Of each row of the tile last applied with `scratch`, how many values were clipped (rows,); None: never any."""
+        return None
+
+
+def total_clipped(counts: Iterable[Array | None]) -> Array | None:
+    """What several transforms of one tile clipped."""
+    found = [count for count in counts if count is not None]
+    return np.sum(found, axis=0) if found else None
+
 
 class Step(BaseModel, ABC):
     """A recipe: validated, frozen parameters. Its `kind` is the name of its file."""

@@ -27,15 +27,20 @@ class TileLoop:
         self._input = np.empty((TILE_ROWS, transform.n_features_in), dtype=dtype)
         self._spare = np.empty(TILE_ROWS * transform.n_features_out, dtype=dtype)
 
-    def __call__(self, X: Floats, out: Floats) -> None:
-        """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order."""
+    def __call__(self, X: Floats, out: Floats) -> int:
+        """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
+
+        It tells how many values were clipped.
+        """
+        clipped = 0
         for start in range(0, len(X), TILE_ROWS):
             try:
-                self._tile(X[start : start + TILE_ROWS], out[start : start + TILE_ROWS])
+                clipped += self._tile(X[start : start + TILE_ROWS], out[start : start + TILE_ROWS])
             except ValueRefused as refused:
                 raise refused.moved(start) from None
+        return clipped
 
-    def _tile(self, X: Floats, out: Floats) -> None:
+    def _tile(self, X: Floats, out: Floats) -> int:
         rows = len(X)
         if rows == TILE_ROWS:
             target = out
@@ -51,6 +56,8 @@ class TileLoop:
         self._apply(X, target)
         if target is not out:
             out[...] = target[:rows]
+        counts = self._transform.clipped(self._scratch)
+        return 0 if counts is None else int(counts[:rows].sum())
 
     def _apply(self, X: Floats, out: Floats) -> None:
         try:

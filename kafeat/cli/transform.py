@@ -70,6 +70,9 @@ def transform(
         done = transform_file(
             model, source, target, reading=reading, writing=writing, jobs=jobs, announce=announce
         )
+    clipped = f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
     summarize(
-        f"{target}: {done.rows:,} rows x {done.columns:,} features in {done.seconds:.2f} s", quiet, verbose
+        f"{target}: {done.rows:,} rows x {done.columns:,} features in {done.seconds:.2f} s{clipped}",
+        quiet,
+        verbose,
     )

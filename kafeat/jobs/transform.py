@@ -48,11 +48,12 @@ class Output:
 
 @dataclass(frozen=True)
 class Done:
-    """What a transform did."""
+    """What a transform did. `clipped` values lay beyond what a step had seen, and were taken for the last it had."""
 
     rows: int
     columns: int
     seconds: float
+    clipped: int
 
 
 def transform_file(
@@ -96,13 +97,14 @@ def transform_file(
         ) as sink:
             told = announce(opened.rows) if announce else None
             chunks = opened.chunks(columns, keep, fm.chunk_rows, typed_keep=typed)
-            rows = 0
-            for chunk, features in fm.run(opened, columns, chunks, sink.buffer, jobs):
+            rows = clipped = 0
+            for chunk, features, beyond in fm.run(opened, columns, chunks, sink.buffer, jobs):
                 sink.write(features, chunk.kept)
                 rows += chunk.rows
+                clipped += beyond
                 if told is not None:
                     told(chunk.rows)
-    return Done(rows, fm.n_components, time.perf_counter() - started)
+    return Done(rows, fm.n_components, time.perf_counter() - started, clipped)
 
 
 def _refuse_same(source: str, target: str, model: str | FeatureMap) -> None:

@@ -22,9 +22,8 @@ class IntersectionBins(Step):
     With N = n_bins and R = N x/max, output l = 0..N − 1 of an input is √(max/N)·clip(R − l, 0, 1): ones below ⌊R⌋,
     the fraction R − ⌊R⌋ there, zeros above. The error is 0 unless both fall in one bin. Outputs come in blocks, bin 0
     of every input first. It is the comparator of the homogeneous maps, which need fewer outputs and no maximum.
-    Values above the maximum are clipped to it: the kernel is then that of the clipped value, and as a transform
-    keeps no record of what it sees, their number is not counted; `minmax` without `clip`, or a larger fit sample,
-    shows whether there are any.
+    Values above the maximum are clipped to it: the kernel is then that of the clipped value. `transform` reports how
+    many there were; a larger fit sample leaves fewer.
 
     Source: Maji & Berg 2009, "Max-margin additive classifiers for detection", section 3.
     """
@@ -61,11 +60,17 @@ class _BinsTransform(Transform):
         self._amplitude = np.sqrt(maximum / n_bins).astype(dtype)
 
     def scratch(self, rows: int) -> tuple[Array, ...]:
-        return (np.empty((rows, self.n_features_in), dtype=self._dtype),)
+        shape = (rows, self.n_features_in)
+        return np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool), np.empty(rows, dtype=np.intp)
+
+    def clipped(self, scratch: tuple[Array, ...]) -> Array:
+        return scratch[-1]
 
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        (level,) = scratch
+        level, above, clipped = scratch
         refuse_negative(X)
+        np.greater(X, self._maximum, out=above)
+        np.sum(above, axis=1, out=clipped)
         np.minimum(X, self._maximum, out=level)
         level /= self._divisor
         level *= self._n_bins

@@ -13,7 +13,16 @@ from kafeat.chain import Chain
 from kafeat.domain import check_indices
 from kafeat.errors import DataError, ValueRefused, quoted
 from kafeat.pair import Coordinates, Gram, Pair
-from kafeat.step import NestedStep, PositiveFloat, Sample, Step, Transform, parameter, takes_missing
+from kafeat.step import (
+    NestedStep,
+    PositiveFloat,
+    Sample,
+    Step,
+    Transform,
+    parameter,
+    takes_missing,
+    total_clipped,
+)
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 _AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
@@ -224,3 +233,8 @@ class _UnionTransform(Transform):
                 raise _of_whole(refused, indices) from None
             if amplitude != 1.0:
                 part *= amplitude
+
+    def clipped(self, scratch: Scratch) -> Array | None:
+        return total_clipped(
+            transform.clipped(own) for (_, transform), (_, own) in zip(self._maps, scratch, strict=True)
+        )

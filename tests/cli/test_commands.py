@@ -374,6 +374,16 @@ def test_json_has_no_nan(folder, tmp_path):
     assert report["score_map"] is None
 
 
+def test_transform_says_how_many_values_were_clipped(tmp_path):
+    seen = np.ones((2, 3))
+    kafeat.fit({"steps": [{"kind": "intersection_bins"}]}, seen).save(tmp_path / "m.joblib")
+    for name, data, said in (("beyond", 2.0 * seen, True), ("within", seen, False)):
+        np.save(tmp_path / f"{name}.npy", data)
+        done = run("transform", "--model", "m.joblib", f"{name}.npy", "z.npy", "-v", cwd=tmp_path)
+        assert (b"; 6 values beyond the range of the fit were clipped\n" in done.stderr) == said
+        assert (b"clipped" in done.stderr) == said
+
+
 def test_inspect_shortens_long_names(tmp_path):
     table = pa.table({"y" * 10_000: [1.0, 2.0], "short": [1.0, 3.0]})
     kafeat.fit({"steps": [{"kind": "standardize"}]}, table).save(tmp_path / "m.joblib")

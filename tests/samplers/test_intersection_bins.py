@@ -7,6 +7,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import ConfigError, DataError
+from kafeat.jobs.transform import transform_file
 from kafeat.samplers.intersection_bins import IntersectionBins
 
 EPS = np.finfo(float).eps
@@ -45,6 +46,32 @@ def test_values_above_the_maximum_clip() -> None:
         {"dtype": "float64", "steps": [{"kind": "intersection_bins"}]}, np.array([[0.0, 0.0], [2.0, 0.0]])
     )
     np.testing.assert_array_equal(fm.transform(np.array([[9.0, 3.0]])), fm.transform(np.array([[2.0, 0.0]])))
+
+
+BINS = {"kind": "intersection_bins"}
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [BINS],
+        [{"kind": "minmax"}, BINS, {"kind": "projection", "n_components": 3}],
+        [{"kind": "union", "maps": [{"steps": [{"kind": "minmax"}, BINS]}, {"steps": [{"kind": "minmax"}]}]}],
+    ],
+    ids=["alone", "in a chain", "in a union"],
+)
+def test_clipped_values_are_counted(tmp_path, steps, jobs: int) -> None:
+    """Of 4 columns seen up to 1, in chunks of whole tiles and padded ones: a tile's padding repeats its last row."""
+    seen = np.vstack([np.zeros(4), np.ones(4)])
+    X = np.random.default_rng(0).uniform(0, 1.2, size=(1500, 4))
+    X[-1] = 2.0
+    np.save(tmp_path / "x.npy", X)
+    fm = kafeat.fit({"dtype": "float64", "chunk_rows": 600, "steps": steps}, seen)
+    done = transform_file(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"), jobs=jobs)
+    assert done.clipped == (X > 1.0).sum()
+    np.save(tmp_path / "x.npy", np.minimum(X, 1.0))
+    assert transform_file(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"), jobs=jobs).clipped == 0
 
 
 def test_negative_values_are_refused() -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.memory_order import is_feature_major, shaped
 from kafeat.types import Array, Floats
 
 # Numbers that one pass works on: with its buffers it stays in the second-level cache.
-_PASS = 8192
+_PASS = 16_384
 # sin(πt)/t and cos(πt) in powers of t², |t| ≤ ½: the polynomials through Chebyshev's points, computed with 50 digits.
 # They are off by less than 5e-18.
 _SINE = (
@@ -70,7 +71,7 @@ class Cosines:
 
 def _parts(angles: Floats) -> list[tuple[slice, ...]]:
     """Slices of at most `_PASS` numbers that lie together in memory."""
-    outer = int(angles.strides[0] < angles.strides[1])
+    outer = int(is_feature_major(angles))
     length, width = angles.shape[outer], angles.shape[1 - outer]
     height, wide = max(1, _PASS // max(1, width)), min(width, _PASS)
     return [
@@ -82,12 +83,8 @@ def _parts(angles: Floats) -> list[tuple[slice, ...]]:
 
 def _reduced(angles: Floats, scratch: tuple[Array, ...]) -> tuple[Floats, Floats, Floats, Floats]:
     """t and t², and two free buffers, in the memory order of the angles."""
-    feature_major = angles.strides[0] < angles.strides[1]
-    shape = angles.shape[::-1] if feature_major else angles.shape
-    turns, square, one, other = (
-        (flat[: angles.size].reshape(shape).T if feature_major else flat[: angles.size].reshape(shape))
-        for flat in scratch
-    )
+    feature_major = is_feature_major(angles)
+    turns, square, one, other = (shaped(flat, angles.shape, feature_major) for flat in scratch)
     np.multiply(angles, 0.5 / np.pi, out=turns)
     np.rint(turns, out=square)
     np.subtract(turns, square, out=turns)

@@ -9,6 +9,7 @@ import numpy as np
 
 from kafeat.cosines import Cosines
 from kafeat.errors import ValueRefused
+from kafeat.memory_order import is_feature_major, shaped
 from kafeat.step import Transform
 from kafeat.types import Floats, Scratch
 
@@ -84,8 +85,7 @@ class CosineTransform(Transform):
             X = warped
         m = self._angles.m
         # The angles take the memory order of the output, so that no pass over memory transposes.
-        feature_major = out.strides[0] < out.strides[1]
-        angles = flat.reshape(m, len(X)).T if feature_major else flat.reshape(len(X), m)
+        angles = shaped(flat, (len(X), m), is_feature_major(out))
         self._angles.apply(X, angles, own)
         if self._phases is None:
             self._cosines.pair(angles, out[:, :m], out[:, m:], of_cosines)

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from kafeat import kernels, windows
 from kafeat.domain import refuse_negative
 from kafeat.kernels import KernelParameters
+from kafeat.memory_order import is_feature_major, shaped
 from kafeat.pair import Coordinates, Pair
 from kafeat.ratios import ratio_weights, widest_ratio
 from kafeat.step import PositiveFloat, Sample, Step, Transform, parameter, refuse_parameter
@@ -187,10 +188,14 @@ class _HomogeneousTransform(Transform):
 
     def scratch(self, rows: int) -> tuple[Array, ...]:
         count = 7 if self._rotates else 3
-        return tuple(np.empty((rows, self.n_features_in), dtype=self._dtype) for _ in range(count))
+        return tuple(np.empty(rows * self.n_features_in, dtype=self._dtype) for _ in range(count))
 
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        root, logs = scratch[:2]
+        # All passes run in the memory order of the output: what is in another costs five times as much.
+        feature_major = is_feature_major(out)
+        buffers = tuple(shaped(flat, X.shape, feature_major) for flat in scratch)
+        blocks = np.split(out, self.n_features_out // self.n_features_in, axis=1)
+        root, logs = buffers[:2]
         if self._signed:
             np.abs(X, out=logs)
         else:
@@ -204,26 +209,28 @@ class _HomogeneousTransform(Transform):
             np.power(logs, self._exponent, out=root)
         if self._signed:
             np.copysign(root, X, out=root)
-        np.multiply(root, self._amplitudes[0], out=out[:, : self.n_features_in])
+        np.multiply(root, self._amplitudes[0], out=blocks[0])
         if not len(self._frequencies):
             return
         # log 0 would be −∞ and 0·cos(∞) not a number; the square root is 0 there, so any finite logarithm does.
         np.maximum(logs, np.finfo(self._dtype).smallest_subnormal, out=logs)
         np.log(logs, out=logs)
         if self._rotates:
-            self._by_rotation(out, root, logs, scratch[2:])
+            self._by_rotation(blocks[1:], root, logs, buffers[2:])
         else:
-            self._one_by_one(out, root, logs, scratch[2])
+            self._one_by_one(blocks[1:], root, logs, buffers[2])
 
-    def _one_by_one(self, out: Floats, root: Floats, logs: Floats, angles: Floats) -> None:
+    def _one_by_one(self, blocks: list[Floats], root: Floats, logs: Floats, angles: Floats) -> None:
         for j, (frequency, amplitude) in enumerate(zip(self._frequencies, self._amplitudes[1:], strict=True)):
             np.multiply(logs, frequency, out=angles)
-            for wave, part in zip((np.cos, np.sin), self._blocks(out, j), strict=True):
+            for wave, part in zip((np.cos, np.sin), blocks[2 * j : 2 * j + 2], strict=True):
                 wave(angles, out=part)
                 part *= root
                 part *= amplitude
 
-    def _by_rotation(self, out: Floats, root: Floats, logs: Floats, buffers: tuple[Array, ...]) -> None:
+    def _by_rotation(
+        self, blocks: list[Floats], root: Floats, logs: Floats, buffers: tuple[Floats, ...]
+    ) -> None:
         cos, sin, x, y, product = buffers
         logs *= self._frequencies[0]
         np.cos(logs, out=cos)
@@ -238,10 +245,5 @@ class _HomogeneousTransform(Transform):
                 x -= logs
                 y *= cos
                 y += product
-            for values, part in zip((x, y), self._blocks(out, j), strict=True):
+            for values, part in zip((x, y), blocks[2 * j : 2 * j + 2], strict=True):
                 np.multiply(values, amplitude, out=part)
-
-    def _blocks(self, out: Floats, j: int) -> tuple[Floats, Floats]:
-        """Where the cosines and the sines of frequency j go."""
-        d = self.n_features_in
-        return out[:, (2 * j + 1) * d : (2 * j + 2) * d], out[:, (2 * j + 2) * d : (2 * j + 3) * d]

@@ -8,12 +8,13 @@ fm.save("map.joblib")
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from kafeat._version import __version__
 
+# What type checkers take for true. Not from `typing`, whose import an early interrupt would meet: see __main__.py.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from kafeat.config import Config
     from kafeat.feature_map import FeatureMap, load
     from kafeat.jobs.evaluate import evaluate
@@ -33,5 +34,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     # Imported on first use: `kafeat --help` must not wait for NumPy.
     if name in _HOMES:
+        from importlib import import_module
+
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'kafeat' has no attribute {name!r}")

@@ -308,6 +308,15 @@ main()
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
 
 
+def test_next_to_nothing_is_imported_before_an_interrupt_is_quiet():
+    code = "import sys; before = set(sys.modules); import kafeat.__main__; print(*set(sys.modules) - before)"
+    # Without `site`, whose imports would hide ours.
+    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, timeout=120)
+    imported = set(done.stdout.decode().split())
+    assert {name for name in imported if "kafeat" in name} == {"kafeat", "kafeat.__main__", "kafeat._version"}
+    assert imported.isdisjoint({"typing", "re", "importlib"})
+
+
 def test_a_reader_that_leaves_ends_the_command_calmly(folder, tmp_path):
     big_csv(tmp_path / "big.csv")
     command = f"{KAFEAT} transform --model {folder}/map.joblib big.csv - | head -n 2 > two.csv; exit ${{PIPESTATUS[0]}}"

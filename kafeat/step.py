@@ -69,7 +69,7 @@ class Transform(ABC):
         """
 
     def clipped(self, scratch: Scratch) -> Array | None:
-        """Of each row of the tile last applied with `scratch`, how many values were clipped (rows,); None: never."""
+        """Of each row of the tile last applied with `scratch`, how many values were clipped, (rows,); None if never."""
         return None
 
 

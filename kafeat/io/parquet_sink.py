@@ -13,12 +13,15 @@ from kafeat.io.columnar import columns_of, shared
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats
 
-GROUP_BYTES = 32 << 20
+# Each column costs the writer a fixed time in each group: 64 MiB wrote 1.3 times as fast as 32, 128 little faster.
+GROUP_BYTES = 64 << 20
+# One page a column and group.
+PAGE_BYTES = 8 << 20
 COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
 
 
 class ParquetSink(Sink):
-    """Row groups of about 32 MiB, cut where whole blocks of features and kept columns have reached that."""
+    """Row groups of about 64 MiB, cut where whole blocks of features and kept columns have reached that."""
 
     order = "F"
 
@@ -37,7 +40,12 @@ class ParquetSink(Sink):
         # Features are noise to a dictionary, and nobody asks for their extremes: both cost more than writing.
         self._file = pa.OSFile(path, "wb")
         self._writer = pq.ParquetWriter(
-            self._file, self._schema, compression=compression, use_dictionary=kept, write_statistics=kept
+            self._file,
+            self._schema,
+            compression=compression,
+            use_dictionary=kept,
+            write_statistics=kept,
+            data_page_size=PAGE_BYTES,
         )
 
     def write(self, block: Floats, kept: pa.Table | None) -> None:

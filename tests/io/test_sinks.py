@@ -88,11 +88,11 @@ def test_parquet_notes_and_row_groups(tmp_path):
         str(path), "parquet", names=names, dtype=np.dtype("f4"), metadata={"b": "1", "a": "2"}
     ) as sink:
         assert sink.buffer(0, 2).flags.f_contiguous
-        for _ in range(3):
+        for _ in range(5):
             sink.write(np.zeros((5000, 1024), "f4", order="F"), None)
     file = pq.ParquetFile(path)
     assert file.schema_arrow.metadata == {b"kafeat": b'{"a": "2", "b": "1"}'}
-    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [10_000, 5_000]
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [20_000, 5_000]
     assert not file.metadata.row_group(0).column(0).is_stats_set
     file.close()
 
@@ -104,7 +104,7 @@ def test_wide_kept_text_makes_row_groups_lower(tmp_path):
         for _ in range(5):
             sink.write(np.zeros((1000, 1), "f4"), kept)
     with pq.ParquetFile(path) as file:
-        assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [2000, 2000, 1000]
+        assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [4000, 1000]
 
 
 @pytest.mark.parametrize(("name", "options"), KINDS)

@@ -75,11 +75,18 @@ def test_few_rows_are_not_fitted_to():
     assert fitted.weights is None
 
 
-@pytest.mark.parametrize(
-    "law",
-    [spectra.laplacian(GAMMA), spectra.cauchy(GAMMA), spectra.matern(GAMMA, 0.5),
-     spectra.rational_quadratic(GAMMA, 0.5), spectra.skewed_chi2(), spectra.skewed_intersection()],
-)  # fmt: skip
+LAWS = {
+    "rbf": LAW,
+    "laplacian": spectra.laplacian(GAMMA),
+    "cauchy": spectra.cauchy(GAMMA),
+    "matern": spectra.matern(GAMMA, 0.5),
+    "rational_quadratic": spectra.rational_quadratic(GAMMA, 0.5),
+    "skewed_chi2": spectra.skewed_chi2(),
+    "skewed_intersection": spectra.skewed_intersection(),
+}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_every_law_gains_more_than_luck(law):
     """Below the best of 50 draws: were nothing gained, that would happen once in 51 times."""
     X, new = rows(1500), rows(300, seed=9)
@@ -88,6 +95,21 @@ def test_every_law_gains_more_than_luck(law):
     fitted = fit_frequencies(draws[0], law, X, np.random.default_rng(2), learn=True, weigh=True)
     best = min(relative_error(W, None, law, new) for W in draws)
     assert relative_error(fitted.frequencies, fitted.weights, law, new) < best
+
+
+@pytest.mark.parametrize("what", ["learn", "weigh"])
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_learning_and_weighing_gain_each_alone(law, what, monkeypatch):
+    """Paired over seeds: were a gain and a loss as likely, six gains of six would happen once in 2⁶ = 64 times."""
+    monkeypatch.setattr(frequency_fit, "_STEPS", 300)  # fewer gain less, and a gain is all that is asked for
+    X, new = rows(1500), rows(300, seed=9)
+    for seed in range(6):
+        W = law.iid(64, D, np.random.default_rng(seed))
+        fitted = fit_frequencies(
+            W, law, X, np.random.default_rng(seed), learn=what == "learn", weigh=what == "weigh"
+        )
+        after = relative_error(fitted.frequencies, fitted.weights, law, new)
+        assert after < relative_error(W, None, law, new)
 
 
 @pytest.mark.parametrize("case", ["duplicates", "outliers", "constant columns", "other scale"])

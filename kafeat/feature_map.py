@@ -28,7 +28,7 @@ from kafeat.io.source import Chunk, Source
 from kafeat.provenance import Provenance
 from kafeat.step import Transform
 from kafeat.stream import ordered_map, prefetch
-from kafeat.tiles import TileLoop
+from kafeat.tiles import TILE_ROWS, TileLoop
 from kafeat.types import DType, Floats
 
 FORMAT = 1
@@ -94,10 +94,20 @@ class FeatureMap:
         if source.rows is None:
             raise TypeError("a source in memory knows its rows")
         out = np.empty((source.rows, self.n_components), dtype=self.dtype)
-        chunks = source.chunks(columns, (), self.chunk_rows)
+        chunks = source.chunks(columns, (), self._height(source.rows, count_jobs(jobs)))
         for _ in self.run(source, columns, chunks, lambda start, rows: out[start : start + rows], jobs):
             pass
         return out
+
+    def _height(self, rows: int, jobs: int) -> int:
+        """The height of chunks of which every worker gets some four.
+
+        Tiles then begin where they would in chunks of full height, so that the bytes stay the same.
+        """
+        if self.chunk_rows % TILE_ROWS:
+            return self.chunk_rows
+        tiles = -(-rows // (4 * jobs * TILE_ROWS))
+        return min(self.chunk_rows, max(1, tiles) * TILE_ROWS)
 
     def run(
         self, source: Source, columns: Columns, chunks: Iterator[Chunk], buffers: Buffers, jobs: int | None

@@ -68,7 +68,7 @@ class JensenShannonTile(KernelTile):
         out *= self._dtype.type(-0.5)
 
 
-# Numbers in the buffer that a block of landmarks is met in: it stays in the third-level cache, and calls take long enough
+# Numbers in the buffer that a block of landmarks is met in: it stays in the third-level cache, and calls take so long
 # that threads seldom wait for each other between them.
 _CACHED = 400_000
 

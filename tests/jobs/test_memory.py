@@ -48,6 +48,6 @@ def test_peak_memory_is_flat_when_rows_grow_fivefold(tmp_path, given, made):
         peaks.append(
             peak(KAFEAT, "transform", "--model", str(model), str(source), str(tmp_path / f"out.{made}"))
         )
-    # The larger output is 312 MiB above the smaller; memory-mapped pages of it, which the system may drop, do not count as
-    # growth beyond a few chunks (8 MiB each) and the allocator's play.
+    # The larger output is 312 MiB above the smaller; memory-mapped pages of it, which the system may drop, do not count
+    # as growth beyond a few chunks (8 MiB each) and the allocator's play.
     assert peaks[1] - peaks[0] < 60, peaks

@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test lint bench bench-quick format clean
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
 	@echo "make test    set up, then run the tests"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
+	@echo "make bench   set up, then every figure of speed and memory beside scikit-learn's (hours; bench-quick: 3 minutes)"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make clean   remove what the above made"
 
@@ -39,6 +40,15 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+
+bench: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python benchmarks/bench.py
+
+# Smaller inputs, three rounds, and the maps that are used most.
+bench-quick: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python benchmarks/bench.py --quick --only "start-up|whole job|d = 54|scaling"
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

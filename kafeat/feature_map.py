@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import joblib
 import numpy as np
@@ -33,8 +33,28 @@ from kafeat.types import DType, Floats
 
 FORMAT = 1
 
-Buffers = Callable[[int, int], Floats]
-"""(first row, rows) → the memory that takes the features of these rows, (rows, n_components)."""
+
+class Target(Protocol):
+    """Where features go."""
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        """The memory that takes the features of `rows` rows from row `start` on, (rows, n_components)."""
+
+    def filled(self, start: int, block: Floats) -> None:
+        """Called in the worker's thread when that memory is filled."""
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    """An array as a target."""
+
+    out: Floats
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        return self.out[start : start + rows]
+
+    def filled(self, start: int, block: Floats) -> None:
+        return
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +115,7 @@ class FeatureMap:
             raise TypeError("a source in memory knows its rows")
         out = np.empty((source.rows, self.n_components), dtype=self.dtype)
         chunks = source.chunks(columns, (), self._height(source.rows, count_jobs(jobs)))
-        for _ in self.run(source, columns, chunks, lambda start, rows: out[start : start + rows], jobs):
+        for _ in self.run(source, columns, chunks, _InMemory(out), jobs):
             pass
         return out
 
@@ -110,7 +130,7 @@ class FeatureMap:
         return min(self.chunk_rows, max(1, tiles) * TILE_ROWS)
 
     def run(
-        self, source: Source, columns: Columns, chunks: Iterator[Chunk], buffers: Buffers, jobs: int | None
+        self, source: Source, columns: Columns, chunks: Iterator[Chunk], target: Target, jobs: int | None
     ) -> Iterator[tuple[Chunk, Floats, int]]:
         """Transform chunks by `jobs` threads, read by a further one; in order, as they are done.
 
@@ -128,12 +148,13 @@ class FeatureMap:
                     clipped = loop(chunk.matrix(dtype), out)
                 except ValueRefused as refused:
                     raise refused.moved(chunk.start).located(source.place, columns.names) from None
+                target.filled(chunk.start, out)
                 return chunk, out, clipped
 
             return work
 
         with one_blas_thread():
-            items = ((chunk, buffers(chunk.start, chunk.rows)) for chunk in prefetch(chunks, 2))
+            items = ((chunk, target.buffer(chunk.start, chunk.rows)) for chunk in prefetch(chunks, 2))
             yield from ordered_map(worker, items, jobs)
 
     def exact_kernel(self, X: Any, Y: Any = None) -> Floats:

@@ -9,9 +9,17 @@ from kafeat.types import Array, Floats
 
 
 def columns_of(block: Floats) -> list[pa.Array]:
-    """One array a column; free of copies where the block is feature-major."""
-    block = np.asfortranarray(block)
-    return [shared(block[:, j]) for j in range(block.shape[1])]
+    """One array a column; free of copies where the entries of a column lie together."""
+    rows, width = block.shape
+    if not block.size:
+        return [shared(column) for column in block.T]
+    if block.strides[0] != block.itemsize or block.strides[1] < block.strides[0]:
+        block = np.asfortranarray(block)
+    # Slices of one array that spans the whole block cost a tenth of arrays of their own.
+    apart = block.strides[1] // block.itemsize if width > 1 else rows
+    span = np.lib.stride_tricks.as_strided(block, ((width - 1) * apart + rows,), (block.itemsize,))
+    whole = shared(span)
+    return [whole.slice(j * apart, rows) for j in range(width)]
 
 
 def shared(values: Array) -> pa.Array:

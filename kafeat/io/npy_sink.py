@@ -1,16 +1,15 @@
-"""NPY files, filled in place by the workers where the number of rows is known."""
+"""NPY files, written by the workers, each block to its place."""
 
 from __future__ import annotations
 
-import errno
 import io
-import mmap
 import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kafeat.errors import UsageError
+from kafeat.io.arena import Arenas
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats
 
@@ -32,11 +31,13 @@ class NpySink(Sink):
             )
         if layout.compression not in (None, "none"):
             raise UsageError(f"{place}: expected no compression for NPY, got {layout.compression!r}")
-        self._row = len(layout.names) * layout.dtype.itemsize
+        width = len(layout.names)
+        self._row = width * layout.dtype.itemsize
+        self._arenas = Arenas(layout.block_rows, layout.block_rows, width, layout.dtype, self.order)
         self._rows = 0
-        self._handed: dict[int, Floats] = {}
-        self._file = io.FileIO(path, "r+b" if regular else "wb")
-        self._place, self._regular, self._mapped = place, regular, False
+        self._stored: set[int] = set()
+        self._file = io.FileIO(path, "wb")
+        self._place, self._regular = place, regular
         self._late = layout.rows is None
 
     def begin(self) -> None:
@@ -44,46 +45,38 @@ class NpySink(Sink):
             raise UsageError(
                 f"{self._place}: expected a file, got a pipe: the number of rows is known at the end only"
             )
-        rows = self.layout.rows or 0
-        self._mapped = self._regular and not self._late and self._reserve(rows)
-        self._put(_header(self.layout.dtype, rows, len(self.layout.names)))
-
-    def _reserve(self, rows: int) -> bool:
-        """Take the room on the disk now: a full one would kill the process that writes into a map."""
-        if not hasattr(os, "posix_fallocate") or not rows * self._row:
-            return False
-        try:
-            os.posix_fallocate(self._file.fileno(), 0, HEADER + rows * self._row)
-        except OSError as error:
-            if error.errno in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
-                return False
-            raise
-        return True
+        self._put(_header(self.layout.dtype, self.layout.rows or 0, len(self.layout.names)))
 
     def buffer(self, start: int, rows: int) -> Floats:
-        if not self._mapped or not rows:
-            return super().buffer(start, rows)
-        first = HEADER + start * self._row
-        page = first - first % mmap.ALLOCATIONGRANULARITY
-        window = mmap.mmap(self._file.fileno(), first - page + rows * self._row, offset=page)
-        flat: Any = np.frombuffer(window, self.layout.dtype, rows * len(self.layout.names), first - page)
-        block: Floats = flat.reshape(rows, -1)
-        self._handed[start] = block
-        return block
+        return self._arenas.take(rows)
+
+    def filled(self, start: int, block: Floats) -> None:
+        if self._regular:
+            self._put_at(start, block)
+            self._stored.add(start)
 
     def write(self, block: Floats, kept: pa.Table | None) -> None:
         del kept
         start, self._rows = self._rows, self._rows + len(block)
         if self.layout.rows is not None and self._rows > self.layout.rows:
             raise AssertionError("more rows than were announced")
-        if _same(block, self._handed.pop(start, None)):
-            return
-        if self._mapped:
-            self._file.seek(HEADER + start * self._row)
-        self._put(np.ascontiguousarray(block, self.layout.dtype))
+        piece = self._arenas.back(block)
+        if start in self._stored:
+            self._stored.remove(start)
+        elif self._regular:
+            self._put_at(start, block)
+        else:
+            self._put(np.ascontiguousarray(block, self.layout.dtype))
+        self._arenas.free(piece)
+
+    def _put_at(self, start: int, block: Floats) -> None:
+        rest, at = _bytes(np.ascontiguousarray(block, self.layout.dtype)), HEADER + start * self._row
+        while rest.nbytes:
+            done = os.pwrite(self._file.fileno(), rest, at)
+            rest, at = rest[done:], at + done
 
     def _put(self, data: Any) -> None:
-        rest = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
+        rest = _bytes(data)
         while rest.nbytes:
             rest = rest[self._file.write(rest) :]
 
@@ -98,11 +91,9 @@ class NpySink(Sink):
         self._file.close()
 
 
-def _same(block: Floats, handed: Floats | None) -> bool:
-    """Whether the block is the memory that was handed out for these rows, so that the file has it already."""
-    if handed is None or block.shape != handed.shape or block.strides != handed.strides:
-        return False
-    return bool(block.dtype == handed.dtype and block.ctypes.data == handed.ctypes.data)
+def _bytes(data: Any) -> memoryview:
+    view = memoryview(data)
+    return view.cast("B") if view.nbytes else memoryview(b"")
 
 
 def _header(dtype: np.dtype[Any], rows: int, width: int) -> bytes:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafeat.errors import UsageError
+from kafeat.io.arena import Arenas, Piece
 from kafeat.io.columnar import columns_of, shared
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats
@@ -34,7 +35,12 @@ class ParquetSink(Sink):
             )
         self.wants = "F" if layout.layout == "columns" else "C"
         self._schema = _schema(layout)
-        self._waiting: list[pa.Table] = []
+        # A group holds whole blocks: as many as reach its size.
+        width, most = len(layout.names), layout.block_rows
+        height = -(-GROUP_BYTES // max(1, most * width * layout.dtype.itemsize)) * most
+        self._arenas = Arenas(height, most, width, layout.dtype, self.wants)
+        self._waiting: list[Piece] = []
+        self._kept: list[pa.Table] = []
         self._rows = self._bytes = 0
         kept = [] if layout.kept_schema is None else list(layout.kept_schema.names)
         # Features are noise to a dictionary, and nobody asks for their extremes: both cost more than writing.
@@ -48,14 +54,18 @@ class ParquetSink(Sink):
             data_page_size=PAGE_BYTES,
         )
 
+    def buffer(self, start: int, rows: int) -> Floats:
+        return self._arenas.take(rows)
+
     def write(self, block: Floats, kept: pa.Table | None) -> None:
-        columns = [] if kept is None else list(kept.columns)
-        if self.layout.layout == "columns":
-            columns += columns_of(block)
+        piece = self._arenas.back(block)
+        longer = self._waiting[-1].joined(piece) if self._waiting else None
+        if longer is None:
+            self._waiting.append(piece)
         else:
-            flat = shared(np.ascontiguousarray(block).reshape(-1))
-            columns.append(pa.FixedSizeListArray.from_arrays(flat, type=self._schema.field(-1).type))
-        self._waiting.append(pa.Table.from_arrays(columns, schema=self._schema))
+            self._waiting[-1] = longer
+        if kept is not None:
+            self._kept.append(kept)
         self._rows += len(block)
         self._bytes += block.nbytes + (0 if kept is None else kept.nbytes)
         if self._bytes >= GROUP_BYTES:
@@ -63,8 +73,23 @@ class ParquetSink(Sink):
 
     def _flush(self) -> None:
         if self._rows:
-            self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=self._rows)
-        self._waiting, self._rows, self._bytes = [], 0, 0
+            self._writer.write_table(self._group(), row_group_size=self._rows)
+        for piece in self._waiting:
+            self._arenas.free(piece)
+        self._waiting, self._kept, self._rows, self._bytes = [], [], 0, 0
+
+    def _group(self) -> pa.Table:
+        kept = pa.concat_tables(self._kept).columns if self._kept else []
+        parts = [self._features(piece.block) for piece in self._waiting]
+        return pa.Table.from_arrays(
+            [*kept, *map(pa.chunked_array, zip(*parts, strict=True))], schema=self._schema
+        )
+
+    def _features(self, block: Floats) -> list[pa.Array]:
+        if self.layout.layout == "columns":
+            return columns_of(block)
+        flat = shared(np.ascontiguousarray(block).reshape(-1))
+        return [pa.FixedSizeListArray.from_arrays(flat, type=self._schema.field(-1).type)]
 
     def _end(self) -> None:
         self._flush()
@@ -73,7 +98,7 @@ class ParquetSink(Sink):
 
     def close(self) -> None:
         # An unfinished writer would write its footer when it is collected: to a file that is gone by then.
-        self._waiting = []
+        self._waiting, self._kept = [], []
         self._writer.is_open = False
         if not self._file.closed:
             self._file.close()

@@ -28,6 +28,8 @@ class Layout:
     names: Sequence[str]
     dtype: np.dtype[Any]
     rows: int | None = None
+    block_rows: int = 8192
+    """No block is higher; only the last one is lower."""
     kept_schema: pa.Schema | None = None
     layout: Literal["columns", "list"] = "columns"
     list_name: str = "features"
@@ -57,6 +59,10 @@ class Sink(ABC):
         del start
         return np.empty((rows, len(self.layout.names)), self.layout.dtype, order=self.wants)
 
+    def filled(self, start: int, block: Floats) -> None:
+        """Called by the worker that has filled a buffer: it may write it then and there, where places are known."""
+        return
+
     @abstractmethod
     def write(self, block: Floats, kept: pa.Table | None) -> None:
         """The next rows: their features, and their kept columns if there are any."""
@@ -83,6 +89,7 @@ def open_sink(
     names: Sequence[str],
     dtype: np.dtype[Any],
     rows: int | None = None,
+    block_rows: int = 8192,
     kept_schema: pa.Schema | None = None,
     layout: Literal["columns", "list"] = "columns",
     list_name: str = "features",
@@ -95,7 +102,7 @@ def open_sink(
     """A sink whose file appears when the block ends without an error; `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
     wanted = Layout(
-        tuple(names), np.dtype(dtype), rows, kept_schema, layout, list_name, compression,
+        tuple(names), np.dtype(dtype), rows, block_rows, kept_schema, layout, list_name, compression,
         dict(metadata or {}), delimiter, header,
     )  # fmt: skip
     _refuse_clash(place, wanted)

@@ -87,6 +87,7 @@ def transform_file(
             names=[f"{prefix}{i}" for i in range(fm.n_components)],
             dtype=np.dtype(fm.dtype),
             rows=opened.rows,
+            block_rows=fm.chunk_rows,
             kept_schema=opened.kept_fields(keep, typed) if keep else None,
             layout=writing.layout,
             list_name="features" if writing.prefix is None else writing.prefix,
@@ -98,7 +99,7 @@ def transform_file(
             told = announce(opened.rows) if announce else None
             chunks = opened.chunks(columns, keep, fm.chunk_rows, typed_keep=typed)
             rows = clipped = 0
-            for chunk, features, beyond in fm.run(opened, columns, chunks, sink.buffer, jobs):
+            for chunk, features, beyond in fm.run(opened, columns, chunks, sink, jobs):
                 sink.write(features, chunk.kept)
                 rows += chunk.rows
                 clipped += beyond

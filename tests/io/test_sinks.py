@@ -2,6 +2,7 @@ import gzip
 import os
 import subprocess
 import sys
+from collections import deque
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io import parquet_sink
 from kafeat.io.sink import open_sink
 from tests.io.tables import read
 
@@ -23,21 +25,30 @@ def matrix(rows, dtype):
     return np.random.default_rng(0).normal(size=(rows, 3)).astype(dtype)
 
 
-def save(path, X, *, rows="known", height=7, kept=None, in_place=True, **options):
+def save(path, X, *, rows="known", height=7, kept=None, in_place=True, ahead=3, **options):
     format = str(path).split(".")[1]
     known = len(X) if rows == "known" else None
-    options = {"names": NAMES, "dtype": X.dtype, "rows": known, **options}
+    options = {"names": NAMES, "dtype": X.dtype, "rows": known, "block_rows": height, **options}
     if kept is not None:
         options["kept_schema"] = kept.schema
     with open_sink(str(path), format, **options) as sink:
-        blocks = []
+        waiting = deque()
+
+        def write():
+            start, block = waiting.popleft()
+            sink.write(block, None if kept is None else kept.slice(start, len(block)))
+
         for start in range(0, len(X), height):
             part = X[start : start + height]
             block = sink.buffer(start, len(part)) if in_place else np.empty(part.shape, part.dtype)
             block[...] = part
-            blocks.append(block)
-        for start, block in zip(range(0, len(X), height), blocks, strict=True):
-            sink.write(block, None if kept is None else kept.slice(start, len(block)))
+            if in_place:
+                sink.filled(start, block)
+            waiting.append((start, block))
+            if len(waiting) > ahead:
+                write()
+        while waiting:
+            write()
 
 
 @pytest.mark.parametrize(("name", "options"), KINDS)
@@ -52,6 +63,18 @@ def test_what_is_written_is_read_back(tmp_path, name, options, dtype, rows):
         save(tmp_path / name, X, **options, **again)
         assert (tmp_path / name).read_bytes() == first
     assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize(("name", "options"), KINDS)
+@pytest.mark.parametrize("ahead", [0, 1, 4])
+def test_memory_that_is_used_again_holds_nothing_that_is_still_to_be_written(
+    tmp_path, monkeypatch, name, options, ahead
+):
+    # Row groups of two blocks: with forty of them every arena is used many times.
+    monkeypatch.setattr(parquet_sink, "GROUP_BYTES", 2 * 7 * 3 * 4)
+    X = matrix(40 * 7 + 3, "float32")
+    save(tmp_path / name, X, ahead=ahead, **options)
+    assert read(tmp_path / name, "float32").tobytes() == X.tobytes()
 
 
 def test_npy_is_what_numpy_reads(tmp_path):

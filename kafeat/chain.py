@@ -171,6 +171,10 @@ class _BoundChain(Transform):
         self.n_features_in = transforms[0].n_features_in
         self.n_features_out = transforms[-1].n_features_out
 
+    @property
+    def widest(self) -> int:
+        return max(transform.widest for transform in self._transforms)
+
     def scratch(self, rows: int) -> Scratch:
         between = [np.empty((rows, t.n_features_out), dtype=self._dtype) for t in self._transforms[:-1]]
         return tuple(between), tuple(t.scratch(rows) for t in self._transforms)

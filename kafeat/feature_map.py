@@ -28,7 +28,7 @@ from kafeat.io.source import Chunk, Source
 from kafeat.provenance import Provenance
 from kafeat.step import Transform
 from kafeat.stream import ordered_map, prefetch
-from kafeat.tiles import TILE_ROWS, TileLoop
+from kafeat.tiles import TileLoop, tile_rows
 from kafeat.types import DType, Floats
 
 FORMAT = 1
@@ -124,10 +124,11 @@ class FeatureMap:
 
         Tiles then begin where they would in chunks of full height, so that the bytes stay the same.
         """
-        if self.chunk_rows % TILE_ROWS:
+        height = tile_rows(self.transformer)
+        if self.chunk_rows % height:
             return self.chunk_rows
-        tiles = -(-rows // (4 * jobs * TILE_ROWS))
-        return min(self.chunk_rows, max(1, tiles) * TILE_ROWS)
+        tiles = -(-rows // (4 * jobs * height))
+        return min(self.chunk_rows, max(1, tiles) * height)
 
     def run(
         self, source: Source, columns: Columns, chunks: Iterator[Chunk], target: Target, jobs: int | None

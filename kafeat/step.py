@@ -57,6 +57,11 @@ class Transform(ABC):
     n_features_in: int
     n_features_out: int
 
+    @property
+    def widest(self) -> int:
+        """The width of the widest array that a tile goes through."""
+        return max(self.n_features_in, self.n_features_out)
+
     def scratch(self, rows: int) -> Scratch:
         """Buffers that one worker needs for tiles of `rows` rows."""
         return ()

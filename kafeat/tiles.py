@@ -14,8 +14,19 @@ from kafeat.errors import ValueRefused
 from kafeat.step import Transform
 from kafeat.types import Floats
 
-# Rows of a tile: its inputs, angles and outputs fit the cache at the usual widths.
-TILE_ROWS = 256
+# Heights double from the least to the most while a tile's widest array stays below this many numbers. Lower tiles of
+# narrow maps make calls so short that threads wait for the interpreter longer than they compute; higher ones of wide
+# maps leave the cache.
+LEAST_ROWS, MOST_ROWS = 256, 1024
+_MOST_NUMBERS = 1 << 18
+
+
+def tile_rows(transform: Transform) -> int:
+    """The height of every tile of a transform: it follows from the widths alone, so that bytes do."""
+    rows = LEAST_ROWS
+    while rows < MOST_ROWS and 2 * rows * transform.widest <= _MOST_NUMBERS:
+        rows *= 2
+    return rows
 
 
 class TileLoop:
@@ -23,9 +34,10 @@ class TileLoop:
 
     def __init__(self, transform: Transform, dtype: np.dtype[Any]) -> None:
         self._transform = transform
-        self._scratch = transform.scratch(TILE_ROWS)
-        self._input = np.empty((TILE_ROWS, transform.n_features_in), dtype=dtype)
-        self._spare = np.empty(TILE_ROWS * transform.n_features_out, dtype=dtype)
+        self.rows = tile_rows(transform)
+        self._scratch = transform.scratch(self.rows)
+        self._input = np.empty((self.rows, transform.n_features_in), dtype=dtype)
+        self._spare = np.empty(self.rows * transform.n_features_out, dtype=dtype)
 
     def __call__(self, X: Floats, out: Floats) -> int:
         """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
@@ -33,22 +45,22 @@ class TileLoop:
         It tells how many values were clipped.
         """
         clipped = 0
-        for start in range(0, len(X), TILE_ROWS):
+        for start in range(0, len(X), self.rows):
             try:
-                clipped += self._tile(X[start : start + TILE_ROWS], out[start : start + TILE_ROWS])
+                clipped += self._tile(X[start : start + self.rows], out[start : start + self.rows])
             except ValueRefused as refused:
                 raise refused.moved(start) from None
         return clipped
 
     def _tile(self, X: Floats, out: Floats) -> int:
         rows = len(X)
-        if rows == TILE_ROWS:
+        if rows == self.rows:
             target = out
         else:
-            shape = (TILE_ROWS, out.shape[1])
+            shape = (self.rows, out.shape[1])
             feature_major = out.strides[0] < out.strides[1]
             target = self._spare.reshape(shape[::-1]).T if feature_major else self._spare.reshape(shape)
-        if rows != TILE_ROWS or not X.flags.c_contiguous:
+        if rows != self.rows or not X.flags.c_contiguous:
             # One memory order for all inputs: a product's last bit may depend on it.
             self._input[:rows] = X
             self._input[rows:] = X[-1]

@@ -20,14 +20,14 @@ from kafeat.feature_map import FeatureMap
 from kafeat.pair import Coordinates
 from kafeat.registry import kinds, samplers, step_class
 from kafeat.step import Sample, Step
-from kafeat.tiles import TILE_ROWS, TileLoop
+from kafeat.tiles import LEAST_ROWS, MOST_ROWS, TileLoop
 
 HERE = Path(__file__).parent
 Fit = Callable[..., FeatureMap]
 DTYPES = ("float32", "float64")
 
-# Rows that are transformed: two full tiles and a part of a third.
-ROWS = 2 * TILE_ROWS + 88
+# Rows that are transformed: a full tile at least, and a part of another.
+ROWS = MOST_ROWS + 88
 
 pytestmark = pytest.mark.parametrize("kind", kinds())
 
@@ -101,7 +101,7 @@ def rounding(fm: FeatureMap, X: np.ndarray, dtype: str) -> float:
         TileLoop(chain.bind(np.dtype("float64")), np.dtype("float64"))(X, out)
         return out
 
-    X = X[:TILE_ROWS].astype(np.float64)
+    X = X[:LEAST_ROWS].astype(np.float64)
     exact, moved = run(fm.chain, X), 0.0
     for _ in range(2):
         steps = [
@@ -212,7 +212,7 @@ def test_bytes_of_a_row_do_not_depend_on_other_rows(fit: Fit, dtype: str, digits
     fm = fit(dtype, chunk_rows=300)
     X = digits[:ROWS]
     Z = fm.transform(X)
-    for rows in (1, 2, 100, TILE_ROWS - 1, TILE_ROWS, TILE_ROWS + 1, 299, 301):
+    for rows in (1, 2, 100, *(n + i for n in (LEAST_ROWS, 512, MOST_ROWS) for i in (-1, 0, 1)), 299, 301):
         assert fm.transform(X[:rows]).tobytes() == Z[:rows].tobytes(), rows
     others = digits[-ROWS:].copy()
     here = np.arange(0, ROWS, 7)

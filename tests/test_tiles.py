@@ -9,7 +9,7 @@ import pytest
 
 from kafeat.errors import ValueRefused
 from kafeat.step import Transform
-from kafeat.tiles import TILE_ROWS, TileLoop
+from kafeat.tiles import LEAST_ROWS, MOST_ROWS, TileLoop, tile_rows
 
 
 class Scripted(Transform):
@@ -28,6 +28,24 @@ class Scripted(Transform):
             self._act(X, out)
 
 
+HEIGHT = tile_rows(Scripted())
+
+
+class Wide(Scripted):
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.n_features_in, self.n_features_out = inputs, outputs
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "rows"),
+    [(2, 2, 1024), (256, 16, 1024), (16, 257, 512), (513, 1, 256), (54, 1024, 256), (784, 10**6, 256)],
+)
+def test_narrow_tiles_are_higher(inputs: int, outputs: int, rows: int) -> None:
+    assert tile_rows(Wide(inputs, outputs)) == rows
+    assert LEAST_ROWS <= rows <= MOST_ROWS
+
+
 def run(transform: Transform, X: np.ndarray, order: str = "C") -> np.ndarray:
     out = np.full(X.shape, np.nan, dtype=X.dtype, order=order)
     TileLoop(transform, X.dtype)(X, out)
@@ -35,26 +53,26 @@ def run(transform: Transform, X: np.ndarray, order: str = "C") -> np.ndarray:
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("rows", [0, 1, TILE_ROWS - 1, TILE_ROWS, TILE_ROWS + 1, 3 * TILE_ROWS + 5])
+@pytest.mark.parametrize("rows", [0, 1, HEIGHT - 1, HEIGHT, HEIGHT + 1, 3 * HEIGHT + 5])
 def test_every_tile_has_the_same_height(rows: int, order: str) -> None:
     X = np.random.default_rng(0).standard_normal((rows, 2))
     transform = Scripted()
     assert (run(transform, X, order) == 2 * X).all()
-    assert all(tile.shape == (TILE_ROWS, 2) for tile in transform.seen)
-    assert len(transform.seen) == -(-rows // TILE_ROWS)
+    assert all(tile.shape == (HEIGHT, 2) for tile in transform.seen)
+    assert len(transform.seen) == -(-rows // HEIGHT)
 
 
 def test_padding_repeats_the_last_row() -> None:
     # so that no step meets a value that is not in the data
-    X = np.random.default_rng(0).standard_normal((TILE_ROWS + 3, 2))
+    X = np.random.default_rng(0).standard_normal((HEIGHT + 3, 2))
     transform = Scripted()
     run(transform, X)
     assert (transform.seen[1][3:] == X[-1]).all()
 
 
 def test_output_may_be_a_slice_of_something_wider() -> None:
-    X = np.random.default_rng(0).standard_normal((TILE_ROWS + 3, 2))
-    wide = np.zeros((TILE_ROWS + 3, 10))
+    X = np.random.default_rng(0).standard_normal((HEIGHT + 3, 2))
+    wide = np.zeros((HEIGHT + 3, 10))
     TileLoop(Scripted(), X.dtype)(X, wide[:, 4:6])
     assert (wide[:, 4:6] == 2 * X).all()
     assert not wide[:, :4].any()
@@ -66,24 +84,24 @@ def test_a_refused_value_is_counted_from_the_first_row_of_the_chunk() -> None:
         if (X[:, 1] < 0).any():
             raise ValueRefused(int(np.argmax(X[:, 1] < 0)), 1, "expected better")
 
-    X = np.ones((3 * TILE_ROWS, 2))
-    X[2 * TILE_ROWS + 7, 1] = -1
+    X = np.ones((3 * HEIGHT, 2))
+    X[2 * HEIGHT + 7, 1] = -1
     with pytest.raises(
         ValueRefused,
-        match=rf"row {2 * TILE_ROWS + 8} \(index {2 * TILE_ROWS + 7}\), column 1: expected better",
+        match=rf"row {2 * HEIGHT + 8} \(index {2 * HEIGHT + 7}\), column 1: expected better",
     ):
         run(Scripted(refuse), X)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_overflow_is_refused_and_warns_of_nothing(dtype: str) -> None:
-    X = np.ones((TILE_ROWS + 9, 2), dtype=dtype)
-    X[TILE_ROWS + 2] = np.finfo(dtype).max
+    X = np.ones((HEIGHT + 9, 2), dtype=dtype)
+    X[HEIGHT + 2] = np.finfo(dtype).max
     with (
         warnings.catch_warnings(record=True) as warned,
         pytest.raises(
             ValueRefused,
-            match=rf"row {TILE_ROWS + 3} \(index {TILE_ROWS + 2}\): expected features that {dtype} can hold, got inf",
+            match=rf"row {HEIGHT + 3} \(index {HEIGHT + 2}\): expected features that {dtype} can hold, got inf",
         ),
     ):
         warnings.simplefilter("always")

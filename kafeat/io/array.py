@@ -12,7 +12,7 @@ import pyarrow as pa
 from kafeat.errors import DataError, ValueRefused
 from kafeat.io.categories import Categories, Vocabulary
 from kafeat.io.columns import Columns
-from kafeat.io.finite import cast_finite, first_true
+from kafeat.io.finite import all_finite, cast_finite, first_true
 from kafeat.io.names import indices_of
 from kafeat.io.numbers import spell_problem
 from kafeat.io.source import Chunk, Field, Source
@@ -56,9 +56,13 @@ class ArrayChunk(Chunk):
             block = block[:, self._picks]
         if block.dtype.newbyteorder("=") not in (np.float32, np.float64):
             block = block.astype(np.float64)
-        out: Floats = np.empty_like(block, dtype, subok=False)
-        finite = cast_finite(block, out)
         coded = [(j, c.categories) for j, c in enumerate(self._columns.features) if c.categories is not None]
+        if block.dtype == dtype and not coded:
+            out: Floats = block.view(np.ndarray)
+            finite = all_finite(out)
+        else:
+            out = np.empty_like(block, dtype, subok=False)
+            finite = cast_finite(block, out)
         for j, categories in coded:
             finite &= cast_finite(categories.codes(pa.array(block[:, j])), out[:, j])
         if not finite:

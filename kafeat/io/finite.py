@@ -14,7 +14,22 @@ def cast_finite(source: Array, out: Floats) -> bool:
     """Write `source`, float64 or narrower, into `out`; False if an entry of `out` is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         out[...] = source
-    return bool(np.isfinite(out).all())
+    return all_finite(out)
+
+
+def all_finite(X: Array) -> bool:
+    """Whether no entry is NaN or infinite."""
+    if X.flags.forc:
+        flat = X.reshape(-1, order="A")
+        # A dot product runs as fast as memory and makes nothing; it can overflow, and only then one has to look.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if all(np.isfinite(np.dot(part, part)) for part in _parts(flat)):
+                return True
+    return bool(np.isfinite(X).all())
+
+
+def _parts(flat: Array) -> list[Array]:
+    return [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
 
 
 def first_true(bad: npt.NDArray[np.bool_]) -> tuple[int, int]:

@@ -222,11 +222,13 @@ class _HomogeneousTransform(Transform):
 
     def _one_by_one(self, blocks: list[Floats], root: Floats, logs: Floats, angles: Floats) -> None:
         for j, (frequency, amplitude) in enumerate(zip(self._frequencies, self._amplitudes[1:], strict=True)):
+            cos, sin = blocks[2 * j : 2 * j + 2]
             np.multiply(logs, frequency, out=angles)
-            for wave, part in zip((np.cos, np.sin), blocks[2 * j : 2 * j + 2], strict=True):
-                wave(angles, out=part)
-                part *= root
-                part *= amplitude
+            np.cos(angles, out=cos)
+            np.sin(angles, out=sin)
+            scaled = np.multiply(root, amplitude, out=angles)
+            cos *= scaled
+            sin *= scaled
 
     def _by_rotation(
         self, blocks: list[Floats], root: Floats, logs: Floats, buffers: tuple[Floats, ...]

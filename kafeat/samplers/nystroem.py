@@ -325,6 +325,10 @@ class _NystroemTransform(Transform):
         ]
         self._dtype = dtype
 
+    @property
+    def widest(self) -> int:
+        return max(super().widest, int(self._m))
+
     def scratch(self, rows: int) -> tuple[Array, ...]:
         return np.empty((rows, self._m), dtype=self._dtype), *self._tile.scratch(rows)
 

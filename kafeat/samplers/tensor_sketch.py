@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kafeat.domain import check_indices
 from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.memory_order import is_feature_major
 from kafeat.pair import Pair
 from kafeat.step import Sample, Step, Transform, Width, parameter
 from kafeat.types import Array, Floats, Shape, State
 
-# Rows at a time: what a product and a transform allocate then comes from memory at hand. At 256 rows it was mapped
-# and given back each time, which took five times as long as the computing.
-_STRIP = 64
+# Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.
+_STRIP = 128
 
 
 class TensorSketch(Step):
@@ -23,7 +23,8 @@ class TensorSketch(Step):
 
     The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed: p independent count
     sketches of u (a bucket and a sign per entry) are multiplied in the Fourier domain. The variance of an entry is at
-    most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D.
+    most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D. A Fourier transform keeps dot products, so
+    the way back is left out unless it is asked for: the outputs are the spectrum's numbers, scaled.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """
@@ -32,6 +33,9 @@ class TensorSketch(Step):
     gamma: Gamma = GAMMA
     coef0: Coef0 = parameter(1.0, "c₀")
     n_components: Width = parameter(1024, "D, the number of outputs")
+    domain: Literal["frequency", "time"] = parameter(
+        "frequency", "outputs are the spectrum of the sketch, or the sketch itself, which costs one more FFT"
+    )
 
     @property
     def needs_coordinates(self) -> bool:
@@ -61,7 +65,7 @@ class TensorSketch(Step):
 
 
 class _SketchTransform(Transform):
-    """Sparse count sketches, real FFTs in the data's precision, their product, and one FFT back."""
+    """Sparse count sketches, real FFTs in the data's precision, and their product."""
 
     def __init__(self, recipe: TensorSketch, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         # scipy's FFT: NumPy's forward one took 8 to 20 times as long on a float32 tile.
@@ -71,14 +75,19 @@ class _SketchTransform(Transform):
         self.n_features_in, self.n_features_out = n_features, recipe.n_components
         scale = np.full(n_features + 1, np.sqrt(float(state["gamma"])))
         scale[-1] = np.sqrt(recipe.coef0)
-        columns = np.arange(n_features + 1)
-        self._sketches = [
-            csr_array(
-                ((signs * scale).astype(dtype), (buckets, columns)),
-                shape=(recipe.n_components, n_features + 1),
-            )
-            for buckets, signs in zip(state["buckets"], state["signs"], strict=True)
-        ]
+        values, buckets = state["signs"] * scale, state["buckets"]
+        # The sketches one below the other: one product and one FFT for all of them.
+        below = np.arange(recipe.degree)[:, None] * recipe.n_components
+        self._shape = (recipe.degree, recipe.n_components)
+        self._sketches = csr_array(
+            (
+                values.ravel().astype(dtype),
+                ((buckets + below).ravel(), np.tile(np.arange(n_features + 1), recipe.degree)),
+            ),
+            shape=(recipe.degree * recipe.n_components, n_features + 1),
+        )
+        self._back = recipe.domain == "time"
+        self._amplitudes = _amplitudes(recipe.n_components).astype(dtype)
         self._dtype = dtype
         self._fft = fft
 
@@ -87,23 +96,44 @@ class _SketchTransform(Transform):
         return (np.ones((self.n_features_in + 1, min(rows, _STRIP)), dtype=self._dtype),)
 
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        # Transforms along the outputs, in their memory order: the way back then needs no transposition.
-        feature_major = out.strides[0] < out.strides[1]
+        # Transforms along the outputs, in their memory order: nothing is transposed behind them.
+        axis = 0 if is_feature_major(out) else 1
         for start in range(0, len(X), _STRIP):
             strip = X[start : start + _STRIP]
             inputs = scratch[0][:, : len(strip)]
             inputs[:-1] = strip.T
-            features = self._features(inputs, axis=0 if feature_major else 1)
-            out[start : start + _STRIP] = features.T if feature_major else features
+            spectrum = self._spectrum(inputs, axis)
+            part = out[start : start + _STRIP]
+            if self._back:
+                sketch = self._fft.irfft(spectrum, n=self.n_features_out, axis=axis, overwrite_x=True)
+                part[...] = sketch if axis else sketch.T
+            else:
+                self._write(spectrum if axis else spectrum.T, part)
 
-    def _features(self, inputs: Floats, axis: int) -> Floats:
-        first, *others = self._sketches
-        spectrum = self._spectrum(first @ inputs, axis)
-        for sketch in others:
-            spectrum *= self._spectrum(sketch @ inputs, axis)
-        result: Floats = self._fft.irfft(spectrum, n=self.n_features_out, axis=axis, overwrite_x=True)
-        return result
-
-    def _spectrum(self, sketched: Floats, axis: int) -> Array:
-        spectrum: Array = self._fft.rfft(sketched if axis == 0 else sketched.T, axis=axis)
+    def _spectrum(self, inputs: Floats, axis: int) -> Array:
+        sketched = (self._sketches @ inputs).reshape(*self._shape, -1)
+        spectra = self._fft.rfft(sketched.swapaxes(1, 2) if axis else sketched, axis=axis + 1)
+        spectrum: Array = spectra[0]
+        for other in spectra[1:]:
+            spectrum *= other
         return spectrum
+
+    def _write(self, spectrum: Array, out: Floats) -> None:
+        """Re P₀, then Re P_k and Im P_k in turn; of the last one of an even number only the real part."""
+        a, D = self._amplitudes, self.n_features_out
+        np.multiply(spectrum[:, 0].real, a[0], out=out[:, 0])
+        if spectrum.flags.c_contiguous:
+            # The numbers lie there as they are wanted, behind Im P₀ = 0.
+            np.multiply(spectrum.view(self._dtype)[:, 2 : D + 1], a[1:], out=out[:, 1:])
+        else:
+            np.multiply(spectrum[:, 1:].real, a[1::2], out=out[:, 1::2])
+            np.multiply(spectrum[:, 1 : (D + 1) // 2].imag, a[2::2], out=out[:, 2::2])
+
+
+def _amplitudes(D: int) -> Floats:
+    """Σ_j x_j y_j = Σ_k Re(P_k conj Q_k)/D over all D frequencies, of which a real FFT gives one of each ±k."""
+    amplitudes = np.full(D, np.sqrt(2.0 / D))
+    amplitudes[0] = np.sqrt(1.0 / D)
+    if D % 2 == 0:
+        amplitudes[-1] = np.sqrt(1.0 / D)
+    return amplitudes

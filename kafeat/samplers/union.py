@@ -213,6 +213,10 @@ class _UnionTransform(Transform):
         self._amplitudes = [dtype.type(np.sqrt(weight)) for weight in weights]
         self._dtype = dtype
 
+    @property
+    def widest(self) -> int:
+        return max(super().widest, *(transform.widest for _, transform in self._maps))
+
     def scratch(self, rows: int) -> Scratch:
         return tuple(
             (np.empty((rows, len(indices)), dtype=self._dtype), transform.scratch(rows))

@@ -20,12 +20,29 @@ def rows(n: int, d: int) -> np.ndarray:
     return np.random.default_rng(7).standard_normal((n, d))
 
 
+def real_fourier_basis(D: int) -> np.ndarray:
+    """Rows 1, then √2 cos and −√2 sin of 2πkt/D in turn, over √D: an orthonormal basis."""
+    angles = 2 * np.pi * np.outer(np.arange(1, D // 2 + 1), np.arange(D)) / D
+    waves = np.sqrt(2) * np.stack([np.cos(angles), -np.sin(angles)], axis=1).reshape(-1, D)
+    if D % 2 == 0:  # the last cosine alternates between 1 and −1, and its sine is 0
+        waves = np.vstack([waves[:-2], waves[-2:-1] / np.sqrt(2)])
+    return np.vstack([np.ones((1, D)), waves]) / np.sqrt(D)
+
+
+@pytest.mark.parametrize("D", [1, 2, 7, 16])
+def test_the_basis_of_the_next_test_is_orthonormal(D: int) -> None:
+    basis = real_fourier_basis(D)
+    assert basis.shape == (D, D)
+    np.testing.assert_allclose(basis @ basis.T, np.eye(D), atol=D * 8 * EPS)
+
+
+@pytest.mark.parametrize("domain", ["frequency", "time"])
 @pytest.mark.parametrize("coef0", [0.0, 0.7])
 @pytest.mark.parametrize("D", [1, 2, 7, 16])
 @pytest.mark.parametrize("degree", [1, 2, 3])
-def test_is_the_hashed_outer_product(features, degree: int, D: int, coef0: float) -> None:
+def test_is_the_hashed_outer_product(features, degree: int, D: int, coef0: float, domain: str) -> None:
     X, gamma = rows(5, 3), 0.4
-    step = TensorSketch(degree=degree, gamma=gamma, coef0=coef0, n_components=D)
+    step = TensorSketch(degree=degree, gamma=gamma, coef0=coef0, n_components=D, domain=domain)
     state = step.fit(Sample(X, None, 5), np.random.default_rng(3))
     buckets, signs = state["buckets"], state["signs"]
     assert buckets.shape == signs.shape == (degree, 4)
@@ -35,6 +52,8 @@ def test_is_the_hashed_outer_product(features, degree: int, D: int, coef0: float
         bucket = sum(int(buckets[q, i]) for q, i in enumerate(index)) % D
         sign = np.prod([int(signs[q, i]) for q, i in enumerate(index)])
         want[:, bucket] += sign * np.prod([u[:, i] for i in index], axis=0)
+    if domain == "frequency":
+        want = want @ real_fourier_basis(D).T
     # Fourier transforms keep rounding at eps log D of the norm of what they transform: Π‖sketch‖ ≤ (√4‖u‖)^p, twice
     scale = (2 * np.linalg.norm(u, axis=1).max()) ** degree
     np.testing.assert_allclose(features(step, X, 3), want, rtol=0, atol=8 * degree * EPS * scale)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.memory_order import is_feature_major
 from kafeat.types import Floats
 
 
@@ -27,7 +28,10 @@ def hadamard(p: int) -> Floats:
 
 
 class HadamardTransform:
-    """x ↦ s·H x on feature-major tiles (p, rows), p a power of two; s = 1/√p makes it orthonormal."""
+    """x ↦ s·H x of every row of a tile (rows, p), p a power of two; s = 1/√p makes it orthonormal.
+
+    Tiles may have either memory order, all of one call the same.
+    """
 
     def __init__(self, p: int, dtype: np.dtype[Any], orthonormal: bool = True) -> None:
         self.p = p
@@ -38,10 +42,12 @@ class HadamardTransform:
         self._second = hadamard(self._b).astype(dtype)
 
     def __call__(self, x: Floats, out: Floats, between: Floats) -> None:
-        """Write the transform of `x` (p, rows) into `out`; `between` is a buffer. All C order; x and out may be one."""
-        rows = x.shape[1]
-        np.matmul(
-            self._first, x.reshape(self._a, self._b * rows), out=between.reshape(self._a, self._b * rows)
-        )
-        shape = (self._a, self._b, rows)
-        np.matmul(self._second, between.reshape(shape), out=out.reshape(shape))
+        """Write the transform of `x` into `out`; `between` is a buffer. x and out may be one."""
+        rows, a, b = len(x), self._a, self._b
+        # One large product along the outer axis or the inner one, many small ones along the other; H is symmetric.
+        if is_feature_major(x):
+            np.matmul(self._first, x.T.reshape(a, b * rows), out=between.T.reshape(a, b * rows))
+            np.matmul(self._second, between.T.reshape(a, b, rows), out=out.T.reshape(a, b, rows))
+        else:
+            np.matmul(x.reshape(rows * a, b), self._second, out=between.reshape(rows * a, b))
+            np.matmul(self._first, between.reshape(rows, a, b), out=out.reshape(rows, a, b))

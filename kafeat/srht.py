@@ -51,5 +51,5 @@ class SampledHadamard:
         blocks[d:] = 0
         # H is real: a complex column is two real ones.
         x = blocks.reshape(self._shape[0], -1).view(self._real)
-        self._hadamard(x, x, between.reshape(self._shape[0], -1).view(self._real))
+        self._hadamard(x.T, x.T, between.reshape(self._shape[0], -1).view(self._real).T)
         np.take(blocks.reshape(-1, inputs.shape[1]), self._rows, axis=0, out=out, mode="clip")

@@ -16,10 +16,13 @@ import numpy as np
 
 from kafeat.domain import check_indices
 from kafeat.hadamard import HadamardTransform, padded_width
+from kafeat.memory_order import is_feature_major, shaped
 from kafeat.spectra import Isotropic
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 Structure = Literal["structured", "fastfood"]
+
+_APART = 16
 
 
 def draw_structured(law: Isotropic, how: Structure, m: int, d: int, rng: np.random.Generator) -> State:
@@ -61,42 +64,45 @@ class StructuredAngles:
         self.m = len(state["radii"])
         self._hadamard = HadamardTransform(self._p, dtype)
         signs = state["signs"].astype(np.float64)
-        self._first = signs[:, -1, :d] if input_scale is None else signs[:, -1, :d] * input_scale
-        self._first = self._first.astype(dtype)[:, :, None]
-        self._layers = [signs[:, i, :, None].astype(dtype) for i in reversed(range(signs.shape[1] - 1))]
+        first = signs[:, -1, :d] if input_scale is None else signs[:, -1, :d] * input_scale
+        self._first = first.astype(dtype)
+        self._layers = [signs[:, i].astype(dtype) for i in reversed(range(signs.shape[1] - 1))]
         self._permutation = state.get("permutation")
         radii = state["radii"].copy()
         if self._permutation is not None:
             norms = np.linalg.norm(state["gaussian"], axis=1)
             radii *= np.sqrt(self._p) / np.repeat(norms, self._p)[: self.m]
-            self._layers = [state["gaussian"][:, :, None].astype(dtype)]
-        self._radii = radii.astype(dtype)[:, None]
+            self._layers = [state["gaussian"].astype(dtype)]
+        self._radii = radii.astype(dtype)
 
     def scratch(self, rows: int) -> Scratch:
-        """Three buffers (p, rows) and one of angles (m, rows)."""
-        buffers = tuple(np.empty((self._p, rows), dtype=self._dtype) for _ in range(3))
-        return (*buffers, np.empty((self.m, rows), dtype=self._dtype))
+        """Two buffers of rows · p numbers, and one of rows of the input."""
+        x, between = (np.empty(rows * self._p, dtype=self._dtype) for _ in range(2))
+        # Rows a power of two apart share their places in the cache, which makes transposing four times as slow.
+        return x, between, np.empty((rows, self._d + _APART), dtype=self._dtype)[:, : self._d]
 
     def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
         """Write the angles of the tile X (rows, d) into `angles` (rows, m)."""
-        x, between, moved, own = scratch
-        # Transforms want features first; a tile that wants rows first is transposed at the end, in the cache.
-        target = angles.T if angles.strides[0] < angles.strides[1] else own
+        feature_major = is_feature_major(angles)
+        x, between = (shaped(flat, (len(X), self._p), feature_major) for flat in scratch[:2])
         for block in range(len(self._first)):
             start = block * self._p
             wanted = min(self._p, self.m - start)
-            np.multiply(X.T, self._first[block], out=x[: self._d])
-            x[self._d :] = 0.0
+            signed = scratch[2][: len(X)] if feature_major else x[:, : self._d]
+            np.multiply(X, self._first[block], out=signed)
+            if feature_major:
+                x[:, : self._d] = signed
+            x[:, self._d :] = 0.0
             self._hadamard(x, x, between)
             for layer in self._layers:
                 if self._permutation is not None:
-                    np.take(x, self._permutation[block], axis=0, out=moved)
-                    x[...] = moved
+                    _permute(x, self._permutation[block], between, feature_major)
+                    x, between = between, x
                 x *= layer[block]
                 self._hadamard(x, x, between)
-            np.multiply(x[:wanted], self._radii[start : start + wanted], out=target[start : start + wanted])
-        if target is own:
-            angles[...] = own.T
+            np.multiply(
+                x[:, :wanted], self._radii[start : start + wanted], out=angles[:, start : start + wanted]
+            )
 
     @classmethod
     def matrix(cls, state: State, d: int) -> Floats:
@@ -105,3 +111,10 @@ class StructuredAngles:
         out = np.empty((d, angles.m))
         angles.apply(np.eye(d), out, angles.scratch(d))
         return np.ascontiguousarray(out.T)
+
+
+def _permute(x: Floats, permutation: Array, out: Floats, feature_major: bool) -> None:
+    if feature_major:
+        np.take(x.T, permutation, axis=0, out=out.T, mode="clip")
+    else:
+        np.take(x, permutation, axis=1, out=out, mode="clip")

@@ -39,6 +39,8 @@ class Case:
     limit: Limit
     positive: bool = False
     dtype: str = "float32"
+    closer: float | None = None
+    """The tolerance of our side, where it is known to be nearer."""
 
 
 def sklearn(estimator: Any) -> dict[str, Maker]:
@@ -57,7 +59,8 @@ def fourier(
         name += ", structured"
         angles = Hadamard(p, 3 * -(-D // 2 // p))
         if d >= 4096:
-            peers = {"our own dense form": lambda X: kafeat.fit({"steps": [dict(step)]}, X)}
+            dense = step
+            peers = {"our own dense form": lambda X: kafeat.fit({"steps": [dict(dense)]}, X)}
         step = {**step, "frequencies": "structured"}
     if dtype == "float64":
         name, cosines = f"{name}, float64", Cosines64(D // 2)
@@ -104,8 +107,8 @@ def homogeneous(d: int, rows: int, target: float) -> Case:
     exact = ref.kernel(ref.additive_chi2)
     peers = sklearn(AdditiveChi2Sampler(sample_steps=2))
     name = f"homogeneous chi2 order 1, d = {d}"
-    # Both are off by a few hundredths of √(xy) at most.
-    return Case(name, target, d, rows, step, peers, exact, 0.07, limit, positive=True)
+    # Ours is off by 0.001 on these rows, the sampled spectrum by 0.056.
+    return Case(name, target, d, rows, step, peers, exact, 0.07, limit, positive=True, closer=0.005)
 
 
 def skewed(d: int, rows: int, target: float, D: int = 1024) -> Case:

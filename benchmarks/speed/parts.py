@@ -9,8 +9,10 @@ from scipy.spatial.distance import cdist
 
 from speed.limits import TILE, Operation
 
-_CACHED = 1 << 16
+_CACHED = 1 << 14
 """Numbers that a pass works on at a time: they stay in the second-level cache."""
+_STRIP = 128
+"""Rows of a transform or of a sparse product, which make their own output."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Cosines64:
-    """Cosine and sine of `count` doubles a row, by two polynomials of nine terms: half the passes of NumPy's."""
+    """Cosine and sine of `count` doubles a row, by the passes of kafeat/cosines.py: two polynomials of nine terms."""
 
     count: int
 
@@ -72,27 +74,24 @@ class Hadamard:
 
 @dataclass(frozen=True)
 class Transforms:
-    """Real Fourier transforms of width D: `forward` of them and one back, 64 rows at a time."""
+    """`count` real Fourier transforms of width D, some rows at a time."""
 
     D: int
-    forward: int
+    count: int
 
     def __call__(self, dtype: np.dtype) -> Operation:
-        x = np.ones((64, self.D), dtype)
-        spectrum = scipy.fft.rfft(x, axis=1)
+        x = np.ones((_STRIP, self.D), dtype)
 
         def operation(_: int) -> None:
-            for _ in range(TILE // 64):
-                for _ in range(self.forward):
-                    scipy.fft.rfft(x, axis=1)
-                scipy.fft.irfft(spectrum, n=self.D, axis=1)
+            for _ in range(self.count * (TILE // _STRIP)):
+                scipy.fft.rfft(x, axis=1)
 
         return operation
 
 
 @dataclass(frozen=True)
 class Sparse:
-    """A product of a sparse matrix (D, d) with `entries` entries and tiles of 64 rows."""
+    """A product of a sparse matrix (D, d) with `entries` entries and strips of rows."""
 
     D: int
     d: int
@@ -103,10 +102,10 @@ class Sparse:
         rng = np.random.default_rng(0)
         places = rng.integers(self.D, size=self.entries), np.arange(self.entries) % self.d
         matrix = scipy.sparse.csr_array((np.ones(self.entries, dtype), places), shape=(self.D, self.d))
-        x = np.ones((self.d, 64), dtype)
+        x = np.ones((self.d, _STRIP), dtype)
 
         def operation(_: int) -> None:
-            for _ in range(self.times * (TILE // 64)):
+            for _ in range(self.times * (TILE // _STRIP)):
                 matrix @ x
 
         return operation

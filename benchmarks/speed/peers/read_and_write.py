@@ -1,7 +1,7 @@
 """Nothing computed: read the input, then write as many bytes as KEPT has. SOURCE TARGET KEPT parquet|npy
 
-As many bytes, that is, with the same writer and in the same row groups; one block of noise stands for all of them, as
-uncompressed numbers cost the same whatever they are.
+As many bytes, that is, with the same writer and in the same row groups; one block of a constant stands for all of them,
+as uncompressed numbers cost the same whatever they are.
 """
 
 import sys
@@ -15,7 +15,7 @@ pq.ParquetFile(source).read()
 columns = len(pq.ParquetFile(kept).schema_arrow)
 rows = pq.ParquetFile(kept).metadata.num_rows
 height = 16_384
-block = np.random.default_rng(0).random((columns, height), dtype=np.float32)
+block = np.full((columns, height), 0.5, dtype=np.float32)
 if form == "npy":
     with open(target, "wb") as file:
         flat = block.reshape(-1)

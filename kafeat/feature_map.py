@@ -103,17 +103,25 @@ class FeatureMap:
             return None
         return hashlib.sha256(self.dumps()).hexdigest()
 
-    def transform(self, X: Any, jobs: int | None = None) -> Floats:
+    def transform(self, X: Any, jobs: int | None = None, *, out: Floats | None = None) -> Floats:
         """z(X): features (n_rows, n_components) in the map's dtype.
 
         `X` is a 2-D array (n_rows, n_features_in), or a table with the map's columns (pyarrow, pandas, polars), which
         are matched by name. `jobs` threads share the work, all cores by default; the result does not depend on
-        their number. Raises `kafeat.errors.DataError` for values that are not finite or that a step refuses.
+        their number. `out` takes the features, an array of that shape and dtype: memory that is used again is
+        filled faster than new memory. Raises `kafeat.errors.DataError` for values that are not finite or that a step refuses.
         """
         source, columns = self._source(X)
         if source.rows is None:
             raise TypeError("a source in memory knows its rows")
-        out = np.empty((source.rows, self.n_components), dtype=self.dtype)
+        shape = (source.rows, self.n_components)
+        if out is None:
+            out = np.empty(shape, dtype=self.dtype)
+        elif out.shape != shape or out.dtype != self.dtype or not out.flags.writeable:
+            raise UsageError(
+                f"out: expected a writeable array of shape {shape} and dtype {self.dtype}, "
+                f"got shape {out.shape} and dtype {out.dtype}"
+            )
         chunks = source.chunks(columns, (), self._height(source.rows, count_jobs(jobs)))
         for _ in self.run(source, columns, chunks, _InMemory(out), jobs):
             pass

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import kafeat
+from kafeat.errors import UsageError
 from kafeat.jobs.transform import transform_file
 
 
@@ -23,3 +24,29 @@ def test_bytes_do_not_depend_on_how_rows_in_memory_are_shared(tmp_path: Path, ch
     assert len({fm._height(len(X), jobs) for jobs in (1, 3, 8)}) == (1 if chunk_rows == 1000 else 3)
     for jobs in (1, 3, 8):
         assert (fm.transform(X, jobs=jobs) == want).all()
+
+
+@pytest.fixture(scope="module")
+def small():
+    X = np.random.default_rng(0).standard_normal((3000, 4)).astype(np.float32)
+    return kafeat.fit({"steps": [{"kind": "projection", "n_components": 6}]}, X), X
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_features_go_where_they_are_wanted(small, order):
+    fm, X = small
+    out = np.full((3000, 6), np.nan, np.float32, order=order)
+    assert fm.transform(X, out=out) is out
+    np.testing.assert_allclose(
+        out, fm.transform(X), rtol=1e-6, atol=1e-6
+    )  # another order of the same product
+
+
+@pytest.mark.parametrize("out", [np.empty((2999, 6), "f4"), np.empty((3000, 6)), np.zeros((3000, 6), "f4")])
+def test_a_place_that_does_not_fit_is_refused(small, out):
+    fm, X = small
+    out.flags.writeable = out.dtype != "f4" or len(out) != 3000
+    with pytest.raises(
+        UsageError, match=r"out: expected a writeable array of shape \(3000, 6\) and dtype float32"
+    ):
+        fm.transform(X, out=out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,12 @@ class ArrayChunk(Chunk):
             raise ValueRefused(self.start + row, column, problem).located(self.place, self._columns.names)
 
 
+@lru_cache(maxsize=8)
+def _fields(width: int, spelled: str) -> tuple[Field, ...]:
+    """A service that asks for a few rows at a time would spend most of its time here."""
+    return tuple(Field(f"c{i}", "number", None, spelled) for i in range(width))
+
+
 class ArraySource(Source):
     """An array (rows, features) as a source; `window` hands out rows from one number to another."""
 
@@ -95,7 +101,7 @@ class ArraySource(Source):
         check_array(place, shape, dtype)
         self.place, self._dtype, self._window = place, dtype, window
         self.rows = self._n_rows = shape[0]
-        self.fields = tuple(Field(f"c{i}", "number", None, str(dtype)) for i in range(shape[1]))
+        self.fields = _fields(shape[1], str(dtype))
 
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True

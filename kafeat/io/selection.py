@@ -172,7 +172,7 @@ def _column(field: Field) -> Column:
 def _width(source: Source) -> int | None:
     if not source.positional:
         return None
-    return sum(_column(field).n_features for field in source.fields)
+    return sum(field.width or 1 for field in source.fields)
 
 
 def _spell(column: Column) -> str:

@@ -72,10 +72,21 @@ class RowSample:
             keep = np.argpartition(order, self._size - 1)[: self._size]
             self._threshold = order[keep].max()
         keep = keep[np.argsort(rows[keep])]
-        X = np.concatenate([part[2] for part in self._parts])[keep]
         labels = [part[3] for part in self._parts if part[3] is not None]
-        self._parts = [(order[keep], rows[keep], X, np.concatenate(labels)[keep] if labels else None)]
+        label = np.concatenate(labels)[keep] if labels else None
+        self._parts = [(order[keep], rows[keep], self._moved(rows[keep]), label)]
         self._kept = len(keep)
+
+    def _moved(self, kept: npt.NDArray[np.int64]) -> Array:
+        """The rows of these ascending numbers. Every part goes as soon as it is copied: X is never held twice."""
+        _, _, first, _ = self._parts[0]
+        X = np.empty((len(kept), first.shape[1]), first.dtype)
+        while self._parts:
+            _, rows, part, _ = self._parts.pop()
+            places = np.searchsorted(kept, rows)
+            found = np.flatnonzero(kept[np.minimum(places, len(kept) - 1)] == rows)
+            X[places[found]] = part[found]
+        return X
 
     def result(self) -> tuple[npt.NDArray[np.int64], Array, Array | None]:
         """Row numbers (k,), rows (k, d) and labels (k,), in row order; at least one row must have been added."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from kafeat.blas import one_blas_thread
 from kafeat.errors import DataError, ValueRefused
+from kafeat.memory_order import is_feature_major, shaped
 from kafeat.pair import Coordinates, Gram, Pair
 from kafeat.step import Sample, Step, Transform, total_clipped
 from kafeat.tiles import TileLoop
@@ -50,6 +51,8 @@ class Chain:
     """Fitted steps, first to last."""
 
     steps: tuple[FittedStep, ...]
+    outputs: Array | None = None
+    """Which outputs of the last step are kept, ascending; None: all."""
 
     @classmethod
     def fit(cls, steps: Sequence[Step], sample: Sample, rng: np.random.Generator) -> Chain:
@@ -100,7 +103,8 @@ class Chain:
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """All steps as one transform."""
-        return _BoundChain([fitted.step for fitted in self.steps], [f.bind(dtype) for f in self.steps], dtype)
+        steps = [fitted.step for fitted in self.steps]
+        return _BoundChain(steps, [f.bind(dtype) for f in self.steps], dtype, self.outputs)
 
     def transform(self, X: Floats) -> Floats:
         """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
@@ -162,14 +166,21 @@ def _gives_gram(step: Step, behind_sampler: bool) -> bool:
 
 
 class _BoundChain(Transform):
-    """A tile goes through every step; only the last one writes to the output."""
+    """A tile goes through every step; only the last one writes to the output, or to what outputs are taken from."""
 
-    def __init__(self, steps: Sequence[Step], transforms: Sequence[Transform], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        transforms: Sequence[Transform],
+        dtype: np.dtype[Any],
+        outputs: Array | None = None,
+    ) -> None:
         self._steps = tuple(steps)
         self._transforms = tuple(transforms)
         self._dtype = dtype
         self.n_features_in = transforms[0].n_features_in
-        self.n_features_out = transforms[-1].n_features_out
+        self._outputs, self._all = outputs, transforms[-1].n_features_out
+        self.n_features_out = self._all if outputs is None else len(outputs)
 
     @property
     def widest(self) -> int:
@@ -177,17 +188,25 @@ class _BoundChain(Transform):
 
     def scratch(self, rows: int) -> Scratch:
         between = [np.empty((rows, t.n_features_out), dtype=self._dtype) for t in self._transforms[:-1]]
-        return tuple(between), tuple(t.scratch(rows) for t in self._transforms)
+        every = np.empty(0 if self._outputs is None else rows * self._all, dtype=self._dtype)
+        return tuple(between), tuple(t.scratch(rows) for t in self._transforms), every
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        between, of_steps = scratch
-        outs = (*between, out)
+        between, of_steps, flat = scratch
+        last = out if self._outputs is None else shaped(flat, (len(X), self._all), is_feature_major(out))
+        outs = (*between, last)
         for i, (transform, target, own) in enumerate(zip(self._transforms, outs, of_steps, strict=True)):
             try:
                 transform.apply(X, target, own)
             except ValueRefused as refused:
                 raise _after(refused, self._steps[:i]) from None
             X = target
+        if self._outputs is None:
+            return
+        if is_feature_major(out):
+            np.take(last.T, self._outputs, axis=0, out=out.T, mode="clip")
+        else:
+            np.take(last, self._outputs, axis=1, out=out, mode="clip")
 
     def clipped(self, scratch: Scratch) -> Array | None:
         return total_clipped(t.clipped(own) for t, own in zip(self._transforms, scratch[1], strict=True))

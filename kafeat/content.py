@@ -8,8 +8,10 @@ import numpy as np
 from pydantic import ValidationError
 
 from kafeat.chain import Chain, FittedStep
+from kafeat.domain import check_indices
 from kafeat.errors import UsageError
 from kafeat.registry import build_step
+from kafeat.types import Array
 
 
 def chain_content(chain: Chain) -> list[dict[str, Any]]:
@@ -27,7 +29,7 @@ def chain_content(chain: Chain) -> list[dict[str, Any]]:
     ]
 
 
-def read_chain(content: object, n_features_in: int, dtype: np.dtype[Any]) -> Chain:
+def read_chain(content: object, n_features_in: int, dtype: np.dtype[Any], outputs: object = None) -> Chain:
     """The chain, every part of it checked; ValueError says what is wrong and where."""
     if not isinstance(content, list) or not content:
         raise ValueError("steps: expected a list of at least one step")
@@ -43,7 +45,21 @@ def read_chain(content: object, n_features_in: int, dtype: np.dtype[Any]) -> Cha
             raise ValueError(f"steps[{i}].recipe.{key}: {first['msg']}") from None
         except ValueError as error:
             raise ValueError(f"steps[{i}].{error}") from None
-    return Chain(tuple(steps))
+    return Chain(tuple(steps), None if outputs is None else _read_outputs(outputs, width))
+
+
+def _read_outputs(outputs: object, width: int) -> Array:
+    if (
+        not isinstance(outputs, np.ndarray)
+        or outputs.ndim != 1
+        or outputs.dtype != np.int64
+        or not len(outputs)
+    ):
+        raise ValueError("outputs: expected whole numbers, the outputs that are kept")
+    check_indices("outputs", outputs, width)
+    if (np.diff(outputs) <= 0).any():
+        raise ValueError("outputs: expected ascending numbers")
+    return outputs
 
 
 def _read_step(entry: object, width: int) -> FittedStep:

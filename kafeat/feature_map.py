@@ -205,6 +205,7 @@ class FeatureMap:
             "dtype": self.dtype,
             "chunk_rows": self.chunk_rows,
             "steps": chain_content(self.chain),
+            **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
             "provenance": self.provenance.to_plain(),
         }
 
@@ -221,7 +222,7 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
             f"{place}: format: expected {FORMAT}, got {version!r}: this is kafeat {__version__}, "
             f"the model was written by {content.get('kafeat')!r}"
         )
-    if set(content) != expected:
+    if set(content) - {"outputs"} != expected:
         raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)}")
     try:
         return _from_content(content)
@@ -240,7 +241,7 @@ def _from_content(content: dict[str, Any]) -> FeatureMap:
     if type(chunk_rows) is not int or not 1 <= chunk_rows <= 1_000_000:
         raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {chunk_rows!r}")
     columns = Columns.from_plain(content["columns"])
-    chain = read_chain(content["steps"], columns.n_features, np.dtype(dtype))
+    chain = read_chain(content["steps"], columns.n_features, np.dtype(dtype), content.get("outputs"))
     version = content["kafeat"]
     if type(version) is not str or not version.isprintable():
         raise ValueError(f"kafeat: expected a version, got {version!r:.40}")

@@ -2,116 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kafeat.cli import options
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from kafeat.jobs.evaluate import Task
     from kafeat.jobs.transform import Input
+
+_LEARNERS = click.Choice(["ridge", "linear_svc", "linear_svc_l1", "dual_l1", "logistic", "sgd"])
 
 
 @click.command(
     epilog="""\b
-Example:
+Examples:
   kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
+  kafeat evaluate --config configs/fourier.yaml --sweep n_components=32,128 --seeds 2 sample_data/digits.parquet
 """
 )
-@options.model
+@click.option(
+    "--model", "models", multiple=True, metavar="MODEL", help="A map made by `kafeat fit`. Repeatable."
+)
+@click.option(
+    "--config", "configs", multiple=True, metavar="CONFIG.yaml",
+    help="A recipe, fitted here on the rows that are not held out. Repeatable.",
+)  # fmt: skip
 @click.argument("data")
 @options.label
 @click.option(
-    "--rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
-    help="Rows to compare on, drawn from DATA apart from those that the fit took.",
+    "--split", metavar="COL", help="A column of train and test; default: a random fifth is held out."
+)
+@click.option(
+    "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
+    help="auto: text and at most 100 different whole numbers are classes.",
 )  # fmt: skip
+@click.option(
+    "--learner", type=_LEARNERS, default="ridge", show_default=True,
+    help="Who learns the label; all but ridge need the extra kafeat[evaluate].",
+)  # fmt: skip
+@click.option("--tau", type=click.FloatRange(min=0, max=1, max_open=True), default=0.1, show_default=True,
+              help="τ of the learner dual_l1.")  # fmt: skip
+@click.option(
+    "--sweep", "sweeps", multiple=True, metavar="KEY=a,b,c",
+    help="Values of a parameter: of every step that has it, or of steps[i].KEY. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Fits of every recipe."
+)
+@click.option(
+    "--rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
+    help="Rows to compare on, drawn from those that are held out.",
+)  # fmt: skip
+@click.option(
+    "--exact-rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
+    help="Rows at most that the exact kernel machine is trained on.",
+)  # fmt: skip
+@click.option("--max-error", type=click.FloatRange(min=0), metavar="E",
+              help="End with code 6 if the relative Frobenius error of a map is larger.")  # fmt: skip
+@click.option("--min-score", type=float, metavar="S", help="End with code 6 if the score of a map is lower.")
 @click.option(
     "--json", "json_file", metavar="FILE", help="Write the figures as JSON; - is stdout, without the table."
 )
+@click.option("--report", metavar="DIR", help="Write a page with pictures; needs the extra kafeat[evaluate].")
 @options.reading
+@options.jobs
 @options.quiet
 def evaluate(
-    model: str,
+    models: tuple[str, ...],
+    configs: tuple[str, ...],
     data: str,
     label: str | None,
+    split: str | None,
+    task: Task,
+    learner: str,
+    tau: float,
+    sweeps: tuple[str, ...],
+    seeds: int,
     rows: int,
+    exact_rows: int,
+    max_error: float | None,
+    min_score: float | None,
     json_file: str | None,
+    report: str | None,
     reading: Input,
+    jobs: int | None,
     quiet: bool,
 ) -> None:
-    """Compare a map with its exact kernel on rows of DATA.
+    """Show what maps are worth on DATA: models as they are, and recipes with every setting and seed.
 
-    Shows the error of the features' dot products against the kernel of the whole chain. With --label also the
-    test scores of ridge models on the raw columns, on the features, and with the exact kernel.
+    The dot products of the features are compared with the exact kernel of the whole chain, on rows that are held
+    out. With --label a learner is tested on the raw columns, on the features, and with the exact kernel.
     """
     import json
 
-    from kafeat.feature_map import load
+    from kafeat.cli.evaluation import show
+    from kafeat.cli.progress import steps_of
+    from kafeat.errors import UsageError
     from kafeat.io.output import write_bytes
     from kafeat.jobs.evaluate import evaluate as job
+    from kafeat.jobs.evaluate import gate
 
-    report = job(load(model), data, label, rows, reading)
-    text = json.dumps({"model": model, "data": data, **report}, indent=2) + "\n"
+    if not (models or configs):
+        raise UsageError("evaluate: expected --model MODEL or --config CONFIG.yaml, got neither")
+    if min_score is not None and label is None:
+        raise UsageError("--min-score: expected --label, as without one there is no score")
+    with steps_of(quiet) as say:
+        found = job(
+            list(models), data, label, rows, reading, config=list(configs), sweep=sweeps, seeds=seeds,
+            split=split, task=task, learner=learner, tau=tau, exact_rows=exact_rows, jobs=jobs, report=report, say=say,
+        )  # fmt: skip
+    named = {"model": models[0]} if len(models) == 1 and not configs else {}
+    text = json.dumps({**named, "data": data, **found}, indent=2) + "\n"
     if json_file == "-":
         click.echo(text, nl=False)
-        return
-    if json_file:
+    elif json_file:
         write_bytes(json_file, text.encode())
-    if not quiet:
-        _show(report)
-
-
-def _show(report: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    title = f"Against the exact kernel, {report['rows']:,} rows, D = {report['n_components']:,}"
-    table = Table(title=title, title_justify="left", min_width=len(title))
-    table.add_column("error of z(x)·z(y)")
-    table.add_column("value", justify="right")
-    for key, text in (
-        ("relative_frobenius", "relative, Frobenius norm"),
-        ("relative_spectral", "relative, spectral norm"),
-        ("max_abs_error", "largest of an entry"),
-        ("mean_abs_error", "mean of an entry"),
-        ("bias", "mean with its sign"),
-    ):
-        table.add_row(text, _figure(report[key], ".4g"))
-    console.print(table)
-    if "score_raw" in report:
-        console.print(_scores(report))
-    for note in _notes(report):
-        console.print(note, highlight=False, soft_wrap=True)
-
-
-def _scores(report: dict[str, Any]) -> Table:
-    from rich.table import Table
-
-    score = "accuracy" if report["task"] == "classification" else "R²"
-    title = f"Ridge, {report['rows_train']:,} rows to train, {report['rows_test']:,} to test"
-    table = Table(title=title, title_justify="left", min_width=len(title))
-    for name in ("on", score, "seconds to fit", "seconds to make"):
-        table.add_column(name, justify="left" if name == "on" else "right")
-    made = {"raw": "", "map": f"{report['transform_seconds']:.3f}", "exact": f"{report['exact_seconds']:.3f}"}
-    names = {"raw": "the raw columns", "map": "the map's features", "exact": "the exact kernel"}
-    for key, name in names.items():
-        table.add_row(
-            name, _figure(report[f"score_{key}"], ".4f"), f"{report[f'fit_seconds_{key}']:.3f}", made[key]
-        )
-    return table
-
-
-def _figure(value: float | None, form: str) -> str:
-    return "undefined" if value is None else format(value, form)
-
-
-def _notes(report: dict[str, Any]) -> Iterator[str]:
-    seen = report["rows_seen_in_fit"]
-    if seen:
-        yield f"note: the map was fitted on this file, and {seen:,} of these rows were among those it saw"
-    if report["reference"]:
-        yield f"note: {report['reference']}"
+    if json_file != "-" and not quiet:
+        show(found)
+    gate(found, max_error, min_score)

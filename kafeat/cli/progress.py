@@ -34,3 +34,20 @@ def progress(what: str, quiet: bool) -> Iterator[Callable[[int | None], Progress
             return advance
 
         yield announce
+
+
+@contextmanager
+def steps_of(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Gives what is told each step of a long job: a line that shows it while it runs."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _step: check()
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+
+        def say(step: str) -> None:
+            check()
+            status.update(step)
+
+        yield say

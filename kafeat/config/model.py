@@ -49,6 +49,15 @@ class Columns(BaseModel):
         return {"include": list(self.include)} if self.include else {"exclude": list(self.exclude)}
 
 
+class Prune(BaseModel):
+    """Which outputs are kept: those that a sparse linear model of the label uses."""
+
+    model_config = FROZEN
+
+    penalty: Literal["l1"] = parameter("l1", "what makes the model sparse")
+    keep: PositiveInt = Field(description="outputs to keep, at most")
+
+
 class Config(BaseModel):
     """What `fit` is told: the steps, and what the map depends on besides its data."""
 
@@ -59,6 +68,7 @@ class Config(BaseModel):
     columns: Columns = parameter(Columns(), "the features; default: every numeric column")
     fit_rows: PositiveInt | Literal["all"] = parameter(100_000, "rows sampled to fit on, or all")
     chunk_rows: int = parameter(8192, "rows that are transformed at once", ge=1, le=1_000_000)
+    prune: Prune | None = Field(default=None, description="keep the outputs that a sparse linear model uses")
     steps: Listed[AnyStep] = Field(description="the chain, first step first", min_length=1)
 
     def to_plain(self) -> dict[str, Any]:
@@ -69,6 +79,7 @@ class Config(BaseModel):
             "columns": self.columns.to_plain(),
             "fit_rows": self.fit_rows,
             "chunk_rows": self.chunk_rows,
+            **({} if self.prune is None else {"prune": self.prune.model_dump(mode="json")}),
             "steps": [step.recipe() for step in self.steps],
         }
 

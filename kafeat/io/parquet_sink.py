@@ -16,13 +16,15 @@ from kafeat.types import Floats
 
 # Each column costs the writer a fixed time in each group: 64 MiB wrote 1.3 times as fast as 32, 128 little faster.
 GROUP_BYTES = 64 << 20
+# Of lists: the writer makes as many bytes of levels again, and there is but one column to cost time.
+LIST_GROUP_BYTES = 32 << 20
 # One page a column and group.
 PAGE_BYTES = 8 << 20
 COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
 
 
 class ParquetSink(Sink):
-    """Row groups of about 64 MiB, cut where whole blocks of features and kept columns have reached that."""
+    """Row groups of about 64 MiB (lists: 32), cut where whole blocks of features and kept columns reach that."""
 
     order = "F"
 
@@ -37,7 +39,8 @@ class ParquetSink(Sink):
         self._schema = _schema(layout)
         # A group holds whole blocks: as many as reach its size.
         width, most = len(layout.names), layout.block_rows
-        height = -(-GROUP_BYTES // max(1, most * width * layout.dtype.itemsize)) * most
+        self._full = GROUP_BYTES if layout.layout == "columns" else LIST_GROUP_BYTES
+        height = -(-self._full // max(1, most * width * layout.dtype.itemsize)) * most
         self._arenas = Arenas(height, most, width, layout.dtype, self.wants)
         self._waiting: list[Piece] = []
         self._kept: list[pa.Table] = []
@@ -68,7 +71,7 @@ class ParquetSink(Sink):
             self._kept.append(kept)
         self._rows += len(block)
         self._bytes += block.nbytes + (0 if kept is None else kept.nbytes)
-        if self._bytes >= GROUP_BYTES:
+        if self._bytes >= self._full:
             self._flush()
 
     def _flush(self) -> None:
@@ -93,6 +96,8 @@ class ParquetSink(Sink):
 
     def _end(self) -> None:
         self._flush()
+        # The footer of a long and wide file takes as much memory as these: some 2 KB for each column and group.
+        self._arenas.clear()
         self._writer.close()
         self._file.close()
 

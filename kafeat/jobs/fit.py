@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from kafeat.blas import one_blas_thread
 from kafeat.chain import Chain
 from kafeat.config import Config, load_config
 from kafeat.errors import DataError, UsageError, ValueRefused
+from kafeat.evaluation.task import task_of
 from kafeat.feature_map import FeatureMap
 from kafeat.io.columns import Columns
 from kafeat.io.formats import open_source
@@ -45,21 +46,30 @@ def fit(config: Any, data: Any, label: Any = None) -> FeatureMap:
 
 
 def fit_source(
-    config: Config, source: Source, label: str | Array | None, progress: Progress | None = None
+    config: Config,
+    source: Source,
+    label: str | Array | None,
+    progress: Progress | None = None,
+    *,
+    aside: Sequence[str] = (),
+    held_out: Array | None = None,
 ) -> FeatureMap:
-    """Fit on a source that is read once, from its first row to its last."""
+    """Fit on a source that is read once, from its first row to its last.
+
+    Columns of `aside` are no features. The rows that `held_out` (n_rows,) names are read, and not fitted on.
+    """
     name = label if isinstance(label, str) else None
     given = None if label is None or isinstance(label, str) else np.asarray(label)
     coded = {column: lenient for step in config.steps for column, lenient in step.coded_columns.items()}
     columns = choose(
         source,
         config.columns.include or None,
-        config.columns.exclude,
+        [*config.columns.exclude, *aside],
         name,
         coded,
         missing=takes_missing(config.steps),
     )
-    rows, sample = _sample(config, source, columns, name, given, progress)
+    rows, sample = _sample(config, source, columns, name, given, progress, held_out)
     columns = columns.settled(sample.X)
     sample = replace(sample, names=columns.names, n_categories=columns.n_categories)
     brought, given_origins = _brought(config, columns, name)
@@ -70,6 +80,8 @@ def fit_source(
         with one_blas_thread():
             steps, searches = settle(config.steps, sample, of_search)
         chain = Chain.fit(steps, sample, stream)
+        if config.prune is not None:
+            chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
     except ValueRefused as refused:
         in_file = ValueRefused(int(rows[refused.row]), refused.column, refused.problem)
         raise in_file.located(source.place, columns.names) from None
@@ -86,6 +98,21 @@ def fit_source(
         searches=searches,
     )
     return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config, provenance)
+
+
+def _pruned(chain: Chain, sample: Sample, keep: int) -> Array:
+    """The outputs that a sparse linear model of the label uses."""
+    if sample.label is None:
+        raise UsageError("prune: expected a label to predict (--label COL), got none")
+    try:
+        from kafeat.evaluation.prune import MOST_ROWS, sparse_outputs
+    except ImportError as error:
+        raise UsageError(
+            f"prune: expected scikit-learn, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+    every = -(-len(sample.X) // MOST_ROWS)
+    Z, labels = chain.transform(sample.X[::every]), sample.label[::every]
+    return sparse_outputs(Z, task_of(labels).targets(labels), keep)
 
 
 def _brought(config: Config, columns: Columns, label: str | None) -> tuple[dict[str, Floats], list[Origin]]:
@@ -118,6 +145,7 @@ def _sample(
     label: str | None,
     given: Array | None,
     progress: Progress | None,
+    held_out: Array | None,
 ) -> tuple[Array, Sample]:
     """Row numbers and rows with the smallest hashes; every row is read and checked on the way."""
     if given is not None and given.shape != (source.rows,):
@@ -127,6 +155,8 @@ def _sample(
     keep = () if label is None else (label,)
     for chunk, X in matrices(source, columns, keep, config.chunk_rows, config.dtype):
         offsets = chosen.choose(chunk.start, chunk.rows)
+        if held_out is not None:
+            offsets = offsets[~held_out[chunk.start + offsets]]
         labels = None
         if label is not None:
             labels = read_label(chunk, label)[offsets]

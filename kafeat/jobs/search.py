@@ -18,7 +18,7 @@ import numpy as np
 from kafeat.chain import Chain
 from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.fidelity import relative_frobenius
-from kafeat.evaluation.usefulness import features_score
+from kafeat.evaluation.learners import features_score
 from kafeat.provenance import Search
 from kafeat.registry import build_step
 from kafeat.step import Sample, Step

@@ -14,6 +14,7 @@ from kafeat.kernels import KernelParameters
 from kafeat.memory_order import is_feature_major, shaped
 from kafeat.pair import Coordinates, Pair
 from kafeat.ratios import ratio_weights, widest_ratio
+from kafeat.signatures import SIGNATURES
 from kafeat.step import PositiveFloat, Sample, Step, Transform, parameter, refuse_parameter
 from kafeat.types import Array, Floats, Shape, State
 
@@ -140,6 +141,16 @@ class Homogeneous(Step):
         Z = np.empty((len(X), transform.n_features_out))
         transform.apply(X, Z, transform.scratch(len(X)))
         return float(np.linalg.norm(Z @ Z.T - self.exact(state, Coordinates(X, X)).dots))
+
+    def error_curve(self, state: State, X: Floats) -> tuple[Floats, Floats, Floats]:
+        """ω = log(y/x) ≥ 0, the error k̂(ω) − 𝒦(ω) of the map at that ratio per (xy)^(γ/2), and how often X has it."""
+        ratios, weights = ratio_weights(X, self.homogeneity, np.random.default_rng(0))
+        used = max(2, int(np.searchsorted(np.cumsum(weights), 0.999 * weights.sum())) + 1)
+        ratios, weights = ratios[:used], weights[:used]
+        waves = np.cos(np.outer(ratios, state["frequencies"])) @ state["coefficients"][1:]
+        exact = SIGNATURES[self.kernel].value(ratios) if self.kernel in SIGNATURES else np.ones_like(ratios)
+        error: Floats = state["coefficients"][0] + 2.0 * waves - exact
+        return ratios, error, weights
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"frequencies": (self.n,), "coefficients": (self.n + 1,)}

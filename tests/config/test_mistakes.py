@@ -5,7 +5,7 @@ from textwrap import dedent
 import pytest
 
 KEYS = "'kind', 'n_components', 'gamma', 'law', 'clip', 'density', 'weights', 'label'"
-TOP = "'seed', 'dtype', 'columns', 'fit_rows', 'chunk_rows', 'steps'"
+TOP = "'seed', 'dtype', 'columns', 'fit_rows', 'chunk_rows', 'prune', 'steps'"
 GOOD = "steps: [{kind: toy_plain, n_components: 4}]\n"
 
 TOP_LEVEL = [

@@ -1,14 +1,17 @@
-"""Errors and scores against their definitions and against scikit-learn."""
+"""Errors, penalties and scores against their definitions and against scikit-learn."""
 
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import Ridge
+from sklearn.preprocessing import StandardScaler
 
 from kafeat.errors import DataError
+from kafeat.evaluation.distortion import distortion, jl_eps
 from kafeat.evaluation.fidelity import fidelity
-from kafeat.evaluation.ridge import PENALTIES, features_basis, kernel_basis, ridge
-from kafeat.evaluation.usefulness import task_of, usefulness
+from kafeat.evaluation.folds import FOLDS, split
+from kafeat.evaluation.ridge import PENALTIES, NormalEquations, kernel_ridge
+from kafeat.evaluation.task import task_of
 
 
 @pytest.mark.parametrize("n", [40, 400])  # all eigenvalues, and Lanczos
@@ -35,26 +38,86 @@ def test_a_kernel_of_zeros_has_no_error_unless_the_map_errs():
     assert fidelity(K, np.ones((3, 2)))["relative_frobenius"] == np.inf
 
 
-@pytest.mark.parametrize("width", [7, 150])  # fewer and more columns than rows
-@pytest.mark.parametrize("given", ["features", "kernel"])
-def test_ridge_is_scikit_learns_on_the_chosen_penalty(given, width):
+def problem(width, n=120, offset=0.0):
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((120, width))
-    y = X @ rng.standard_normal((width, 2)) + 0.3 * rng.standard_normal((120, 2))
+    X = rng.standard_normal((n, width)) + offset
+    Y = X @ rng.standard_normal((width, 2)) + 3.0 + 0.3 * rng.standard_normal((n, 2))
+    return X, Y, np.arange(n) % FOLDS
+
+
+def chosen_by_hand(X, Y, folds):
+    """The relative penalty with the least squared error on the folds, fitted by scikit-learn."""
+    errors = []
+    for relative in PENALTIES:
+        error = 0.0
+        for fold in range(FOLDS):
+            train, held = folds != fold, folds == fold
+            size = ((X[train] - X[train].mean(axis=0)) ** 2).sum() / train.sum()
+            model = Ridge(alpha=relative * size).fit(X[train], Y[train])
+            error += ((model.predict(X[held]) - Y[held]) ** 2).sum()
+        errors.append(error)
+    return PENALTIES[int(np.argmin(errors))] * ((X - X.mean(axis=0)) ** 2).sum() / len(X)
+
+
+@pytest.mark.parametrize("width", [7, 150])  # fewer and more columns than rows
+@pytest.mark.parametrize("offset", [0.0, 1e4])  # sums about 0 would lose eight digits to the means
+@pytest.mark.parametrize("height", [11, 120])
+def test_normal_equations_are_scikit_learns_ridge(width, offset, height):
+    X, Y, folds = problem(width, offset=offset)
+    equations = NormalEquations(width, 2)
+    for start in range(0, len(X), height):
+        piece = slice(start, start + height)
+        equations.add(X[piece], Y[piece], folds[piece])
+    model = equations.solve()
+    assert model.penalty == pytest.approx(chosen_by_hand(X, Y, folds), rel=1e-6)
+    theirs = Ridge(alpha=model.penalty).fit(X, Y)
+    # The system's condition is below 1e9, and at the offset X itself has 12 digits: six are left of sixteen.
+    np.testing.assert_allclose(model(X), theirs.predict(X), atol=1e-5)
+    assert model.nonzero == width
+
+
+def test_standardized_columns_have_no_units():
+    X, Y, folds = problem(6)
+    units = np.array([1e-3, 1.0, 1e3, 1.0, 5.0, 1.0])
+    scaled = StandardScaler().fit_transform(X)
+    found = []
+    for columns, standardize in ((scaled, False), (X * units, True)):
+        equations = NormalEquations(6, 2)
+        equations.add(columns, Y, folds)
+        found.append(equations.solve(standardize)(columns))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-8)
+
+
+def test_a_constant_column_does_no_harm():
+    X, Y, folds = problem(3)
+    X[:, 1] = 7.0
+    equations = NormalEquations(3, 2)
+    equations.add(X, Y, folds)
+    assert np.isfinite(equations.solve(standardize=True)(X)).all()
+
+
+@pytest.mark.parametrize("width", [7, 150])
+def test_kernel_ridge_is_ridge_on_the_features_of_the_kernel(width):
+    X, Y, folds = problem(width)
     train = 90
-    basis = features_basis(X, train) if given == "features" else kernel_basis(X @ X.T, train)
-    predicted, penalty = ridge(basis, y[:train])
-    mean = y[:train].mean(axis=0)
-    theirs = KernelRidge(alpha=penalty, kernel="linear").fit(X[:train], y[:train] - mean)
-    # The system's condition is below 1e9: nine digits of sixteen are left.
-    np.testing.assert_allclose(predicted, theirs.predict(X[train:]) + mean, atol=1e-6)
-    scale = (X[:train] ** 2).sum() / train
-    chosen = RidgeCV(alphas=PENALTIES * scale, fit_intercept=False).fit(X[:train], y[:train] - mean)
-    assert penalty == pytest.approx(chosen.alpha_)
+    model = kernel_ridge(X[:train] @ X[:train].T, Y[:train], folds[:train])
+    equations = NormalEquations(width, 2)
+    equations.add(X[:train], Y[:train], folds[:train])
+    features = equations.solve()
+    assert model.penalty == pytest.approx(features.penalty, rel=1e-6)
+    np.testing.assert_allclose(model(X[train:] @ X[:train].T), features(X[train:]), atol=1e-6)
+
+
+def test_kernel_ridge_is_scikit_learns_on_centred_features():
+    X, Y, folds = problem(5)
+    centred = X - X.mean(axis=0)
+    model = kernel_ridge(X @ X.T, Y, folds)
+    theirs = KernelRidge(alpha=model.penalty, kernel="linear").fit(centred, Y - Y.mean(axis=0))
+    np.testing.assert_allclose(model(X @ X.T), theirs.predict(centred) + Y.mean(axis=0), atol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("labels", "task"),
+    ("labels", "kind"),
     [
         (np.array(["a", "b"], dtype=object), "classification"),
         (np.array([True, False]), "classification"),
@@ -64,34 +127,58 @@ def test_ridge_is_scikit_learns_on_the_chosen_penalty(given, width):
         (np.arange(101), "regression"),
     ],
 )
-def test_task(labels, task):
-    assert task_of(labels) == task
+def test_task(labels, kind):
+    assert task_of(labels).kind == kind
 
 
-def test_usefulness_tells_a_useful_map_from_raw_columns():
-    rng = np.random.default_rng(2)
-    X = rng.uniform(-1, 1, (600, 2))
-    ring = (X[:, 0] ** 2 + X[:, 1] ** 2 > 0.5).astype(int)
-    Z = np.column_stack([X, X**2, np.ones(600)])
-    report = usefulness(X, Z, Z @ Z.T, ring, rng)
-    assert report["task"] == "classification"
-    assert report["rows_train"] + report["rows_test"] == 600
-    # A line cannot follow a circle, a quadric can: chance of the larger class against nearly all.
-    assert report["score_raw"] < 0.75
-    assert report["score_map"] > 0.9
-    assert report["score_map"] == report["score_exact"]
-
-
-def test_r_squared_of_a_noiseless_line_is_1():
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((200, 3))
-    y = X @ np.array([1.0, -2.0, 0.5]) + 0.25
-    report = usefulness(X, X, X @ X.T, y, rng)
-    assert report["task"] == "regression"
-    assert report["score_raw"] == pytest.approx(1.0, abs=1e-6)
-
-
-def test_one_class_is_refused():
-    X = np.eye(10)
+def test_a_task_can_be_asked_for():
+    assert task_of(np.arange(5), "regression").kind == "regression"
+    assert task_of(np.arange(101), "classification").kind == "classification"
+    with pytest.raises(DataError, match="expected numbers for a regression, got text"):
+        task_of(np.array(["a", "b"], dtype=object), "regression")
     with pytest.raises(DataError, match="expected at least two classes, got only '?a'?"):
-        usefulness(X, X, X, np.array(["a"] * 10, dtype=object), np.random.default_rng(0))
+        task_of(np.array(["a"] * 10, dtype=object))
+
+
+def test_scores():
+    classes = task_of(np.array(["x", "y", "z"], dtype=object))
+    labels = np.array(["x", "y", "z", "x"], dtype=object)
+    assert classes.score(classes.targets(labels), labels) == 1.0
+    assert classes.score(np.eye(3)[[0, 0, 0, 0]], labels) == 0.5
+    number = task_of(np.array([0.5, 1.0]))
+    y = np.array([0.0, 1.0, 2.0, 5.0])
+    assert number.score(y[:, None], y) == 1.0
+    assert number.score(np.full((4, 1), 2.0), y) == 0.0
+    assert np.isnan(number.score(np.zeros((2, 1)), np.ones(2)))
+
+
+@pytest.mark.parametrize("n", [2, 5, 1000])
+def test_a_fifth_is_held_out_by_the_hash_of_the_row_number(n):
+    one = split(n, seed=3)
+    assert one.test.sum() == max(1, n // 5)
+    assert one.hashes[one.test].min() > one.hashes[~one.test].max()
+    assert (split(n, seed=3).test == one.test).all()
+    if n == 1000:
+        assert (split(n, seed=4).test != one.test).any()
+        # a fold is a third of the rows: five standard deviations of a binomial count
+        assert abs(np.bincount(one.folds) - n / 3).max() < 5 * np.sqrt(n * 2 / 9)
+
+
+def test_distortion_is_that_of_squared_distances():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 8))
+    Z = X @ rng.standard_normal((8, 5)) / np.sqrt(5)
+    d, e = (((A[:, None] - A[None]) ** 2).sum(axis=-1) for A in (X, Z))
+    pairs = np.triu_indices(30, 1)
+    moved = np.abs(e[pairs] / d[pairs] - 1)
+    found = distortion(X @ X.T, Z)
+    assert found["distortion_max"] == pytest.approx(moved.max(), rel=1e-9)
+    assert found["distortion_mean"] == pytest.approx(moved.mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "D"), [(100, 2000), (10_000, 5000)])
+def test_the_bound_is_the_lemmas(n, D):
+    eps = jl_eps(n, D)
+    assert 0 < eps < 1
+    assert pytest.approx(4 * np.log(n) / (eps**2 / 2 - eps**3 / 3), rel=1e-9) == D
+    assert jl_eps(10_000, 10) == 1.0

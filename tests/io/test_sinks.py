@@ -71,7 +71,8 @@ def test_memory_that_is_used_again_holds_nothing_that_is_still_to_be_written(
     tmp_path, monkeypatch, name, options, ahead
 ):
     # Row groups of two blocks: with forty of them every arena is used many times.
-    monkeypatch.setattr(parquet_sink, "GROUP_BYTES", 2 * 7 * 3 * 4)
+    for name_of_size in ("GROUP_BYTES", "LIST_GROUP_BYTES"):
+        monkeypatch.setattr(parquet_sink, name_of_size, 2 * 7 * 3 * 4)
     X = matrix(40 * 7 + 3, "float32")
     save(tmp_path / name, X, ahead=ahead, **options)
     assert read(tmp_path / name, "float32").tobytes() == X.tobytes()

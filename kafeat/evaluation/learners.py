@@ -1,0 +1,141 @@
+"""Who learns from raw columns, from features, and from the exact kernel."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kafeat.errors import UsageError
+from kafeat.evaluation.folds import FOLDS
+from kafeat.evaluation.ridge import NormalEquations, kernel_ridge
+from kafeat.evaluation.task import Task, task_of
+from kafeat.types import Array, Floats
+
+Mask = npt.NDArray[np.bool_]
+Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
+"""The rows that a mask (n,) names, piece by piece: their numbers (r,) and their values (r, width)."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A table that can be read as often as one likes: raw columns, or features of a map."""
+
+    width: int
+    blocks: Blocks
+    standardize: bool = False
+    """Raw columns have units; features have not."""
+
+    def matrix(self, rows: Mask, most_bytes: int, dtype: str = "float32") -> tuple[Array, Floats]:
+        """The rows as one matrix, for learners that hold all of them: their numbers, and values (r, width)."""
+        n = int(rows.sum())
+        if n * self.width * np.dtype(dtype).itemsize > most_bytes:
+            raise UsageError(
+                f"learner: expected at most {most_bytes >> 30} GiB of training rows in memory, got {n:,} rows of "
+                f"{self.width:,} numbers; ridge and sgd read rows piece by piece"
+            )
+        out = np.empty((n, self.width), dtype=dtype)
+        numbers = np.empty(n, dtype=np.intp)
+        at = 0
+        for found, block in self.blocks(rows):
+            out[at : at + len(block)] = block
+            numbers[at : at + len(block)] = found
+            at += len(block)
+        return numbers, out
+
+
+class Model(Protocol):
+    """What was learned: predictions (n, k) of inputs, or of kernel values with the training rows."""
+
+    def __call__(self, Z: Floats, /) -> Floats: ...
+    @property
+    def nonzero(self) -> int: ...
+    @property
+    def penalty(self) -> float: ...
+    @property
+    def converged(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known of all rows: the task, the labels (n,), and the fold of each (n,)."""
+
+    task: Task
+    labels: Array
+    folds: Array
+
+
+class Learner(ABC):
+    """A way to learn, with its penalty chosen by cross-validation over the folds."""
+
+    name: str
+
+    @abstractmethod
+    def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
+        """A linear model of the inputs."""
+
+    @abstractmethod
+    def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
+        """The machine with the kernel K (n, n) of the training rows of these numbers (n,)."""
+
+
+class Ridge(Learner):
+    """Ridge regression, to 0 and 1 for every class: closed form, rows read once and not held."""
+
+    name = "ridge"
+
+    def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
+        equations = None
+        for rows, Z in inputs.blocks(train):
+            Y = truth.task.targets(truth.labels[rows])
+            if equations is None:
+                equations = NormalEquations(inputs.width, Y.shape[1])
+            equations.add(Z, Y, truth.folds[rows])
+        if equations is None:
+            raise UsageError("label: expected rows to train on, got none")
+        return equations.solve(inputs.standardize)
+
+    def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
+        return kernel_ridge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows])
+
+
+def score(model: Model, inputs: Inputs, test: Mask, truth: Truth) -> float:
+    """The score on the test rows."""
+    predicted, labels = [], []
+    for rows, Z in inputs.blocks(test):
+        predicted.append(model(Z.astype(np.float64)))
+        labels.append(truth.labels[rows])
+    return truth.task.score(np.concatenate(predicted), np.concatenate(labels))
+
+
+def features_score(Z: Floats, labels: Array, train: int) -> float:
+    """The score of ridge on features Z (n, D): trained on the first `train` rows, tested on the others."""
+    numbers = np.arange(len(Z))
+
+    def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
+        yield numbers[rows], Z[rows]
+
+    inputs, truth = Inputs(Z.shape[1], blocks), Truth(task_of(labels), labels, numbers % FOLDS)
+    return score(Ridge().linear(inputs, numbers < train, truth), inputs, numbers >= train, truth)
+
+
+LEARNERS = ("ridge", "linear_svc", "linear_svc_l1", "dual_l1", "logistic", "sgd")
+
+
+def learner_of(name: str, tau: float = 0.1) -> Learner:
+    """The learner of that name; all but ridge need the extra kafeat[evaluate]."""
+    if name == "ridge":
+        return Ridge()
+    if name not in LEARNERS:
+        raise UsageError(f"learner: expected one of {', '.join(LEARNERS)}, got {name!r}")
+    try:
+        from kafeat.evaluation.learners_sklearn import learner
+    except ImportError as error:
+        raise UsageError(
+            f"learner {name}: expected scikit-learn, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+    return learner(name, tau)

@@ -1,0 +1,218 @@
+"""Learners of scikit-learn: linear machines on columns and features, support vector machines with the exact kernel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+
+from kafeat.errors import UsageError
+from kafeat.evaluation.learners import Inputs, Learner, Mask, Model, Truth
+from kafeat.evaluation.task import Task
+from kafeat.types import Array, Floats
+
+# 1/penalty; features have norms near 1.
+COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+# Rows that a cost is chosen on: more of them do not change the choice.
+_CHOSEN_ON = 10_000
+_MOST_BYTES = 4 << 30
+# Penalties of stochastic gradients, and how often they see every row.
+_ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+_EPOCHS = 5
+
+Make = Callable[[float, Task], Any]
+"""An estimator of a cost."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An estimator with a scaling of its inputs; classes are predicted as 1 in the column of the class."""
+
+    estimator: Any
+    task: Task
+    mean: Floats
+    scale: Floats
+    penalty: float
+    converged: bool = True
+
+    def __call__(self, Z: Floats) -> Floats:
+        predicted = self.estimator.predict((Z - self.mean) / self.scale)
+        if self.task.classes is None:
+            return np.asarray(predicted, dtype=np.float64)[:, None]
+        found: Floats = np.eye(len(self.task.classes))[predicted]
+        return found
+
+    @property
+    def nonzero(self) -> int:
+        if hasattr(self.estimator, "support_"):
+            return len(self.estimator.support_)
+        return int((np.atleast_2d(self.estimator.coef_) != 0.0).any(axis=0).sum())
+
+
+class Machine(Learner):
+    """A linear estimator that holds its rows; its exact counterpart is a support vector machine."""
+
+    def __init__(self, name: str, make: Make) -> None:
+        self.name, self._make = name, make
+
+    def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
+        rows, Z = inputs.matrix(train, _MOST_BYTES)
+        mean, scale = _scaling(Z) if inputs.standardize else (np.zeros(1), np.ones(1))
+        Z = ((Z - mean) / scale).astype(Z.dtype) if inputs.standardize else Z
+        y = _answers(truth, rows)
+        some = slice(None, None, -(-len(Z) // _CHOSEN_ON))
+        cost = _best(self._make, truth.task, Z[some], y[some], truth.folds[rows][some], _rows_of)
+        estimator, converged = _fitted(self._make(cost, truth.task), Z, y)
+        return Fitted(estimator, truth.task, mean, scale, 1.0 / cost, converged)
+
+    def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
+        y = _answers(truth, rows)
+        cost = _best(_exact, truth.task, K, y, truth.folds[rows], _square_of)
+        estimator, converged = _fitted(_exact(cost, truth.task), K, y)
+        return Fitted(estimator, truth.task, np.zeros(1), np.ones(1), 1.0 / cost, converged)
+
+
+class Online(Machine):
+    """Stochastic gradients, fed piece by piece: the learning that explicit features are made for."""
+
+    def __init__(self) -> None:
+        super().__init__("sgd", _sgd)
+
+    def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
+        mean, scale = _streamed_scaling(inputs, train) if inputs.standardize else (np.zeros(1), np.ones(1))
+        tried = {alpha: _sgd(1.0 / alpha, truth.task) for alpha in _ALPHAS}
+        self._pass(tried.values(), inputs, train & (truth.folds != 0), truth, mean, scale)
+        held = train & (truth.folds == 0)
+        missed = dict.fromkeys(tried, 0.0)
+        for rows, Z in inputs.blocks(held):
+            y = _answers(truth, rows)
+            for alpha, estimator in tried.items():
+                found = estimator.predict((Z - mean) / scale)
+                missed[alpha] += float(
+                    (found != y).sum() if truth.task.classes is not None else ((found - y) ** 2).sum()
+                )
+        alpha = min(missed, key=lambda one: missed[one])
+        chosen = _sgd(1.0 / alpha, truth.task)
+        for _ in range(_EPOCHS):
+            self._pass([chosen], inputs, train, truth, mean, scale)
+        return Fitted(chosen, truth.task, mean, scale, alpha)
+
+    @staticmethod
+    def _pass(
+        estimators: Iterable[Any], inputs: Inputs, rows: Mask, truth: Truth, mean: Floats, scale: Floats
+    ) -> None:
+        classes = truth.task.classes
+        more = {} if classes is None else {"classes": np.arange(len(classes))}
+        for numbers, Z in inputs.blocks(rows):
+            scaled, y = (Z - mean) / scale, _answers(truth, numbers)
+            for estimator in estimators:
+                estimator.partial_fit(scaled, y, **more)
+
+
+def learner(name: str, tau: float) -> Learner:
+    """The learner of that name; τ is of `dual_l1`."""
+    if name == "sgd":
+        return Online()
+    return Machine(name, {
+        "linear_svc": _linear_svc, "linear_svc_l1": _linear_svc_l1, "logistic": _logistic,
+        "dual_l1": lambda cost, task: _dual_l1(cost, task, tau),
+    }[name])  # fmt: skip
+
+
+def _linear_svc(cost: float, task: Task) -> Any:
+    if task.classes is None:
+        return LinearSVR(C=cost, loss="squared_epsilon_insensitive", dual="auto", max_iter=5000)
+    return LinearSVC(C=cost, dual="auto", max_iter=5000)
+
+
+def _linear_svc_l1(cost: float, task: Task) -> Any:
+    if task.classes is None:
+        raise UsageError(
+            "learner linear_svc_l1: expected classes, got a number to predict; try ridge or linear_svc"
+        )
+    return LinearSVC(C=cost, penalty="l1", dual=False, max_iter=2000, tol=1e-3)
+
+
+def _dual_l1(cost: float, task: Task, tau: float) -> Any:
+    """−τ‖α‖₁ in the dual. A number: the loss ignores errors up to τ. Classes: max(0, 1 − τ − yz)², whose solution is
+    (1 − τ) times the one without τ, the same classifier; so it is that one, and the size does not matter to it.
+    """
+    if task.classes is None:
+        return LinearSVR(C=cost, epsilon=tau, loss="squared_epsilon_insensitive", dual="auto", max_iter=5000)
+    return _linear_svc(cost, task)
+
+
+def _logistic(cost: float, task: Task) -> Any:
+    if task.classes is None:
+        raise UsageError("learner logistic: expected classes, got a number to predict; try ridge")
+    return LogisticRegression(C=cost, max_iter=1000)
+
+
+def _sgd(cost: float, task: Task) -> Any:
+    if task.classes is None:
+        return SGDRegressor(alpha=1.0 / cost, random_state=0)
+    return SGDClassifier(alpha=1.0 / cost, random_state=0)
+
+
+def _exact(cost: float, task: Task) -> Any:
+    return SVR(kernel="precomputed", C=cost) if task.classes is None else SVC(kernel="precomputed", C=cost)
+
+
+def _answers(truth: Truth, rows: Array) -> Array:
+    labels = truth.labels[rows]
+    return labels.astype(np.float64) if truth.task.classes is None else truth.task.numbers(labels)
+
+
+def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
+    """Fitted, and whether the solver says that it got there."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", ConvergenceWarning)
+        estimator.fit(Z, y)
+    return estimator, not any(issubclass(one.category, ConvergenceWarning) for one in warned)
+
+
+def _best(
+    make: Make, task: Task, Z: Floats, y: Array, folds: Array, part: Callable[[Floats, Array, Array], Floats]
+) -> float:
+    """The cost with the best score on the folds."""
+
+    def mean_score(cost: float) -> float:
+        scores = []
+        for fold in np.unique(folds):
+            held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+            if len(np.unique(y[rest])) > 1:
+                estimator, _ = _fitted(make(cost, task), part(Z, rest, rest), y[rest])
+                scores.append(estimator.score(part(Z, held, rest), y[held]))
+        return float(np.mean(scores)) if scores else 0.0
+
+    return max(COSTS, key=mean_score)
+
+
+def _rows_of(Z: Floats, rows: Array, _: Array) -> Floats:
+    return Z[rows]
+
+
+def _square_of(K: Floats, rows: Array, columns: Array) -> Floats:
+    part: Floats = K[np.ix_(rows, columns)]
+    return part
+
+
+def _scaling(Z: Floats) -> tuple[Floats, Floats]:
+    spread = Z.std(axis=0, dtype=np.float64)
+    return Z.mean(axis=0, dtype=np.float64), np.where(spread > 0.0, spread, 1.0)
+
+
+def _streamed_scaling(inputs: Inputs, train: Mask) -> tuple[Floats, Floats]:
+    n, total, square = 0, np.zeros(inputs.width), np.zeros(inputs.width)
+    for _, Z in inputs.blocks(train):
+        n += len(Z)
+        total += Z.sum(axis=0, dtype=np.float64)
+        square += np.square(Z, dtype=np.float64).sum(axis=0)
+    spread = np.sqrt(np.maximum(square / n - (total / n) ** 2, 0.0))
+    return total / n, np.where(spread > 0.0, spread, 1.0)

@@ -1,0 +1,53 @@
+"""Which features a sparse linear model uses."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import MultiTaskLasso
+
+from kafeat.errors import DataError
+from kafeat.types import Array, Floats
+
+# Rows that the model is fitted on, at most: which features are strong does not need more.
+MOST_ROWS = 20_000
+# Penalties, falling from the one that leaves nothing, until enough features are in use.
+_PATH = np.geomspace(1.0, 1e-5, 60)[1:]
+
+
+def sparse_outputs(Z: Floats, Y: Floats, keep: int) -> Array:
+    """At most `keep` columns of Z (n, D), ascending, for targets Y (n, k): those of least squares with an ℓ1 penalty.
+
+    min_W ‖Y − ZW‖²/2n + α Σ_j ‖w_j‖: a feature is in use for all targets or for none. α falls until `keep` features
+    are in use, and the `keep` with the largest ‖w_j‖ · s_j remain, s_j the standard deviation of column j. The problem
+    depends on ZᵀZ and ZᵀY only, so it is solved on D rows that have the same.
+
+    Source: Yuan & Lin 2006 (groups); Tibshirani 1996.
+    """
+    D = Z.shape[1]
+    if keep >= D:
+        raise DataError(f"prune.keep: expected fewer than the {D:,} outputs of the map, got {keep:,}")
+    Z = Z.astype(np.float64) - Z.mean(axis=0, dtype=np.float64)
+    Y = Y - Y.mean(axis=0)
+    spread = Z.std(axis=0)
+    scale = np.where(spread > 0.0, spread, 1.0)
+    Z /= scale
+    values, vectors = np.linalg.eigh(Z.T @ Z)
+    used = values > D * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    roots, vectors = np.sqrt(values[used]), vectors[:, used]
+    rows = roots[:, None] * vectors.T
+    targets = (vectors.T @ (Z.T @ Y)) / roots[:, None]
+    largest = float(np.linalg.norm(rows.T @ targets, axis=1).max()) / len(rows)
+    model = MultiTaskLasso(fit_intercept=False, warm_start=True, max_iter=300, tol=1e-3)
+    with warnings.catch_warnings():
+        # Which features are strong shows long before the last digit of their weights.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for share in _PATH:
+            model.alpha = largest * share
+            norms = np.linalg.norm(model.fit(rows, targets).coef_, axis=0)
+            if (norms > 0.0).sum() >= keep:
+                break
+    strongest = np.argsort(-norms, kind="stable")[:keep]
+    return np.sort(strongest[norms[strongest] > 0.0]).astype(np.int64)

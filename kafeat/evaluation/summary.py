@@ -1,0 +1,117 @@
+"""Of records, one for each map, setting and seed: means, what is best at each price, and what to take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Record = Mapping[str, Any]
+
+FIGURES = (
+    "relative_frobenius", "relative_spectral", "max_abs_error", "mean_abs_error", "bias", "distortion_max",
+    "distortion_mean", "score_raw", "score_map", "score_exact", "nonzero_raw", "nonzero_map", "nonzero_exact",
+    "fit_seconds", "transform_seconds", "exact_seconds", "learn_seconds_raw", "learn_seconds_map",
+    "learn_seconds_exact",
+)  # fmt: skip
+
+
+def summarize(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """For each map and setting: the mean of every figure over the seeds, and its standard error s/√n."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record["map"], repr(record["setting"])), []).append(record)
+    return [_summary(group) for group in groups.values()]
+
+
+def _summary(group: Sequence[Record]) -> dict[str, Any]:
+    first = group[0]
+    same = ("map", "setting", "n_components", "bytes_per_row", "rows", "task", "rows_test")
+    return {
+        **{key: first[key] for key in same if key in first},
+        "seeds": len(group),
+        **{key: _figure([record[key] for record in group]) for key in FIGURES if key in first},
+    }
+
+
+def _figure(values: Sequence[float | None]) -> dict[str, float | None]:
+    known = [value for value in values if value is not None]
+    if not known:
+        return {"mean": None, "standard_error": None}
+    error = float(np.std(known, ddof=1) / np.sqrt(len(known))) if len(known) > 1 else None
+    return {"mean": float(np.mean(known)), "standard_error": error}
+
+
+def goodness(summary: Record) -> float:
+    """What is compared: the score if there is one, else the error with its sign turned."""
+    key, sign = ("score_map", 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
+    value = summary[key]["mean"]
+    return -np.inf if value is None else sign * float(value)
+
+
+def budgets(summaries: Sequence[Record]) -> dict[str, list[dict[str, Any]]]:
+    """The best at each budget: of columns, and of seconds to transform the rows that were compared."""
+    prices: dict[str, Callable[[Record], float]] = {
+        "columns": lambda s: s["n_components"],
+        "seconds": lambda s: s["transform_seconds"]["mean"],
+    }
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, price in prices.items():
+        found[name] = []
+        for budget in sorted({price(summary) for summary in summaries}):
+            best = max((s for s in summaries if price(s) <= budget), key=goodness)
+            entry = {"budget": budget, "map": best["map"], "setting": best["setting"]}
+            # A larger budget that buys nothing new is no news.
+            if not found[name] or [entry[k] for k in ("map", "setting")] != [
+                found[name][-1][k] for k in ("map", "setting")
+            ]:
+                found[name].append(entry)
+    return found
+
+
+def recommend(summaries: Sequence[Record]) -> str | None:
+    """One line: which map to take, and why."""
+    if len(summaries) < 2:
+        return None
+    best = max(summaries, key=goodness)
+    margin = _margin(best)
+    enough = [summary for summary in summaries if goodness(summary) >= goodness(best) - margin]
+    chosen = min(enough, key=lambda s: (s["n_components"], s["transform_seconds"]["mean"]))
+    what = f"take {spell(chosen)}: "
+    if "score_map" in best:
+        score = "accuracy" if best["task"] == "classification" else "R²"
+        reason = f"{score} {chosen['score_map']['mean']:.4f}"
+        if chosen is not best:
+            reason += f", within {margin:.4f} (its uncertainty) of the best, {spell(best)} with "
+            reason += f"{best['score_map']['mean']:.4f}, for {chosen['n_components']:,} columns in place of "
+            reason += f"{best['n_components']:,}"
+        else:
+            reason += ", and nothing with fewer columns comes within its uncertainty"
+    else:
+        reason = f"relative error {chosen['relative_frobenius']['mean']:.4f}"
+        reason += ", the smallest" if chosen is best else f", {spell(best)} is not better by more than chance"
+    return what + reason
+
+
+def _margin(best: Record) -> float:
+    """The standard error of the best: over the seeds, or that of an accuracy on so many rows."""
+    if "score_map" not in best:
+        return best["relative_frobenius"]["standard_error"] or 0.0
+    of_seeds = best["score_map"]["standard_error"] or 0.0
+    if best["task"] != "classification":
+        return max(of_seeds, 0.005)
+    share = min(max(best["score_map"]["mean"], 0.0), 1.0)
+    return max(of_seeds, float(np.sqrt(share * (1.0 - share) / max(best["rows_test"], 1))))
+
+
+def spell_briefly(summary: Record) -> str:
+    """The same without the number of columns, for a table that has a column for it."""
+    rest = {key: value for key, value in summary["setting"].items() if not key.endswith("n_components")}
+    return spell({"map": summary["map"], "setting": rest})
+
+
+def spell(summary: Record) -> str:
+    """The map with its setting."""
+    setting = ", ".join(f"{key} = {value}" for key, value in summary["setting"].items())
+    return f"{summary['map']} ({setting})" if setting else str(summary["map"])

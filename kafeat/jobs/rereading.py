@@ -1,0 +1,80 @@
+"""Data that are read several times: a file by its name, standard input by a copy, what is in memory as it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kafeat.io.columns import Columns
+from kafeat.io.memory import source_of
+from kafeat.io.names import require
+from kafeat.io.source import Source
+from kafeat.jobs.labels import read_label
+from kafeat.jobs.transform import Input
+from kafeat.types import Array
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where rows come from, as often as they are asked for; made by `rereadable`."""
+
+    what: Any
+    reading: Input
+    place: str | None = None
+    """What messages call it, where that is not its own name."""
+
+    @property
+    def name(self) -> str:
+        """For people: the name of the file without its folders."""
+        if self.place is not None:
+            return self.place
+        return os.path.basename(self.what) if isinstance(self.what, str) else "data in memory"
+
+    @contextmanager
+    def open(self) -> Iterator[Source]:
+        """The source, from its first row on."""
+        named = isinstance(self.what, str)
+        with self.reading.open(self.what) if named else nullcontext(source_of(self.what)) as source:
+            if self.place is not None:
+                source.place = self.place
+            yield source
+
+    def whole(self, names: Sequence[str]) -> tuple[int, dict[str, Array]]:
+        """The number of rows, and these columns of labels, whole."""
+        parts: dict[str, list[Array]] = {name: [] for name in names}
+        rows = 0
+        with self.open() as source:
+            require(source, names, "label")
+            if not names and source.rows is not None:
+                return source.rows, {}
+            for chunk in source.chunks(Columns((), source.positional, None), list(names), _ROWS):
+                rows += chunk.rows
+                for name in names:
+                    parts[name].append(read_label(chunk, name))
+        return rows, {name: np.concatenate(found) if found else np.empty(0) for name, found in parts.items()}
+
+
+_ROWS = 1 << 16
+
+
+@contextmanager
+def rereadable(data: Any, reading: Input | None) -> Iterator[Data]:
+    """A path, an array or a table; standard input is copied to a file first, as it can be read but once."""
+    reading = reading or Input()
+    if not isinstance(data, str | os.PathLike):
+        yield Data(data, reading)
+    elif os.fspath(data) != "-":
+        yield Data(os.fspath(data), reading)
+    else:
+        with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+            copy.flush()
+            yield Data(copy.name, replace(reading, format="csv"), "-")

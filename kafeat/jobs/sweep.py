@@ -1,0 +1,89 @@
+"""One recipe, many settings: parameters that take several values in turn."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from kafeat.config import Config, load_config
+from kafeat.errors import ConfigError, UsageError, quoted
+
+_PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The values that a parameter takes: of every step that has it, or of one step."""
+
+    key: str
+    values: tuple[Any, ...]
+
+
+def read_sweep(text: str) -> Sweep:
+    """KEY=a,b,c; a value is a number, true, false, or text."""
+    key, equals, values = text.partition("=")
+    found = tuple(_value(part.strip()) for part in values.split(","))
+    if not equals or not key.strip() or "" in found:
+        raise UsageError(f"--sweep {text}: expected KEY=a,b,c, for example n_components=128,256,512")
+    return Sweep(key.strip(), found)
+
+
+def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tuple[dict[str, Any], Config]]:
+    """Every combination of the values, each with its config."""
+    for values in product(*(sweep.values for sweep in sweeps)):
+        plain = copy.deepcopy(config.to_plain())
+        setting = dict(zip((sweep.key for sweep in sweeps), values, strict=True))
+        for key, value in setting.items():
+            _set(plain, key, value, name)
+        try:
+            yield setting, load_config(plain)
+        except ConfigError as error:
+            spelled = ", ".join(f"{key}={value}" for key, value in setting.items())
+            raise ConfigError([f"{name} with {spelled}: {problem}" for problem in error.problems]) from None
+
+
+def _set(plain: dict[str, Any], key: str, value: Any, name: str) -> None:
+    place = _PLACE.fullmatch(key)
+    steps = plain["steps"]
+    if place:
+        index, key = int(place[1]), place[2]
+        if index >= len(steps):
+            raise UsageError(f"--sweep steps[{index}].{key}: expected a step below {len(steps)} of {name}")
+        steps = [steps[index]]
+    holders = (
+        [step for step in _every(steps) if key in step] if place is None else [s for s in steps if key in s]
+    )
+    if not holders:
+        known = sorted({known for step in _every(steps) for known in step if known != "kind"})
+        raise UsageError(
+            f"--sweep {key}: expected a parameter of a step of {name}, one of {', '.join(known)}, got {quoted(key)}"
+        )
+    for holder in holders:
+        holder[key] = value
+
+
+def _every(steps: Any) -> Iterator[dict[str, Any]]:
+    """All steps, also those that stand inside of others."""
+    if isinstance(steps, dict):
+        if "kind" in steps:
+            yield steps
+        for value in steps.values():
+            yield from _every(value)
+    elif isinstance(steps, list | tuple):
+        for step in steps:
+            yield from _every(step)
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,106 @@
+"""The page: whole in itself, with a picture of everything that means something."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import kafeat
+
+pytest.importorskip("matplotlib")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, digits_table):
+    folder = tmp_path_factory.mktemp("report")
+    step = {"frequencies": "iid", "weights": "uniform"}
+    configs = [
+        {"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 16, **step}]},
+        {"steps": [{"kind": "nystroem", "n_components": 16}]},
+        {"steps": [{"kind": "normalize", "norm": "l1"}, {"kind": "homogeneous", "order": 1}]},
+    ]
+    kafeat.evaluate(
+        data=digits_table, label="label", config=configs[:2], sweep=["n_components=16,64"], seeds=2, rows=300,
+        exact_rows=300, report=str(folder / "swept"),
+    )  # fmt: skip
+    kafeat.evaluate(
+        data=digits_table, label="label", config=configs[2:], rows=300, report=str(folder / "one")
+    )
+    return folder
+
+
+def test_pictures_of_what_was_compared(folder):
+    assert sorted(os.listdir(folder / "swept")) == sorted([
+        "index.html", "error-over-columns.svg", "score-over-columns.svg", "score-over-time.svg",
+        *(f"{what}-map-{i}.{kind}" for i in (1, 2) for what, kind in (
+            ("gram", "png"), ("entries", "png"), ("distances", "png"), ("line", "svg"), ("spectrum", "svg"))),
+        "landmarks-map-2.png",
+    ])  # fmt: skip
+    assert "curve-map-1.svg" in os.listdir(folder / "one")
+
+
+@pytest.mark.parametrize("which", ["swept", "one"])
+def test_the_page_needs_no_other_file(folder, which):
+    text = (folder / which / "index.html").read_text()
+    found = re.findall(r'(?:src|srcset|href)="([^"]{0,40})', text)
+    assert found
+    assert all(url.startswith("data:") for url in found)
+    assert "http://" not in re.sub(r"base64,[A-Za-z0-9+/=]*", "", text)
+    assert 'name="viewport"' in text
+    assert "prefers-color-scheme: dark" in text
+    pictures = text.count("<img ")
+    assert pictures == text.count('alt="') == len(os.listdir(folder / which)) - 1
+
+
+def test_the_page_answers_first(folder):
+    text = (folder / "swept" / "index.html").read_text()
+    answer = re.search(r'<p class="answer">(.*?)</p>', text, re.S)[1]
+    assert answer.startswith("Take map ")
+    for part in ("off by", "on the raw columns", "on the features", "with the exact kernel"):
+        assert part in answer
+
+
+def test_names_are_escaped(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    name = tmp_path / "a<b>&c.npy"
+    np.save(name, X)
+    kafeat.evaluate(
+        data=str(name), config={"steps": [{"kind": "projection", "n_components": 2}]}, report=str(tmp_path)
+    )
+    assert "a&lt;b&gt;&amp;c.npy" in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser")
+@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("which", ["swept", "one"])
+def test_in_a_browser_nothing_overflows_and_nothing_is_complained_of(folder, tmp_path, width, which):
+    page = (folder / which / "index.html").read_text()
+    probe = (
+        "<script>addEventListener('load', () => { const wide = document.documentElement.scrollWidth - innerWidth;"
+        " const broken = [...document.images].filter(i => !i.naturalWidth).length;"
+        " document.title = `overflow ${wide} broken ${broken} fetched ${performance.getEntriesByType('resource')"
+        ".filter(e => !e.name.startsWith('data:')).length}`; });</script>"
+    )
+    (tmp_path / "page.html").write_text(page.replace("</body>", probe + "</body>"))
+    # A frame of the width that is asked for: a headless window does not get narrower than 500 pixels.
+    frame = (
+        f'<iframe src="page.html" width={width} height=20000 style="border:0"></iframe><pre id=out></pre><script>'
+        "addEventListener('load', () => setTimeout(() => { document.getElementById('out').textContent ="
+        " frames[0].document.title }, 500))</script>"
+    )
+    (tmp_path / "frame.html").write_text(frame)
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         "--allow-file-access-from-files", "--enable-logging=stderr", "--virtual-time-budget=8000",
+         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{tmp_path / 'frame.html'}"],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    found = re.search(r"overflow -?\d+ broken \d+ fetched \d+", done.stdout.rsplit("<pre", 1)[1])
+    assert found is not None
+    assert found[0] == "overflow 0 broken 0 fetched 0"
+    assert "CONSOLE" not in done.stderr

@@ -1,0 +1,226 @@
+"""The whole evaluation through its Python form: records, held-out rows, comparisons, gates."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, GateError, UsageError
+from kafeat.evaluation.summary import FIGURES, budgets, recommend, summarize
+from kafeat.jobs.evaluate import gate
+
+STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
+CONFIG = {"fit_rows": "all", "steps": [STEP]}
+
+
+@pytest.fixture(scope="module")
+def rings(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (900, 2)).astype("f4")
+    y = (np.hypot(*X.T) > 1.5).astype(int)
+    table = pa.table(
+        {"a": X[:, 0], "b": X[:, 1], "y": y, "part": np.where(np.arange(900) % 3, "train", "test")}
+    )
+    path = tmp_path_factory.mktemp("rings") / "rings.parquet"
+    pq.write_table(table, path)
+    return table, str(path)
+
+
+@pytest.fixture(scope="module")
+def compared(rings):
+    return kafeat.evaluate(
+        data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}},
+        sweep=["n_components=4,16,64"], seeds=2, exact_rows=300, rows=100,
+    )  # fmt: skip
+
+
+def test_one_record_for_each_map_setting_and_seed(compared):
+    records = compared["records"]
+    assert [(r["setting"], r["seed"]) for r in records] == [
+        ({"n_components": n}, seed) for n in (4, 16, 64) for seed in (0, 1)
+    ]
+    for record in records:
+        assert record["rows"] == 100
+        assert record["rows_seen_in_fit"] == 0
+        assert (record["rows_train"], record["rows_test"]) == (720, 180)
+        assert record["rows_exact"] == 300
+        assert record["bytes_per_row"] == 4 * record["n_components"]
+        for key in ("fit_seconds", "transform_seconds", "exact_seconds", "relative_frobenius", "score_raw"):
+            assert record[key] >= 0
+    json.dumps(compared, allow_nan=False)
+
+
+def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):
+    errors = [entry["relative_frobenius"]["mean"] for entry in compared["summary"]]
+    assert errors == sorted(errors, reverse=True)
+    last = compared["summary"][-1]
+    assert last["score_map"]["mean"] > last["score_raw"]["mean"] + 0.2
+    assert last["score_exact"]["mean"] > 0.9
+
+
+def test_the_summary_is_of_its_records(compared):
+    for entry in compared["summary"]:
+        group = [r for r in compared["records"] if r["setting"] == entry["setting"]]
+        for key in FIGURES:
+            if key in entry:
+                values = [record[key] for record in group]
+                assert entry[key]["mean"] == pytest.approx(np.mean(values))
+                assert entry[key]["standard_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(2))
+
+
+def test_a_map_is_fitted_without_the_rows_that_test_it(rings):
+    table, _ = rings
+    spoiled = table.set_column(0, "a", pa.array(np.where(np.arange(900) % 3, table["a"], 1e6).astype("f4")))
+    config = {"fit_rows": "all", "columns": {"exclude": ["part"]}, "steps": [{"kind": "standardize"}, STEP]}
+    one, other = (
+        kafeat.evaluate(data=data, label="y", config=config, split="part", exact_rows=200)
+        for data in (table, spoiled)
+    )
+    assert (one["rows_train"], one["rows_test"]) == (600, 300)
+    # Held-out rows far away change what is tested, not what is learned.
+    assert one["score_map"] != other["score_map"]
+    assert one["penalty_map"] == other["penalty_map"]
+    assert one["penalty_raw"] == other["penalty_raw"]
+
+
+def test_a_model_says_how_many_of_the_rows_its_fit_saw(rings):
+    table, path = rings
+    part = {"columns": {"include": ["a", "b"]}, "steps": [STEP]}
+    for fit_rows, rows, seen in ((500, 400, 0), (500, 500, 100), ("all", 50, 50)):
+        fm = kafeat.fit({**part, "fit_rows": fit_rows}, path)
+        assert kafeat.evaluate(fm, path, rows=rows)["rows_seen_in_fit"] == seen
+    assert kafeat.evaluate(fm, table.slice(1))["rows_seen_in_fit"] is None
+
+
+def test_a_single_record_stands_at_the_top_too(rings):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+    report = kafeat.evaluate(fm, rings[1], label="y")
+    assert report["records"] == [{key: report[key] for key in report["records"][0]}]
+    assert report["recommendation"] is None
+    assert report["fit_seconds"] is None
+
+
+def test_several_models_meet_the_same_rows(rings):
+    maps = [
+        kafeat.fit({"seed": seed, "columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+        for seed in (1, 2)
+    ]
+    report = kafeat.evaluate(maps, rings[1], label="y")
+    one, other = report["records"]
+    assert [one["map"], other["map"]] == ["map 1", "map 2"]
+    assert one["score_raw"] == other["score_raw"]
+    assert one["score_exact"] == other["score_exact"]
+
+
+def test_raw_columns_do_not_depend_on_how_the_data_come(rings, tmp_path):
+    table, path = rings
+    config = {"columns": {"include": ["a", "b"]}, "steps": [STEP], "chunk_rows": 64}
+    np.save(tmp_path / "x.npy", np.column_stack([table[c].to_numpy() for c in ("a", "b", "y")]))
+    by_name = kafeat.evaluate(data=path, label="y", config=config)
+    by_number = kafeat.evaluate(
+        data=str(tmp_path / "x.npy"), label="c2", config={**config, "columns": {"include": ["c0", "c1"]}}
+    )
+    for key in ("relative_frobenius", "score_raw", "score_map", "score_exact"):
+        assert by_name[key] == by_number[key]
+
+
+def test_projections_tell_their_distortion(rings):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [{"kind": "projection", "n_components": 3000}]},
+                    rings[1])  # fmt: skip
+    report = kafeat.evaluate(fm, rings[1], rows=50)
+    assert 0 < report["distortion_mean"] < report["distortion_max"] < report["distortion_bound"] < 1
+    assert "distortion_max" not in kafeat.evaluate(kafeat.fit({"steps": [STEP]}, rings[0].select(["a", "b"])),
+                                                   rings[0].select(["a", "b"]))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"label": "a"}, DataError, "label 'a': expected a column that is no feature"),
+        ({"label": "y", "split": "y"}, UsageError, "another column than the label"),
+        ({"split": "y"}, DataError, "expected train or test"),
+        ({"label": "nothing"}, DataError, "nothing"),
+        ({"sweep": ["n_components=2,4"]}, UsageError, "a model is fitted already"),
+        ({"seeds": 3}, UsageError, "a model is fitted already"),
+        ({"label": "y", "learner": "tree"}, UsageError, "expected one of ridge"),
+    ],
+)
+def test_what_cannot_be_asked(rings, options, error, message):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+    with pytest.raises(error, match=message):
+        kafeat.evaluate(fm, rings[1], **options)
+
+
+def test_nothing_to_evaluate(rings):
+    with pytest.raises(UsageError, match="expected a model or a config"):
+        kafeat.evaluate(data=rings[1])
+    with pytest.raises(UsageError, match="expected data, got none"):
+        kafeat.evaluate(config=CONFIG)
+
+
+def test_label_and_split_are_no_features_of_a_recipe(rings):
+    for name, options in (("y", {"label": "y"}), ("part", {"label": "y", "split": "part"})):
+        config = {"columns": {"include": ["a", name]}, "steps": [STEP]}
+        with pytest.raises(DataError, match=f"label '{name}': expected a column that is no feature"):
+            kafeat.evaluate(data=rings[1], config=config, **options)
+    # Without a list, neither is taken.
+    split = rings[0].set_column(3, "part", pa.array(np.arange(900) % 2)).to_pandas()
+    split["part"] = np.where(split["part"], "train", "test")
+    assert (
+        kafeat.evaluate(data=pa.table(split), config={"steps": [STEP]}, label="y", split="part")[
+            "n_features_in"
+        ]
+        == 2
+    )
+
+
+def test_gates(compared):
+    gate(compared, max_error=10.0, min_score=0.0)
+    with pytest.raises(GateError, match=r"relative_frobenius: expected at most 0.0001, got 0\."):
+        gate(compared, max_error=1e-4, min_score=None)
+    with pytest.raises(GateError, match="score_map: expected at least 1.1, got 0") as caught:
+        gate(compared, None, 1.1)
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def entry(name, D, score, error=0.0, seconds=1.0, **more):
+    figure = {"mean": score, "standard_error": error}
+    return {"map": name, "setting": {}, "n_components": D, "bytes_per_row": 4 * D, "rows": 10, "rows_test": 1000,
+            "task": "classification", "score_map": figure, "transform_seconds": {"mean": seconds}, **more}  # fmt: skip
+
+
+def test_the_recommendation_is_the_cheapest_that_is_as_good_as_the_best():
+    entries = [entry("small", 16, 0.80), entry("middle", 64, 0.946), entry("large", 512, 0.95)]
+    said = recommend(entries)
+    # An accuracy of 0.95 on 1,000 rows is uncertain by √(0.95·0.05/1000) = 0.0069.
+    assert said.startswith("take middle: accuracy 0.9460, within 0.0069 ")
+    assert "64 columns in place of 512" in said
+    entries[1]["score_map"]["mean"] = 0.94
+    assert recommend(entries).startswith("take large: accuracy 0.9500, and nothing with fewer columns")
+    assert recommend(entries[:1]) is None
+
+
+def test_budgets_name_the_best_that_fits():
+    entries = [
+        entry("a", 16, 0.8, seconds=3.0),
+        entry("b", 64, 0.7, seconds=1.0),
+        entry("c", 128, 0.9, seconds=9.0),
+    ]
+    found = budgets(entries)
+    assert [(one["budget"], one["map"]) for one in found["columns"]] == [(16, "a"), (128, "c")]
+    assert [(one["budget"], one["map"]) for one in found["seconds"]] == [(1.0, "b"), (3.0, "a"), (9.0, "c")]
+
+
+def test_one_seed_has_no_standard_error():
+    record = {
+        "map": "m",
+        "setting": {},
+        "n_components": 2,
+        "bytes_per_row": 8,
+        "rows": 5,
+        "relative_frobenius": 0.5,
+    }
+    assert summarize([record])[0]["relative_frobenius"] == {"mean": 0.5, "standard_error": None}

@@ -58,9 +58,9 @@ def test_steps_inside_of_a_union():
 
 def test_mistakes_name_the_sweep():
     with pytest.raises(
-        UsageError, match=r"--sweep widht: expected a parameter of a step of c, one of .*n_components"
+        UsageError, match=r"--sweep nosuch: expected a parameter of a step of c, one of .*n_components"
     ):
-        list(settings(CONFIG, [Sweep("widht", (1,))], "c"))
+        list(settings(CONFIG, [Sweep("nosuch", (1,))], "c"))
     with pytest.raises(UsageError, match=r"steps\[7\].gamma: expected a step below 3"):
         list(settings(CONFIG, [Sweep("steps[7].gamma", (1,))], "c"))
     with pytest.raises(ConfigError, match=r"c with n_components=3: .*even"):

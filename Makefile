@@ -10,7 +10,7 @@ help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
 	@echo "make test    set up, then run the tests"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
-	@echo "make bench   set up, then every figure of speed and memory beside scikit-learn's (hours; bench-quick: 3 minutes)"
+	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (40 minutes; bench-quick: 3)"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make clean   remove what the above made"
 

@@ -20,7 +20,8 @@ from kafeat.types import Array, Floats
 # 1/penalty; features have norms near 1.
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 # Rows that a cost is chosen on: more of them do not change the choice.
-_CHOSEN_ON = 10_000
+_CHOSEN_ON = 5_000
+_NEAR = 1e-3
 _MOST_BYTES = 4 << 30
 # Penalties of stochastic gradients, and how often they see every row.
 _ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -127,8 +128,9 @@ def learner(name: str, tau: float) -> Learner:
 
 def _linear_svc(cost: float, task: Task) -> Any:
     if task.classes is None:
-        return LinearSVR(C=cost, loss="squared_epsilon_insensitive", dual="auto", max_iter=5000)
-    return LinearSVC(C=cost, dual="auto", max_iter=5000)
+        return LinearSVR(C=cost, loss="squared_epsilon_insensitive", dual=False, tol=_NEAR)
+    # Newton's steps in the primal: a few dozen at any cost, where the dual's passes run out at high ones.
+    return LinearSVC(C=cost, dual=False, tol=_NEAR)
 
 
 def _linear_svc_l1(cost: float, task: Task) -> Any:
@@ -136,7 +138,7 @@ def _linear_svc_l1(cost: float, task: Task) -> Any:
         raise UsageError(
             "learner linear_svc_l1: expected classes, got a number to predict; try ridge or linear_svc"
         )
-    return LinearSVC(C=cost, penalty="l1", dual=False, max_iter=2000, tol=1e-3)
+    return LinearSVC(C=cost, penalty="l1", dual=False, max_iter=2000, tol=_NEAR)
 
 
 def _dual_l1(cost: float, task: Task, tau: float) -> Any:
@@ -144,7 +146,7 @@ def _dual_l1(cost: float, task: Task, tau: float) -> Any:
     (1 − τ) times the one without τ, the same classifier; so it is that one, and the size does not matter to it.
     """
     if task.classes is None:
-        return LinearSVR(C=cost, epsilon=tau, loss="squared_epsilon_insensitive", dual="auto", max_iter=5000)
+        return LinearSVR(C=cost, epsilon=tau, loss="squared_epsilon_insensitive", dual=False, tol=_NEAR)
     return _linear_svc(cost, task)
 
 

@@ -16,7 +16,7 @@ from kafeat.evaluation.fidelity import fidelity
 from kafeat.evaluation.folds import Split, split
 from kafeat.evaluation.gallery import Gallery
 from kafeat.evaluation.learners import Inputs, Learner, Mask, Truth, learner_of, score
-from kafeat.evaluation.summary import budgets, recommend, summarize
+from kafeat.evaluation.summary import budgets, recommend, spell, summarize
 from kafeat.evaluation.task import task_of
 from kafeat.feature_map import FeatureMap
 from kafeat.io.selection import match
@@ -111,9 +111,7 @@ def gate(report: Mapping[str, Any], max_error: float | None, min_score: float | 
             if value is None or sign * value > sign * bound:
                 most = "at most" if sign > 0 else "at least"
                 got = "none" if value is None else f"{value:.4g}"
-                missed.append(
-                    f"{entry['map']} {entry['setting'] or ''}: {key}: expected {most} {bound:g}, got {got}"
-                )
+                missed.append(f"{spell(entry)}: {key}: expected {most} {bound:g}, got {got}")
     if missed:
         raise GateError("\n".join(missed))
 
@@ -183,8 +181,8 @@ class _Examiner:
 
     def record(self, contender: Contender, say: Say | None) -> dict[str, Any]:
         """Everything about one map."""
-        if say is not None:
-            say(contender.spelled)
+        tell = say or (lambda _step: None)
+        tell(f"{contender.spelled}: fitting")
         asked = self._question
         aside = [name for name in (asked.split,) if name is not None]
         started = time.perf_counter()
@@ -193,6 +191,7 @@ class _Examiner:
         unknown = next((one.step.no_exact for one in fm.chain.steps if one.step.no_exact), None)
         if unknown:
             raise UsageError(f"evaluate: {unknown}")
+        tell(f"{contender.spelled}: comparing")
         columns = [name for name in (asked.label, asked.split) if name is not None]
         subject = _Subject(fm, self._data, len(self._split.test), columns, asked.jobs)
         compared = self._compared(contender)
@@ -221,6 +220,7 @@ class _Examiner:
             **(distortion(K, Z) if projects else {}),
         }
         if self._learner is not None:
+            tell(f"{contender.spelled}: learning")
             record |= self._usefulness(subject, self._learner)
         if self._gallery is not None:
             between = not (any(fm.columns.n_categories) or fm.columns.missing)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.errors import DataError
 from kafeat.io.columns import Columns
 from kafeat.io.memory import source_of
 from kafeat.io.names import require
@@ -42,7 +43,13 @@ class Data:
     def open(self) -> Iterator[Source]:
         """The source, from its first row on."""
         named = isinstance(self.what, str)
-        with self.reading.open(self.what) if named else nullcontext(source_of(self.what)) as source:
+        try:
+            opened = self.reading.open(self.what) if named else nullcontext(source_of(self.what))
+        except DataError as error:
+            if self.place is None:
+                raise
+            raise DataError(str(error).replace(self.what, self.place)) from None
+        with opened as source:
             if self.place is not None:
                 source.place = self.place
             yield source

@@ -68,6 +68,13 @@ def pictures(summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[Exhibit]
                 "with the exact kernel: a map is worth its cost between the two, and above.",
                 lambda axes, style, key=key: _score(axes, style, summaries, key),  # type: ignore[misc]
             )  # fmt: skip
+    if len({entry["n_components"] for entry in summaries}) > 1:
+        yield _drawn(
+            "time-over-columns", "svg", "Time over columns",
+            "Seconds to transform the rows that were compared and, dashed, to learn from the features of all rows to "
+            "train on. A row takes the bytes of its columns: four or eight each.",
+            lambda axes, style: _times(axes, style, summaries),
+        )  # fmt: skip
     for exhibit in _last_of_each(exhibits):
         yield from _of_one(exhibit, [one for one in exhibits if one.record["map"] == exhibit.record["map"]])
 
@@ -211,6 +218,25 @@ def _score(axes: Axes, style: Style, summaries: Sequence[Mapping[str, Any]], key
     )
     if key == "n_components":
         _whole_ticks(axes, np.array(sorted({entry[key] for entry in summaries}), dtype=float))
+    _legend(axes, style)
+
+
+def _times(axes: Axes, style: Style, summaries: Sequence[Mapping[str, Any]]) -> None:
+    for (name, entries), hue in zip(_families(summaries).items(), _cycle(style), strict=False):
+        D = [entry["n_components"] for entry in entries]
+        for key, dash, label in (("transform_seconds", "-", name), ("learn_seconds_map", "--", None)):
+            if key in entries[0]:
+                axes.plot(
+                    D,
+                    [entry[key]["mean"] for entry in entries],
+                    dash,
+                    marker="o",
+                    ms=4,
+                    color=hue,
+                    label=label,
+                )
+    axes.set(xscale="log", yscale="log", xlabel="columns D", ylabel="seconds")
+    _whole_ticks(axes, np.array(sorted({entry["n_components"] for entry in summaries}), dtype=float))
     _legend(axes, style)
 
 

@@ -28,7 +28,7 @@ def run(*arguments, cwd, stdin=None, code=0):
         [KAFEAT, *map(str, arguments)], cwd=cwd, input=stdin, capture_output=True, timeout=120
     )
     assert done.returncode == code, done.stderr.decode()
-    if code in (2, 3, 4, 5):
+    if code in (2, 3, 4, 5, 6):
         assert b"Traceback" not in done.stderr
     return done
 
@@ -255,6 +255,31 @@ def test_evaluate_json(folder):
     # Orthogonal features: below the root mean square error of iid ones, √(1/2m)·√(1 + k² − 2k²…)/‖K‖ ≤ √(1/m) here.
     assert 0 < report["relative_frobenius"] < (1 / 256) ** 0.5
     assert "score_raw" not in report
+
+
+def test_a_gate_that_is_not_met_ends_with_6_and_the_figures(folder, tmp_path):
+    base = ["evaluate", "--model", "map.joblib", "sample_data/digits.parquet", "--label", "label"]
+    out = tmp_path / "report.json"
+    done = run(*base, "--max-error", "1e-9", "--min-score", "1.1", "--json", out, cwd=folder, code=6)
+    assert b"map.joblib: relative_frobenius: expected at most 1e-09, got 0.0" in done.stderr
+    assert b"map.joblib: score_map: expected at least 1.1, got 0." in done.stderr
+    assert b"relative, Frobenius norm" in done.stdout
+    assert json.loads(out.read_text())["score_map"] > 0.9
+    run(*base, "--max-error", "0.5", "--min-score", "0.5", cwd=folder)
+    run(*base[:-2], "--min-score", "0.5", cwd=folder, code=2)
+
+
+def test_evaluate_reads_a_pipe_as_often_as_it_has_to(folder):
+    options = ["--label", "label", "--json", "-"]
+    text = (ROOT / "sample_data/digits.csv").read_bytes()
+    piped = run("evaluate", "--model", "map.joblib", "-", *options, cwd=folder, stdin=text)
+    read = run("evaluate", "--model", "map.joblib", "sample_data/digits.csv", *options, cwd=folder)
+    one, other = (json.loads(done.stdout) for done in (piped, read))
+    assert {k for k in one["records"][0] if one["records"][0][k] != other["records"][0][k]} <= {
+        key for key in one["records"][0] if "seconds" in key
+    } | {"rows_seen_in_fit"}
+    bad = run("evaluate", "--model", "map.joblib", "-", cwd=folder, stdin=b"a,b\n1,x\n", code=3)
+    assert bad.stderr.startswith(b"kafeat: -: ")
 
 
 def test_silent_when_nobody_watches(folder, tmp_path):

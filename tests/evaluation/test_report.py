@@ -36,6 +36,7 @@ def folder(tmp_path_factory, digits_table):
 def test_pictures_of_what_was_compared(folder):
     assert sorted(os.listdir(folder / "swept")) == sorted([
         "index.html", "error-over-columns.svg", "score-over-columns.svg", "score-over-time.svg",
+        "time-over-columns.svg",
         *(f"{what}-map-{i}.{kind}" for i in (1, 2) for what, kind in (
             ("gram", "png"), ("entries", "png"), ("distances", "png"), ("line", "svg"), ("spectrum", "svg"))),
         "landmarks-map-2.png",

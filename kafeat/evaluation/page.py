@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from kafeat.evaluation.pictures import Picture
+from kafeat.evaluation.canvas import Picture
 from kafeat.evaluation.summary import spell, spell_briefly
 
 _STYLE = """

@@ -1,0 +1,87 @@
+"""What every picture is drawn on: a light and a dark version, plain axes, and no clock in the file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Style:
+    """Colours of a version."""
+
+    name: str
+    ink: str
+    paper: str
+    faint: str
+    hues: tuple[str, ...]
+
+
+# Distinct for people who do not see red and green apart: Okabe & Ito's, darkened or lightened to be read on the paper.
+STYLES = (
+    Style("light", "#1c1f24", "#ffffff", "#d8dbe0",
+          ("#0b62a4", "#c2550a", "#12806a", "#8e3b8a", "#7a6a00", "#444a52")),
+    Style("dark", "#e6e8eb", "#16191d", "#3a4048",
+          ("#6bb8f0", "#f2a25c", "#4fd1b0", "#e08ad8", "#e3d04a", "#b4bac2")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in both versions: {style: bytes}, PNG or SVG, with what it shows in words."""
+
+    name: str
+    kind: str
+    title: str
+    caption: str
+    panels: int
+    files: Mapping[str, bytes]
+
+
+def drawn(
+    name: str, kind: str, title: str, caption: str, draw: Callable[[Any, Style], None], columns: int = 1
+) -> Picture:
+    """A picture of so many columns of axes: `draw(axes, style)` is called once for each style."""
+    files = {}
+    for style in STYLES:
+        figure = Figure(figsize=(4.4 * columns, 3.4), layout="constrained")
+        figure.set_facecolor(style.paper)
+        axes = np.atleast_1d(figure.subplots(1, columns))
+        for one in axes:
+            _plain(one, style)
+        draw(axes if columns > 1 else axes[0], style)
+        out = io.BytesIO()
+        nothing = (
+            {"Date": None} if kind == "svg" else {"Software": None}
+        )  # the same evaluation, the same bytes
+        figure.savefig(out, format=kind, dpi=110, metadata=nothing)
+        files[style.name] = out.getvalue()
+    return Picture(name, kind, title, caption, columns, files)
+
+
+def _plain(axes: Axes, style: Style) -> None:
+    axes.set_facecolor(style.paper)
+    axes.tick_params(colors=style.ink, which="both", labelsize=9)
+    for edge, spine in axes.spines.items():
+        spine.set_color(style.faint)
+        spine.set_visible(edge in ("left", "bottom"))
+    for text in (axes.xaxis.label, axes.yaxis.label, axes.title):
+        text.set_color(style.ink)
+        text.set_fontsize(10)
+
+
+def legend(axes: Axes, style: Style) -> None:
+    """Names without a frame."""
+    axes.legend(frameon=False, labelcolor=style.ink, fontsize=9)
+
+
+def cycle(style: Style) -> Iterator[str]:
+    """Colours without end."""
+    while True:
+        yield from style.hues

@@ -101,6 +101,11 @@ class Chain:
         """Width of the input."""
         return self.steps[0].n_features_in
 
+    @property
+    def n_outputs(self) -> int:
+        """Width of the last step's output, of which `outputs` may keep some."""
+        return self.steps[-1].bind(_DOUBLE).n_features_out
+
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """All steps as one transform."""
         steps = [fitted.step for fitted in self.steps]

@@ -36,6 +36,8 @@ def inspect(model: str, as_json: bool) -> None:
     click.echo(f"columns{' (by position)' if found['by_position'] else ''}: {_shorten(found['columns'])}")
     for i, step in enumerate(found["steps"]):
         _show_step(i, step)
+    if found["pruned_from"]:
+        click.echo(f"pruned: {found['n_components']:,} of {found['pruned_from']:,} outputs are kept")
     origin = found["fitted_from"]
     for source in origin["sources"]:
         click.echo(f"fitted on {origin['rows_fitted']:,} of {source['rows']:,} rows of {source['name']}")

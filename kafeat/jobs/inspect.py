@@ -12,7 +12,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     """Steps with parameters, sizes and scalar results of fitting; columns, dtype, versions and provenance.
 
     `contains_training_rows` says whether the state holds rows of the data that the map was fitted on. A map that no
-    file can hold has no `sha256` and `bytes`.
+    file can hold has no `sha256` and `bytes`. `pruned_from` is the width of a map of which some outputs are kept.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
     steps = [
@@ -39,6 +39,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "seed": fm.config.seed,
         "n_features_in": fm.n_features_in,
         "n_components": fm.n_components,
+        "pruned_from": None if fm.chain.outputs is None else fm.chain.n_outputs,
         "columns": list(fm.columns.names),
         "by_position": fm.columns.positional,
         "steps": steps,

@@ -7,6 +7,7 @@ from sklearn.linear_model import MultiTaskLasso
 import kafeat
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
 from kafeat.evaluation.prune import sparse_outputs
+from kafeat.jobs.inspect import inspect
 
 STEP = {"kind": "fourier", "n_components": 64, "frequencies": "iid", "weights": "uniform", "gamma": 0.02}
 
@@ -54,6 +55,8 @@ def test_a_pruned_map_gives_some_outputs_of_the_whole(digits_table, tmp_path, dt
         out = np.empty((len(Z), 10), dtype, order=order)
         np.testing.assert_allclose(pruned.transform(digits_table, out=out), Z[:, kept], rtol=0, atol=1e-5)
     pruned.save(tmp_path / "m.joblib")
+    assert inspect(tmp_path / "m.joblib")["pruned_from"] == 64
+    assert inspect(whole)["pruned_from"] is None
     again = kafeat.load(tmp_path / "m.joblib")
     assert again.digest == pruned.digest
     assert again.transform(digits_table).tobytes() == pruned.transform(digits_table).tobytes()

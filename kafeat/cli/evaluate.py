@@ -96,10 +96,11 @@ def evaluate(
     out. With --label a learner is tested on the raw columns, on the features, and with the exact kernel.
     """
     import json
+    import os
 
     from kafeat.cli.evaluation import show
     from kafeat.cli.progress import steps_of
-    from kafeat.errors import UsageError
+    from kafeat.errors import SystemRefusedError, UsageError
     from kafeat.io.output import write_bytes
     from kafeat.jobs.evaluate import evaluate as job
     from kafeat.jobs.evaluate import gate
@@ -108,6 +109,9 @@ def evaluate(
         raise UsageError("evaluate: expected --model MODEL or --config CONFIG.yaml, got neither")
     if min_score is not None and label is None:
         raise UsageError("--min-score: expected --label, as without one there is no score")
+    folder = os.path.dirname(json_file or "") or "."
+    if not os.path.isdir(folder):  # said before the work, and not behind it
+        raise SystemRefusedError(f"{json_file}: expected a folder that exists, got {folder}")
     with steps_of(quiet) as say:
         found = job(
             list(models), data, label, rows, reading, config=list(configs), sweep=sweeps, seeds=seeds,

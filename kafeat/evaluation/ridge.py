@@ -159,19 +159,16 @@ def _solved(A: Floats, penalty: float, B: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class KernelModel:
-    """ŷ = (k(x, ·) centred)ᵀα + intercept, α (n, k), for the rows that it was trained on."""
+    """ŷ = k(x, ·)ᵀα + intercept, α (n, k), for the rows that it was trained on."""
 
     alpha: Floats
     intercept: Floats
-    means: Floats
-    mean: float
     penalty: float
     converged: bool = True
 
     def __call__(self, K: Floats) -> Floats:
         """Predictions (t, k) from the kernel K (t, n) of test rows with the training rows."""
-        centred = K - K.mean(axis=1, keepdims=True) - self.means + self.mean
-        predicted: Floats = centred @ self.alpha + self.intercept
+        predicted: Floats = K @ self.alpha + self.intercept
         return predicted
 
     @property
@@ -192,7 +189,12 @@ def kernel_ridge(K: Floats, Y: Floats, folds: Array) -> KernelModel:
 
 
 def _kernel_path(K: Floats, Y: Floats, relative: Floats) -> list[KernelModel]:
-    means, mean, y = K.mean(axis=0), float(K.mean()), Y.mean(axis=0)
-    centred = K - means - means[:, None] + mean
+    means, y = K.mean(axis=0), Y.mean(axis=0)
+    centred = K - means - means[:, None] + means.mean()
     penalties = relative * max(float(np.trace(centred)) / len(K), float(np.finfo(np.float64).tiny))
-    return [KernelModel(_solved(centred, p, Y - y), y, means, mean, float(p)) for p in penalties]
+    models = []
+    for penalty in penalties:
+        # Σα = 0, as 1 is an eigenvector of the centred matrix: of centring new rows only a constant is left.
+        alpha = _solved(centred, penalty, Y - y)
+        models.append(KernelModel(alpha, y - means @ alpha, float(penalty)))
+    return models

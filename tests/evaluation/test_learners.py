@@ -107,6 +107,21 @@ def test_no_warning_of_a_solver_escapes(ring):
         learner_of("linear_svc").linear(inputs(Z * 1e3), ~held.test, truth)
 
 
+def test_penalties_of_sgd_are_tried_on_rows_that_it_has_not_seen(ring):
+    _X, Z, held, truth = ring
+    table, asked = inputs(Z), []
+
+    def blocks(rows):
+        asked.append(rows.copy())
+        return table.blocks(rows)
+
+    learner_of("sgd").linear(Inputs(Z.shape[1], blocks), ~held.test, truth)
+    fitted, tried, *final = asked
+    assert not (fitted & tried).any()
+    assert ((fitted | tried) == ~held.test).all()
+    assert all((rows == ~held.test).all() for rows in final)
+
+
 def test_features_score_is_ridge_on_the_last_rows(ring):
     X, Z, _held, truth = ring
     assert features_score(Z, truth.labels, 480) > 0.9 > 0.75 > features_score(X, truth.labels, 480)

@@ -115,6 +115,18 @@ def test_several_models_meet_the_same_rows(rings):
     assert one["score_exact"] == other["score_exact"]
 
 
+def test_another_kernel_is_another_exact_machine(rings):
+    report = kafeat.evaluate(
+        data=rings[1], label="y", config={"columns": {"include": ["a", "b"]}, "steps": [STEP]},
+        sweep={"gamma": [1e-4, 2.0]}, exact_rows=200,
+    )  # fmt: skip
+    flat, steep = report["records"]
+    # The first is a line as far as it can be seen, which cannot follow a ring.
+    assert steep["score_exact"] != flat["score_exact"]
+    assert steep["penalty_exact"] != flat["penalty_exact"]
+    assert steep["score_raw"] == flat["score_raw"]
+
+
 def test_raw_columns_do_not_depend_on_how_the_data_come(rings, tmp_path):
     table, path = rings
     config = {"columns": {"include": ["a", "b"]}, "steps": [STEP], "chunk_rows": 64}

@@ -4,7 +4,7 @@
 
 DATA is a folder with the Parquet files that the YAMLs name. For every set an evaluation with its page is written to
 FOLDER/EXPERIMENT/SET, and a table to FOLDER/EXPERIMENT.md. A set may name classes (`only`) and a divisor of its
-columns (`divide`); `each` puts steps before the maps of one set.
+columns (`divide`), and widths of its own (`sweep`); `each` puts steps before the maps of one set.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def run(plan: dict[str, Any], name: str, chosen: dict[str, Any], data: Path, fol
     source = data / chosen["data"]
     return kafeat.evaluate(
         data=_some(source, chosen) if "only" in chosen else str(source), label=chosen["label"], config=recipes,
-        sweep=plan.get("sweep", {}), seeds=plan.get("seeds", 1), report=str(folder),
+        sweep=chosen.get("sweep", plan.get("sweep", {})), seeds=plan.get("seeds", 1), report=str(folder),
         say=lambda step: print(name, step, flush=True),        **plan["question"],
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ from kafeat.bandwidth import Rule, resolve_gamma
 from kafeat.describe import Says
 from kafeat.domain import check_indices, refuse_negative
 from kafeat.errors import DataError, UsageError
+from kafeat.in_float64 import InFloat64
 from kafeat.kernel_tiles import KernelTile
 from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.landmark_kernel import CLEARLY, LandmarkKernel, evaluate
@@ -102,7 +103,7 @@ class Nystroem(Step):
     weights: Literal["exact", "fitted"] = parameter(
         "exact", "of the landmarks: exact on them, or fitted to the kernel of the fit sample"
     )
-    rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-10, "eigenvalues below rcond·λ_max are cut off")
+    rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-12, "eigenvalues below rcond·λ_max are cut off")
     clip_negative: bool = parameter(False, "accept an indefinite kernel and cut its negative part off")
 
     @model_validator(mode="after")
@@ -296,14 +297,33 @@ class Nystroem(Step):
             raise ValueError(f"scale: expected a number above 0, got {float(state['scale']):g}")
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], float(state["scale"]), dtype)
-        return _NystroemTransform(tile, state["projection"], n_features_in, dtype)
+        projection, scale = state["projection"], float(state["scale"])
+        wide = np.dtype(np.float64) if _drowned(projection, scale, dtype) else dtype
+        tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide)
+        transform = _NystroemTransform(tile, projection, n_features_in, wide)
+        return transform if wide == dtype else InFloat64(transform, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
         if self.no_exact:
             raise UsageError(self.no_exact)
         return self._kernel(float(state["gamma"])).gram(pair)
 
+
+def _drowned(projection: Floats, scale: float, dtype: np.dtype[Any]) -> bool:
+    """Whether rounding in `dtype` is more than the smallest feature.
+
+    Over the data, a feature of the eigenvalue λ has the size √(λ/m), and kernel values rounded by ε leave ε/√λ in it.
+    Smooth kernels have such features: the kernel hardly needs them, a model that is trained on them may.
+    """
+    v = np.ones(projection.shape[1])
+    for _ in range(_POWER_STEPS):  # towards the largest eigenvalue of TᵀT, which is 1/λ
+        v /= np.linalg.norm(v)
+        v = projection.T @ (projection @ v)
+    inverse = float(np.linalg.norm(v)) / scale
+    return float(np.finfo(dtype).eps) / 2.0 * np.sqrt(len(projection)) * inverse > 1.0
+
+
+_POWER_STEPS = 20
 
 # Columns that share a product: narrow enough to leave out most of the zeros, wide enough for the speed of a product.
 _COLUMNS = 128

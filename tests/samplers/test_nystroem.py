@@ -43,7 +43,7 @@ def rounding(K: np.ndarray, eps: float = EPS) -> float:
     """
     values = np.linalg.eigvalsh(K)
     m, top = len(K), np.abs(K).max()
-    kept = values[values > 1e-10 * values[-1]]
+    kept = values[values > 1e-12 * values[-1]]
     return float(eps * top * (32 * np.sqrt(m) + 4 * m * np.sqrt(top / kept[0])))
 
 
@@ -160,6 +160,27 @@ def test_rcond_cuts_small_eigenvalues() -> None:
     values = np.linalg.eigvalsh(pairwise.rbf_kernel(X, gamma=GAMMA))
     fm = fit(X, n_components=60, rcond=1e-2)
     assert fm.chain.steps[0].state["rank"] == np.count_nonzero(values > 1e-2 * values[-1])
+
+
+def test_small_features_of_a_smooth_kernel_are_not_rounding() -> None:
+    # A kernel this smooth has eigenvalues down to rcond: in float32 sums, most of its features would be noise.
+    X = rows(400, 3).astype(np.float32)
+    fm = fit(X, dtype="float32", gamma=0.01, n_components=64)
+    chain = fm.chain.steps[0]
+    state = chain.state
+    Z = fm.transform(X).astype(np.float64)
+    K = exact_rbf(X.astype(np.float64), state["landmarks"].astype(np.float64), 0.01)
+    expected = K @ state["projection"]
+    used = np.abs(expected).max(axis=0) > 0
+    assert used.sum() > 30
+    assert fm.dtype == "float32"
+    error = np.abs(Z - expected)[:, used].max(axis=0) / expected[:, used].std(axis=0)
+    # rounding to float32 at the end, and float64's own: ε√m/λ of what rcond leaves
+    assert error.max() < 1e-2
+
+
+def exact_rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
+    return np.exp(-gamma * ((X[:, None] - Y) ** 2).sum(axis=2))
 
 
 def test_landmarks_are_different_rows_of_the_sample() -> None:

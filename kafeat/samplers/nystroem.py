@@ -320,7 +320,7 @@ def _drowned(projection: Floats, scale: float, dtype: np.dtype[Any]) -> bool:
         v /= np.linalg.norm(v)
         v = projection.T @ (projection @ v)
     inverse = float(np.linalg.norm(v)) / scale
-    return float(np.finfo(dtype).eps) / 2.0 * np.sqrt(len(projection)) * inverse > 1.0
+    return float(np.finfo(dtype).eps / 2.0 * np.sqrt(len(projection))) * inverse > 1.0
 
 
 _POWER_STEPS = 20

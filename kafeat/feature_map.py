@@ -192,9 +192,12 @@ class FeatureMap:
         """The artifact's bytes: the same fit gives the same."""
         return artifact.dumps(self._content())
 
-    def save(self, path: str | os.PathLike[str], overwrite: bool = True) -> None:
-        """Write the artifact, beside its place first and then renamed. It is safe to `kafeat.load`."""
-        write_bytes(os.fspath(path), self.dumps(), clobber=overwrite)
+    def save(self, path: str | os.PathLike[str], overwrite: bool = True, *, fsync: bool = True) -> None:
+        """Write the artifact, beside its place first and then renamed. It is safe to `kafeat.load`.
+
+        With `fsync` it is on the disk when this returns.
+        """
+        write_bytes(os.fspath(path), self.dumps(), clobber=overwrite, fsync=fsync)
 
     def _content(self) -> dict[str, Any]:
         return {

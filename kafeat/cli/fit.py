@@ -26,6 +26,7 @@ Example:
     "--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to."
 )
 @options.reading
+@options.fsync
 @options.quiet
 @options.verbose
 def fit(
@@ -35,6 +36,7 @@ def fit(
     label: str | None,
     overwrite: bool,
     reading: Input,
+    fsync: bool,
     quiet: bool,
     verbose: bool,
 ) -> None:
@@ -56,7 +58,7 @@ def fit(
     recipe = load_config(config)
     with reading.open(data) as source, progress("fit", quiet) as announce:
         fm = fit_source(recipe, source, label, announce(source.rows))
-    fm.save(model, overwrite)
+    fm.save(model, overwrite, fsync=fsync)
     summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "
         f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows",

@@ -21,6 +21,10 @@ jobs = click.option(
     help="Threads; default: all cores. Never changes the output.",
 )
 quiet = click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+fsync = click.option(
+    "--fsync/--no-fsync", default=True,
+    help="Flush the output to the disk before it takes its name (default), or leave that to the system.",
+)  # fmt: skip
 verbose = click.option("--verbose", "-v", is_flag=True, help="Say what was done, and on what machine.")
 
 

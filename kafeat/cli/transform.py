@@ -38,6 +38,7 @@ Examples:
 @click.option(
     "--overwrite/--no-clobber", default=True, help="Replace an existing OUT (default), or refuse to."
 )
+@options.fsync
 @options.quiet
 @options.verbose
 def transform(
@@ -52,6 +53,7 @@ def transform(
     prefix: str | None,
     compression: str | None,
     overwrite: bool,
+    fsync: bool,
     quiet: bool,
     verbose: bool,
 ) -> None:
@@ -65,7 +67,7 @@ def transform(
     from kafeat.jobs.transform import Output, transform_file
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
-    writing = Output(output_format, names, layout, prefix, compression, overwrite)
+    writing = Output(output_format, names, layout, prefix, compression, overwrite, fsync)
     with progress("transform", quiet) as announce:
         done = transform_file(
             model, source, target, reading=reading, writing=writing, jobs=jobs, announce=announce

@@ -1,8 +1,14 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all.
+
+What is written is a draft beside its place, `.NAME.kafeat-PID-HEX.tmp`, which takes the name when it is complete and
+on the disk. Its writer holds a lock on it, which ends with the process however that ends: so the next writer of NAME
+knows which drafts are dead, and removes them.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -11,6 +17,11 @@ from dataclasses import dataclass
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.files import refused
+
+try:
+    import fcntl
+except ImportError:  # no locks: drafts of the dead are left alone
+    fcntl = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -22,14 +33,14 @@ class Output:
 
 
 @contextmanager
-def atomic(path: str, clobber: bool = True) -> Iterator[Output]:
+def atomic(path: str, clobber: bool = True, *, fsync: bool = True) -> Iterator[Output]:
     """A file to write that takes the name `path` when the block ends, and vanishes when it fails.
 
     A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
-    through.
+    through. With `fsync` the content is on the disk before the name is, and the name before this returns.
     """
     try:
-        with _writing(path, clobber) as output:
+        with _writing(path, clobber, fsync) as output:
             yield output
     except BrokenPipeError:
         raise
@@ -37,14 +48,14 @@ def atomic(path: str, clobber: bool = True) -> Iterator[Output]:
         raise refused(path, error) from error
 
 
-def write_bytes(path: str, data: bytes, clobber: bool = True) -> None:
+def write_bytes(path: str, data: bytes, clobber: bool = True, *, fsync: bool = True) -> None:
     """Write a small file at once."""
-    with atomic(path, clobber) as output, open(output.path, "wb") as file:
+    with atomic(path, clobber, fsync=fsync) as output, open(output.path, "wb") as file:
         file.write(data)
 
 
 @contextmanager
-def _writing(path: str, clobber: bool) -> Iterator[Output]:
+def _writing(path: str, clobber: bool, fsync: bool) -> Iterator[Output]:
     mode = _mode(path)
     if mode is not None and not stat.S_ISREG(mode):
         if stat.S_ISDIR(mode):
@@ -55,13 +66,21 @@ def _writing(path: str, clobber: bool) -> Iterator[Output]:
     if mode is not None and not clobber:
         raise _taken(path)
     target = os.path.realpath(path)
-    draft = _draft(target, mode)
+    _remove_dead(target)
+    draft, lock = _draft(target, mode)
     try:
         yield Output(draft, regular=True)
+        if fsync:
+            os.fsync(lock)
         _publish(draft, target, path, clobber)
+        if fsync:
+            _sync_folder(target)
     finally:
-        with suppress(FileNotFoundError):
+        # On a lost mount these fail too: the first error is the one to tell.
+        with suppress(OSError):
             os.unlink(draft)
+        with suppress(OSError):
+            os.close(lock)
 
 
 def _mode(path: str) -> int | None:
@@ -71,14 +90,64 @@ def _mode(path: str) -> int | None:
         return None
 
 
-def _draft(target: str, mode: int | None) -> str:
+def _stem(target: str) -> tuple[str, str]:
     folder, name = os.path.split(target)
     # A long name must leave room for the rest.
-    draft = os.path.join(folder, f".{name[:150]}.kafeat-{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return folder, f".{name[:150]}.kafeat-"
+
+
+def _draft(target: str, mode: int | None) -> tuple[str, int]:
+    """A new draft, and the descriptor that holds its lock."""
+    folder, stem = _stem(target)
+    while True:
+        draft = os.path.join(folder, f"{stem}{os.getpid()}-{secrets.token_hex(4)}.tmp")
+        lock = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o666)
+        if not _locked(lock) or _is_at(lock, draft):
+            break
+        os.close(lock)  # someone took it for a dead one before it was locked
     if mode is not None:
         os.chmod(draft, stat.S_IMODE(mode))
-    return draft
+    return draft, lock
+
+
+def _locked(file: int, wait: bool = True) -> bool:
+    """Lock an open file; whether that could be done."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # held by another, or a file system without locks
+        return False
+    return True
+
+
+def _is_at(file: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except OSError:
+        return False
+
+
+def _remove_dead(target: str) -> None:
+    """Remove the drafts of this target whose writers are no more."""
+    folder, stem = _stem(target)
+    pattern = re.compile(re.escape(stem) + r"\d+-[0-9a-f]{8}\.tmp")
+    with suppress(
+        OSError
+    ):  # a folder that cannot be listed: what is wrong with it is said when it is written to
+        for name in os.listdir(folder):
+            if pattern.fullmatch(name):
+                _remove_if_dead(os.path.join(folder, name))
+
+
+def _remove_if_dead(draft: str) -> None:
+    with suppress(OSError):
+        file = os.open(draft, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        try:
+            if stat.S_ISREG(os.fstat(file).st_mode) and _locked(file, wait=False) and _is_at(file, draft):
+                os.unlink(draft)
+        finally:
+            os.close(file)
 
 
 def _publish(draft: str, target: str, path: str, clobber: bool) -> None:
@@ -90,6 +159,14 @@ def _publish(draft: str, target: str, path: str, clobber: bool) -> None:
         os.link(draft, target)
     except FileExistsError:
         raise _taken(path) from None
+
+
+def _sync_folder(target: str) -> None:
+    folder = os.open(os.path.dirname(target), os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _taken(path: str) -> UsageError:

@@ -96,6 +96,7 @@ def open_sink(
     compression: str | None = None,
     metadata: Mapping[str, str] | None = None,
     clobber: bool = True,
+    fsync: bool = True,
     delimiter: str = ",",
     header: bool = True,
 ) -> Iterator[Sink]:
@@ -118,7 +119,7 @@ def open_sink(
             raise refused("-", error) from error
         return
     with (
-        atomic(place, clobber) as output,
+        atomic(place, clobber, fsync=fsync) as output,
         _ended(_sink(place, output.path, output.regular, format, wanted)) as sink,
     ):
         yield sink

@@ -44,6 +44,7 @@ class Output:
     prefix: str | None = None
     compression: str | None = None
     overwrite: bool = True
+    fsync: bool = True
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def transform_file(
             metadata={"version": __version__, "layout": writing.layout}
             | ({} if fm.digest is None else {"map": fm.digest}),
             clobber=writing.overwrite,
+            fsync=writing.fsync,
         ) as sink:
             told = announce(opened.rows) if announce else None
             chunks = opened.chunks(columns, keep, fm.chunk_rows, typed_keep=typed)

@@ -68,6 +68,108 @@ def test_no_clobber_against_someone_faster(tmp_path):
     assert names(tmp_path) == ["out"]
 
 
+HOLDS_A_DRAFT = """
+import sys, time
+from kafeat.io.output import atomic
+with atomic(sys.argv[1]) as output:
+    with open(output.path, "wb") as file:
+        file.write(b"half")
+    print(output.path, flush=True)
+    time.sleep(60)
+"""
+
+
+def holder(path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDS_A_DRAFT, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    return process, process.stdout.readline().strip()
+
+
+def kill(process):
+    process.kill()
+    process.communicate()
+
+
+def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
+    path = tmp_path / "out"
+    for name in (".other.kafeat-1-00000000.tmp", ".out.kafeat-1-0.tmp", "out.kafeat-1-00000000.tmp"):
+        (tmp_path / name).write_bytes(b"not ours")
+    killed, dead = holder(path)
+    kill(killed)
+    alive, draft = holder(path)
+    try:
+        assert not os.path.exists(dead)
+        write_bytes(str(path), b"new")
+        assert os.path.exists(draft)
+    finally:
+        kill(alive)
+    assert path.read_bytes() == b"new"
+    write_bytes(str(path), b"newer")
+    assert len(names(tmp_path)) == 4
+    assert not os.path.exists(draft)
+
+
+def test_a_draft_that_is_taken_for_dead_is_made_again(tmp_path, monkeypatch):
+    # between making a draft and locking it, another writer may have found it without a lock
+    from kafeat.io import output as module
+
+    real, seen = module._locked, []
+
+    def locked(file, wait=True):
+        if wait and not seen:
+            seen.append(names(tmp_path))
+            os.unlink(tmp_path / seen[0][0])
+        return real(file, wait)
+
+    monkeypatch.setattr(module, "_locked", locked)
+    write_bytes(str(tmp_path / "out"), b"new")
+    assert (tmp_path / "out").read_bytes() == b"new"
+    assert names(tmp_path) == ["out"]
+
+
+def test_two_drafts_of_one_process_do_not_disturb_each_other(tmp_path):
+    path = str(tmp_path / "out")
+    with atomic(path) as first, atomic(path) as second:
+        assert first.path != second.path
+        write(first, b"first")
+        write(second, b"second")
+    assert (tmp_path / "out").read_bytes() == b"first"
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("fsync", [True, False])
+def test_the_disk_has_the_content_before_the_name(tmp_path, monkeypatch, fsync):
+    done = []
+    sync, replace = os.fsync, os.replace
+
+    def synced(file):
+        done.append("folder" if stat.S_ISDIR(os.fstat(file).st_mode) else f"{os.fstat(file).st_size} bytes")
+        sync(file)
+
+    def renamed(draft, target):
+        done.append("rename")
+        replace(draft, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    write_bytes(str(tmp_path / "out"), b"content", fsync=fsync)
+    assert done == (["7 bytes", "rename", "folder"] if fsync else ["rename"])
+
+
+def test_a_disk_that_cannot_flush_leaves_what_was_there(tmp_path, monkeypatch):
+    (tmp_path / "out").write_bytes(b"old")
+
+    def broken(_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(SystemRefusedError, match="out: Input/output error"):
+        write_bytes(str(tmp_path / "out"), b"new")
+    assert (tmp_path / "out").read_bytes() == b"old"
+    assert names(tmp_path) == ["out"]
+
+
 def test_a_link_is_followed(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "target").write_bytes(b"old")

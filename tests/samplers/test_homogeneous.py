@@ -423,3 +423,19 @@ def test_integers_do_not_wrap_as_scikit_learns_do() -> None:
     fm = kafeat.fit({"dtype": "float64", "steps": [{"kind": "homogeneous", "window": "uniform"}]}, X)
     assert fm.transform(X).min() < 0.0
     np.testing.assert_allclose(fm.transform(X), fm.transform(X.astype(float)), rtol=0)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_the_error_curve_is_that_of_the_features(order: int) -> None:
+    # one column, x and y: k̂(x, y)/√(xy) − k(x, y)/√(xy) at ω = log(y/x)
+    X = np.random.default_rng(3).exponential(size=(200, 2)) + 0.01
+    fm = kafeat.fit(
+        {"dtype": "float64", "steps": [{"kind": "homogeneous", "kernel": "chi2", "order": order}]}, X
+    )
+    fitted = fm.chain.steps[0]
+    ratios, error, weights = fitted.step.error_curve(fitted.state, X)
+    x = np.array([[0.7, 0.0]])
+    y = np.stack([0.7 * np.exp(ratios), np.zeros_like(ratios)], axis=1)
+    moved = (fm.transform(x) @ fm.transform(y).T - fm.exact_kernel(x, y))[0] / (0.7 * np.exp(ratios / 2))
+    np.testing.assert_allclose(error, moved, rtol=0, atol=1e-12)
+    assert weights.min() >= 0.0

@@ -4,57 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
-import joblib
 import numpy as np
 from pydantic import ValidationError
 
 from kafeat import artifact
 from kafeat._version import __version__
-from kafeat.blas import one_blas_thread
 from kafeat.chain import Chain
 from kafeat.config import Config, load_config
 from kafeat.content import chain_content, read_chain
-from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, ValueRefused
+from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
 from kafeat.io.columns import Columns
 from kafeat.io.files import opened
 from kafeat.io.output import write_bytes
 from kafeat.io.selection import match
 from kafeat.io.source import Chunk, Source
 from kafeat.provenance import Provenance
+from kafeat.running import Done, InMemory, Target, count_jobs, run
 from kafeat.step import Transform
-from kafeat.stream import ordered_map, prefetch
-from kafeat.tiles import TileLoop, tile_rows
+from kafeat.tiles import tile_rows
 from kafeat.types import DType, Floats
 
 FORMAT = 1
-
-
-class Target(Protocol):
-    """Where features go."""
-
-    def buffer(self, start: int, rows: int) -> Floats:
-        """The memory that takes the features of `rows` rows from row `start` on, (rows, n_components)."""
-
-    def filled(self, start: int, block: Floats) -> None:
-        """Called in the worker's thread when that memory is filled."""
-
-
-@dataclass(frozen=True)
-class _InMemory:
-    """An array as a target."""
-
-    out: Floats
-
-    def buffer(self, start: int, rows: int) -> Floats:
-        return self.out[start : start + rows]
-
-    def filled(self, start: int, block: Floats) -> None:
-        return
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,7 +99,7 @@ class FeatureMap:
                 f"got shape {out.shape} and dtype {out.dtype}"
             )
         chunks = source.chunks(columns, (), self._height(source.rows, count_jobs(jobs)))
-        for _ in self.run(source, columns, chunks, _InMemory(out), jobs):
+        for _ in self.run(chunks, InMemory(out), jobs):
             pass
         return out
 
@@ -140,32 +115,12 @@ class FeatureMap:
         return min(self.chunk_rows, max(1, tiles) * height)
 
     def run(
-        self, source: Source, columns: Columns, chunks: Iterator[Chunk], target: Target, jobs: int | None
-    ) -> Iterator[tuple[Chunk, Floats, int]]:
-        """Transform chunks by `jobs` threads, read by a further one; in order, as they are done.
-
-        Each comes with its features and with how many of its values were clipped.
-        """
-        jobs = count_jobs(jobs)
-        transformer, dtype = self.transformer, np.dtype(self.dtype)
-
-        def worker() -> Callable[[tuple[Chunk, Floats]], tuple[Chunk, Floats, int]]:
-            loop = TileLoop(transformer, dtype)
-
-            def work(item: tuple[Chunk, Floats]) -> tuple[Chunk, Floats, int]:
-                chunk, out = item
-                try:
-                    clipped = loop(chunk.matrix(dtype), out)
-                except ValueRefused as refused:
-                    raise refused.moved(chunk.start).located(source.place, columns.names) from None
-                target.filled(chunk.start, out)
-                return chunk, out, clipped
-
-            return work
-
-        with one_blas_thread():
-            items = ((chunk, target.buffer(chunk.start, chunk.rows)) for chunk in prefetch(chunks, 2))
-            yield from ordered_map(worker, items, jobs)
+        self, chunks: Iterator[Chunk], target: Target, jobs: int | None, *, set_aside: bool = False
+    ) -> Iterator[Done]:
+        """Transform chunks by `jobs` threads, read by a further one; they come in order, as they are done."""
+        return run(
+            self.transformer, np.dtype(self.dtype), chunks, target, count_jobs(jobs), set_aside=set_aside
+        )
 
     def exact_kernel(self, X: Any, Y: Any = None) -> Floats:
         """The kernel that the map approximates: k(X, Y), float64 (n, m); Y is X if not given.
@@ -251,12 +206,3 @@ def _from_content(content: dict[str, Any]) -> FeatureMap:
     config = load_config(content["config"] if isinstance(content["config"], dict) else {})
     provenance = Provenance.model_validate(content["provenance"])
     return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance, version)
-
-
-def count_jobs(jobs: int | None) -> int:
-    """The number of threads: as asked, or all the cores that the process may use."""
-    if jobs is None:
-        return int(joblib.cpu_count())
-    if jobs < 1:
-        raise UsageError(f"jobs: expected at least 1, got {jobs}")
-    return jobs

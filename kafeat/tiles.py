@@ -12,7 +12,7 @@ import numpy as np
 
 from kafeat.errors import ValueRefused
 from kafeat.step import Transform
-from kafeat.types import Floats
+from kafeat.types import Array, Floats
 
 # Heights double from the least to the most while a tile's widest array stays below this many numbers. Lower tiles of
 # narrow maps make calls so short that threads wait for the interpreter longer than they compute; higher ones of wide
@@ -38,6 +38,8 @@ class TileLoop:
         self._scratch = transform.scratch(self.rows)
         self._input = np.empty((self.rows, transform.n_features_in), dtype=dtype)
         self._spare = np.empty(self.rows * transform.n_features_out, dtype=dtype)
+        self.counts: Array | None = None
+        """Of each row of the last tile, how many values were clipped."""
 
     def __call__(self, X: Floats, out: Floats) -> int:
         """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
@@ -68,8 +70,8 @@ class TileLoop:
         self._apply(X, target)
         if target is not out:
             out[...] = target[:rows]
-        counts = self._transform.clipped(self._scratch)
-        return 0 if counts is None else int(counts[:rows].sum())
+        self.counts = self._transform.clipped(self._scratch)
+        return 0 if self.counts is None else int(self.counts[:rows].sum())
 
     def _apply(self, X: Floats, out: Floats) -> None:
         try:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.errors import DataError, ValueRefused
 from kafeat.io.categories import Categories, Vocabulary
 from kafeat.io.columns import Columns
-from kafeat.io.finite import all_finite, cast_finite, first_true
+from kafeat.io.finite import all_finite, cast_finite, first_of_rows
 from kafeat.io.names import indices_of
 from kafeat.io.numbers import spell_problem
 from kafeat.io.source import Chunk, Field, Source
@@ -39,8 +40,8 @@ class ArrayChunk(Chunk):
     def __init__(
         self, place: str, start: int, block: Array, columns: Columns, picks: list[int], keeps: dict[str, int]
     ) -> None:
-        super().__init__(place, start, len(block))
-        self._block, self._columns, self._picks, self._keeps = block, columns, picks, keeps
+        super().__init__(place, start, len(block), columns)
+        self._block, self._picks, self._keeps = block, picks, keeps
 
     @cached_property
     def kept(self) -> pa.Table | None:
@@ -50,40 +51,45 @@ class ArrayChunk(Chunk):
         arrays = [pa.array(self._block[:, i].astype(native)) for i in self._keeps.values()]
         return pa.Table.from_arrays(arrays, names=list(self._keeps))
 
-    def matrix(self, dtype: np.dtype[Any]) -> Floats:
+    def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
+        block, coded = self._numbers(), self._coded()
+        if block.dtype == dtype and not coded:
+            plain: Floats = block.view(np.ndarray)
+            return plain, all_finite(plain) or not self._bad(plain, coded).any()
+        out = np.empty_like(block, dtype, subok=False)
+        finite = cast_finite(block, out)
+        for j, categories in coded.items():
+            finite &= cast_finite(categories.codes(pa.array(block[:, j])), out[:, j])
+        return out, finite or not self._bad(out, coded).any()
+
+    def mistakes(self, X: Floats) -> Iterator[ValueRefused]:
+        block, coded = self._numbers(), self._coded()
+        for row, column in first_of_rows(self._bad(X, coded)):
+            value = block[row, column].item()
+            known = coded.get(column)
+            problem = spell_problem(value, None, 0, X.dtype) if known is None else known.problem(value)
+            yield ValueRefused(row, column, problem)
+
+    def _numbers(self) -> Array:
+        """The feature columns, as floats that can be cast."""
         block = self._block
         if self._picks != list(range(block.shape[1])):
             block = block[:, self._picks]
         if block.dtype.newbyteorder("=") not in (np.float32, np.float64):
             block = block.astype(np.float64)
-        coded = [(j, c.categories) for j, c in enumerate(self._columns.features) if c.categories is not None]
-        if block.dtype == dtype and not coded:
-            out: Floats = block.view(np.ndarray)
-            finite = all_finite(out)
-        else:
-            out = np.empty_like(block, dtype, subok=False)
-            finite = cast_finite(block, out)
-        for j, categories in coded:
-            finite &= cast_finite(categories.codes(pa.array(block[:, j])), out[:, j])
-        if not finite:
-            self._refuse(block, out, dtype, dict(coded))
-        return out
+        return block
 
-    def _refuse(
-        self, block: Array, out: Floats, dtype: np.dtype[Any], coded: dict[int, Categories | Vocabulary]
-    ) -> None:
-        """Refuse the first entry that must not stand; a NaN may where missing numbers are taken."""
-        bad = ~np.isfinite(out)
-        if self._columns.missing:
-            plain = [j for j in range(out.shape[1]) if j not in coded]
-            bad[:, plain] = np.isinf(out[:, plain])
-        if bad.any():
-            row, column = first_true(bad)
-            value = block[row, column].item()
-            problem = (
-                coded[column].problem(value) if column in coded else spell_problem(value, None, 0, dtype)
-            )
-            raise ValueRefused(self.start + row, column, problem).located(self.place, self._columns.names)
+    def _coded(self) -> dict[int, Categories | Vocabulary]:
+        """The columns that are read as categories."""
+        return {j: c.categories for j, c in enumerate(self.columns.features) if c.categories is not None}
+
+    def _bad(self, X: Floats, coded: Mapping[int, Categories | Vocabulary]) -> npt.NDArray[np.bool_]:
+        """What must not stand; a NaN may where missing numbers are taken."""
+        bad = ~np.isfinite(X)
+        if self.columns.missing:
+            plain = [j for j in range(X.shape[1]) if j not in coded]
+            bad[:, plain] = np.isinf(X[:, plain])
+        return bad
 
 
 @lru_cache(maxsize=8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,18 +34,7 @@ def _parts(flat: Array) -> list[Array]:
     return [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
 
 
-def first_true(bad: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Row and column of the first entry that is true; there must be one."""
-    row = int(bad.any(axis=1).argmax())
-    return row, int(bad[row].argmax())
-
-
-def first_not_finite(matrix: Floats) -> tuple[int, int]:
-    """Row and column of the first entry that is not finite; there must be one."""
-    for start in range(0, len(matrix), TILE):
-        bad = ~np.isfinite(matrix[start : start + TILE])
-        rows = bad.any(axis=1)
-        if rows.any():
-            row = int(rows.argmax())
-            return start + row, int(bad[row].argmax())
-    raise AssertionError("every entry is finite")
+def first_of_rows(bad: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Row and column of the first entry that is true of each row that has one."""
+    for row in np.flatnonzero(bad.any(axis=1)):
+        yield int(row), int(bad[row].argmax())

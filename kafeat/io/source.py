@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from kafeat.errors import DataError, quoted, spell_row
+from kafeat.errors import DataError, ValueRefused, quoted, spell_row
 from kafeat.io.columns import Columns
 from kafeat.types import Array, Floats
 
@@ -45,12 +45,27 @@ class Chunk(ABC):
     """Row number of the first row, from 0."""
     rows: int
 
-    def __init__(self, place: str, start: int, rows: int) -> None:
-        self.place, self.start, self.rows = place, start, rows
+    def __init__(self, place: str, start: int, rows: int, columns: Columns) -> None:
+        self.place, self.start, self.rows, self.columns = place, start, rows, columns
+
+    def matrix(self, dtype: np.dtype[Any]) -> Floats:
+        """The features (rows, n_features) in `dtype`, in any memory order; refuses by place what may not stand."""
+        X, sound = self.decode(dtype)
+        if not sound:
+            raise self.located(next(self.mistakes(X)))
+        return X
 
     @abstractmethod
-    def matrix(self, dtype: np.dtype[Any]) -> Floats:
-        """The features (rows, n_features) in `dtype`, in any memory order; refuses by place what is not finite."""
+    def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
+        """The features as they are, and whether all of them may stand; where not, reading may have stopped there."""
+
+    @abstractmethod
+    def mistakes(self, X: Floats) -> Iterator[ValueRefused]:
+        """The first mistake of each row that has one; `X`, from `decode`, is complete after the first."""
+
+    def located(self, refused: ValueRefused) -> DataError:
+        """An error of a row of this chunk, for people."""
+        return refused.moved(self.start).located(self.place, self.columns.names)
 
     @property
     @abstractmethod

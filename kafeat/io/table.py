@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kafeat.errors import ValueRefused
 from kafeat.io.columns import Column, Columns
-from kafeat.io.finite import cast_finite, first_true
+from kafeat.io.finite import cast_finite, first_of_rows
 from kafeat.io.missing import refused
 from kafeat.io.numbers import lists_to_doubles, spell_problem, to_doubles
 from kafeat.io.source import Chunk
@@ -47,24 +47,22 @@ class TableChunk(Chunk):
     def __init__(
         self, place: str, start: int, table: pa.Table, columns: Columns, keeper: Keeper | None
     ) -> None:
-        super().__init__(place, start, table.num_rows)
-        self._table, self._columns, self._keeper = table, columns, keeper
+        super().__init__(place, start, table.num_rows, columns)
+        self._table, self._keeper = table, keeper
 
     @cached_property
     def kept(self) -> pa.Table | None:
         return None if self._keeper is None else self._keeper(self._table, self.start)
 
-    def matrix(self, dtype: np.dtype[Any]) -> Floats:
+    def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
         # A single list column is row-major in Arrow; scalar columns are feature-major.
-        lists = len(self._columns.features) == 1 and self._columns.features[0].width is not None
-        out = np.empty((self.rows, self._columns.n_features), dtype, order="C" if lists else "F")
+        lists = len(self.columns.features) == 1 and self.columns.features[0].width is not None
+        out = np.empty((self.rows, self.columns.n_features), dtype, order="C" if lists else "F")
         finite, at = True, 0
-        for index, column in enumerate(self._columns.features):
+        for index, column in enumerate(self.columns.features):
             finite &= self._read(index, column, out[:, at : at + column.n_features])
             at += column.n_features
-        if not finite:
-            raise self._refusal(out, dtype)
-        return out
+        return out, finite
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
         """Whether every entry may stand; `out` may be filled in part where one may not."""
@@ -80,35 +78,32 @@ class TableChunk(Chunk):
             row += len(piece)
 
     def _bad(self, column: Column, piece: pa.Array, out: Floats) -> npt.NDArray[np.bool_]:
-        if self._columns.missing and column.categories is None:
+        if self.columns.missing and column.categories is None:
             return refused(piece, column.width, out)
         return ~np.isfinite(out)
 
-    def _refusal(self, out: Floats, dtype: np.dtype[Any]) -> Exception:
-        row, feature = self._first_refused(out)
-        index, element = 0, feature
-        while element >= self._columns.features[index].n_features:
-            element -= self._columns.features[index].n_features
-            index += 1
-        value = self._table.column(index)[row].as_py()
-        column = self._columns.features[index]
-        problem = (
-            spell_problem(value, column.width, element, dtype)
-            if column.categories is None
-            else column.categories.problem(value)
-        )
-        return ValueRefused(self.start + row, feature, problem).located(self.place, self._columns.names)
-
-    def _first_refused(self, out: Floats) -> tuple[int, int]:
-        """Row and feature of the first entry to refuse: reading stopped at one, and the first may stand elsewhere."""
-        bad, at = np.zeros(out.shape, dtype=bool), 0
-        for index, column in enumerate(self._columns.features):
+    def mistakes(self, X: Floats) -> Iterator[ValueRefused]:
+        # Reading stopped at the first one of a column, and the first of a row may stand elsewhere.
+        bad, at = np.zeros(X.shape, dtype=bool), 0
+        for index, column in enumerate(self.columns.features):
             block = slice(at, at + column.n_features)
             for piece, rows in self._pieces(index):
-                _decode(column, piece, out[rows, block])
-                bad[rows, block] = self._bad(column, piece, out[rows, block])
+                _decode(column, piece, X[rows, block])
+                bad[rows, block] = self._bad(column, piece, X[rows, block])
             at = block.stop
-        return first_true(bad)
+        for row, feature in first_of_rows(bad):
+            yield ValueRefused(row, feature, self._problem(row, feature, X.dtype))
+
+    def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:
+        index, element = 0, feature
+        while element >= self.columns.features[index].n_features:
+            element -= self.columns.features[index].n_features
+            index += 1
+        column = self.columns.features[index]
+        value = self._table.column(index)[row].as_py()
+        if column.categories is not None:
+            return column.categories.problem(value)
+        return spell_problem(value, column.width, element, dtype)
 
 
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:

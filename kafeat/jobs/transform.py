@@ -101,12 +101,12 @@ def transform_file(
             told = announce(opened.rows) if announce else None
             chunks = opened.chunks(columns, keep, fm.chunk_rows, typed_keep=typed)
             rows = clipped = 0
-            for chunk, features, beyond in fm.run(opened, columns, chunks, sink, jobs):
-                sink.write(features, chunk.kept)
-                rows += chunk.rows
-                clipped += beyond
+            for done in fm.run(chunks, sink, jobs):
+                sink.write(done.features, done.chunk.kept)
+                rows += done.chunk.rows
+                clipped += done.clipped
                 if told is not None:
-                    told(chunk.rows)
+                    told(done.chunk.rows)
     return Done(rows, fm.n_components, time.perf_counter() - started, clipped)
 
 

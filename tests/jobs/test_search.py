@@ -53,7 +53,7 @@ def test_a_target_out_of_reach_says_how_far_it_got():
 
 
 def test_validation_finds_the_gamma_that_separates():
-    step = {"kind": "nystroem", "gamma": {"validate": [1e-6, 0.3, 1e4]}, "n_components": 100}
+    step = {"kind": "nystroem", "gamma": {"validate": [1e-12, 0.3, 1e4]}, "n_components": 100}
     fm = kafeat.fit({"steps": [step]}, X, label=RING)
     (record,) = fm.provenance.searches
     assert record.chosen == 0.3

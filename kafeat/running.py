@@ -1,0 +1,132 @@
+"""Chunks of rows through a transform, by threads: features in order, or what is wrong with a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import joblib
+import numpy as np
+
+from kafeat.blas import one_blas_thread
+from kafeat.errors import UsageError, ValueRefused
+from kafeat.io.source import Chunk
+from kafeat.step import Transform
+from kafeat.stream import ordered_map, prefetch
+from kafeat.tiles import TileLoop
+from kafeat.types import Floats
+
+
+class Target(Protocol):
+    """Where features go."""
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        """The memory that takes the features of `rows` rows from row `start` on, (rows, n_components)."""
+
+    def filled(self, start: int, block: Floats) -> None:
+        """Called in the worker's thread when that memory is filled."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """An array as a target."""
+
+    out: Floats
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        return self.out[start : start + rows]
+
+    def filled(self, start: int, block: Floats) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class Done:
+    """A chunk that was transformed.
+
+    `clipped` counts values that lay beyond what a step had seen, and were taken for the last it had. `aside` are the
+    rows, counted within the chunk, that were set aside, and why: their features (rows, n_components) are NaN.
+    """
+
+    chunk: Chunk
+    features: Floats
+    clipped: int
+    aside: tuple[ValueRefused, ...] = ()
+
+
+def run(
+    transform: Transform,
+    dtype: np.dtype[Any],
+    chunks: Iterator[Chunk],
+    target: Target,
+    jobs: int,
+    *,
+    set_aside: bool = False,
+) -> Iterator[Done]:
+    """Every chunk, by `jobs` threads, read by a further one; in order, as they are done.
+
+    The first row that is refused is an error, or is set aside with all others that are.
+    """
+
+    def worker() -> Callable[[tuple[Chunk, Floats]], Done]:
+        loop = TileLoop(transform, dtype)
+        work = _setting_aside if set_aside else _refusing
+
+        def run_one(item: tuple[Chunk, Floats]) -> Done:
+            chunk, out = item
+            done = work(loop, chunk, dtype, out)
+            target.filled(chunk.start, out)
+            return done
+
+        return run_one
+
+    with one_blas_thread():
+        items = ((chunk, target.buffer(chunk.start, chunk.rows)) for chunk in prefetch(chunks, 2))
+        yield from ordered_map(worker, items, jobs)
+
+
+def _refusing(loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats) -> Done:
+    try:
+        return Done(chunk, out, loop(chunk.matrix(dtype), out))
+    except ValueRefused as refused:
+        raise chunk.located(refused) from None
+
+
+def _setting_aside(loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats) -> Done:
+    """A row that is refused gives its place to one that is not, and its tile is done once more.
+
+    The others keep their places in their tiles, and so their bytes.
+    """
+    X, sound = chunk.decode(dtype)
+    aside = {} if sound else {refused.row: refused for refused in chunk.mistakes(X)}
+    clipped = 0
+    for start in range(0, chunk.rows, loop.rows):
+        stop = min(start + loop.rows, chunk.rows)
+        clipped += _tile(loop, X[start:stop], out[start:stop], start, aside)
+    for row in aside:
+        out[row] = np.nan
+    return Done(chunk, out, clipped, tuple(aside[row] for row in sorted(aside)))
+
+
+def _tile(loop: TileLoop, X: Floats, out: Floats, start: int, aside: dict[int, ValueRefused]) -> int:
+    good = np.array([start + i not in aside for i in range(len(X))])
+    while good.any():
+        if not good.all():
+            X = np.where(good[:, None], X, X[int(good.argmax())])
+        try:
+            clipped, counts = loop(X, out), loop.counts
+            return clipped if counts is None else int(counts[: len(X)][good].sum())
+        except ValueRefused as refused:
+            aside[start + refused.row] = refused.moved(start)
+            good[refused.row] = False
+    return 0
+
+
+def count_jobs(jobs: int | None) -> int:
+    """The number of threads: as asked, or all the cores that the process may use."""
+    if jobs is None:
+        return int(joblib.cpu_count())
+    if jobs < 1:
+        raise UsageError(f"jobs: expected at least 1, got {jobs}")
+    return jobs

@@ -24,7 +24,8 @@ from kafeat.io.output import write_bytes
 from kafeat.io.selection import match
 from kafeat.io.source import Chunk, Source
 from kafeat.provenance import Provenance
-from kafeat.running import Done, InMemory, Target, count_jobs, run
+from kafeat.running import NOTHING_ELSE, InMemory, Target, Transformed, Watch, count_jobs, run
+from kafeat.seen import Seen
 from kafeat.step import Transform
 from kafeat.tiles import tile_rows
 from kafeat.types import DType, Floats
@@ -48,6 +49,8 @@ class FeatureMap:
     provenance: Provenance
     version: str = __version__
     """Of the kafeat that fitted it."""
+    seen: Seen | None = None
+    """The range of every input feature that the fit has read; None: the map is older than that."""
 
     def __repr__(self) -> str:
         kinds = " -> ".join(fitted.step.kind for fitted in self.chain.steps)
@@ -115,12 +118,10 @@ class FeatureMap:
         return min(self.chunk_rows, max(1, tiles) * height)
 
     def run(
-        self, chunks: Iterator[Chunk], target: Target, jobs: int | None, *, set_aside: bool = False
-    ) -> Iterator[Done]:
+        self, chunks: Iterator[Chunk], target: Target, jobs: int | None, watch: Watch = NOTHING_ELSE
+    ) -> Iterator[Transformed]:
         """Transform chunks by `jobs` threads, read by a further one; they come in order, as they are done."""
-        return run(
-            self.transformer, np.dtype(self.dtype), chunks, target, count_jobs(jobs), set_aside=set_aside
-        )
+        return run(self.transformer, np.dtype(self.dtype), chunks, target, count_jobs(jobs), watch)
 
     def exact_kernel(self, X: Any, Y: Any = None) -> Floats:
         """The kernel that the map approximates: k(X, Y), float64 (n, m); Y is X if not given.
@@ -164,6 +165,7 @@ class FeatureMap:
             "chunk_rows": self.chunk_rows,
             "steps": chain_content(self.chain),
             **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
+            **({} if self.seen is None else {"seen": self.seen.to_plain()}),
             "provenance": self.provenance.to_plain(),
         }
 
@@ -180,7 +182,7 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
             f"{place}: format: expected {FORMAT}, got {version!r}: this is kafeat {__version__}, "
             f"the model was written by {content.get('kafeat')!r}"
         )
-    if set(content) - {"outputs"} != expected:
+    if set(content) - {"outputs", "seen"} != expected:
         raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)}")
     try:
         return _from_content(content)
@@ -205,4 +207,5 @@ def _from_content(content: dict[str, Any]) -> FeatureMap:
         raise ValueError(f"kafeat: expected a version, got {version!r:.40}")
     config = load_config(content["config"] if isinstance(content["config"], dict) else {})
     provenance = Provenance.model_validate(content["provenance"])
-    return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance, version)
+    seen = Seen.from_plain(content["seen"], columns.n_features) if "seen" in content else None
+    return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance, version, seen)

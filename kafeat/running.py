@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import joblib
@@ -12,10 +12,11 @@ import numpy as np
 from kafeat.blas import one_blas_thread
 from kafeat.errors import UsageError, ValueRefused
 from kafeat.io.source import Chunk
+from kafeat.seen import Seen
 from kafeat.step import Transform
 from kafeat.stream import ordered_map, prefetch
 from kafeat.tiles import TileLoop
-from kafeat.types import Floats
+from kafeat.types import Array, Floats, Mask
 
 
 class Target(Protocol):
@@ -42,17 +43,39 @@ class InMemory:
 
 
 @dataclass(frozen=True)
-class Done:
-    """A chunk that was transformed.
+class Watch:
+    """What is done beside transforming: bad rows are set aside, and values outside of `seen` are counted."""
+
+    set_aside: bool = False
+    seen: Seen | None = None
+
+
+@dataclass(frozen=True)
+class Transformed:
+    """A chunk and its features (rows, n_components).
 
     `clipped` counts values that lay beyond what a step had seen, and were taken for the last it had. `aside` are the
-    rows, counted within the chunk, that were set aside, and why: their features (rows, n_components) are NaN.
+    rows, counted within the chunk, that were set aside, and why: their features are NaN. `outside` (d,) counts for
+    each feature of the input the values outside of what the fit had seen.
     """
 
     chunk: Chunk
     features: Floats
     clipped: int
     aside: tuple[ValueRefused, ...] = ()
+    outside: Array | None = None
+
+    @property
+    def good(self) -> Mask | None:
+        """The rows that were not set aside, (rows,); None if none was."""
+        if not self.aside:
+            return None
+        good = np.ones(self.chunk.rows, dtype=bool)
+        good[[refused.row for refused in self.aside]] = False
+        return good
+
+
+NOTHING_ELSE = Watch()
 
 
 def run(
@@ -61,21 +84,20 @@ def run(
     chunks: Iterator[Chunk],
     target: Target,
     jobs: int,
-    *,
-    set_aside: bool = False,
-) -> Iterator[Done]:
+    watch: Watch = NOTHING_ELSE,
+) -> Iterator[Transformed]:
     """Every chunk, by `jobs` threads, read by a further one; in order, as they are done.
 
     The first row that is refused is an error, or is set aside with all others that are.
     """
 
-    def worker() -> Callable[[tuple[Chunk, Floats]], Done]:
+    def worker() -> Callable[[tuple[Chunk, Floats]], Transformed]:
         loop = TileLoop(transform, dtype)
-        work = _setting_aside if set_aside else _refusing
+        work = _setting_aside if watch.set_aside else _refusing
 
-        def run_one(item: tuple[Chunk, Floats]) -> Done:
+        def run_one(item: tuple[Chunk, Floats]) -> Transformed:
             chunk, out = item
-            done = work(loop, chunk, dtype, out)
+            done = work(loop, chunk, dtype, out, watch.seen)
             target.filled(chunk.start, out)
             return done
 
@@ -86,14 +108,20 @@ def run(
         yield from ordered_map(worker, items, jobs)
 
 
-def _refusing(loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats) -> Done:
+def _refusing(
+    loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, seen: Seen | None
+) -> Transformed:
     try:
-        return Done(chunk, out, loop(chunk.matrix(dtype), out))
+        X = chunk.matrix(dtype)
+        clipped = loop(X, out)
     except ValueRefused as refused:
         raise chunk.located(refused) from None
+    return Transformed(chunk, out, clipped, outside=None if seen is None else seen.outside(X))
 
 
-def _setting_aside(loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats) -> Done:
+def _setting_aside(
+    loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, seen: Seen | None
+) -> Transformed:
     """A row that is refused gives its place to one that is not, and its tile is done once more.
 
     The others keep their places in their tiles, and so their bytes.
@@ -104,9 +132,12 @@ def _setting_aside(loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floa
     for start in range(0, chunk.rows, loop.rows):
         stop = min(start + loop.rows, chunk.rows)
         clipped += _tile(loop, X[start:stop], out[start:stop], start, aside)
-    for row in aside:
-        out[row] = np.nan
-    return Done(chunk, out, clipped, tuple(aside[row] for row in sorted(aside)))
+    done = Transformed(chunk, out, clipped, tuple(aside[row] for row in sorted(aside)))
+    if aside:
+        out[sorted(aside)] = np.nan
+    if seen is None:
+        return done
+    return replace(done, outside=seen.outside(X if done.good is None else X[done.good]))
 
 
 def _tile(loop: TileLoop, X: Floats, out: Floats, start: int, aside: dict[int, ValueRefused]) -> int:

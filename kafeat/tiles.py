@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.errors import ValueRefused
+from kafeat.memory_order import is_feature_major, shaped
 from kafeat.step import Transform
 from kafeat.types import Array, Floats
 
@@ -44,7 +45,7 @@ class TileLoop:
     def __call__(self, X: Floats, out: Floats) -> int:
         """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
 
-        It tells how many values were clipped.
+        `out` may be of another dtype, which the features are rounded to. It tells how many values were clipped.
         """
         clipped = 0
         for start in range(0, len(X), self.rows):
@@ -56,12 +57,10 @@ class TileLoop:
 
     def _tile(self, X: Floats, out: Floats) -> int:
         rows = len(X)
-        if rows == self.rows:
+        if rows == self.rows and out.dtype == self._spare.dtype:
             target = out
         else:
-            shape = (self.rows, out.shape[1])
-            feature_major = out.strides[0] < out.strides[1]
-            target = self._spare.reshape(shape[::-1]).T if feature_major else self._spare.reshape(shape)
+            target = shaped(self._spare, (self.rows, out.shape[1]), is_feature_major(out))
         if rows != self.rows or not X.flags.c_contiguous:
             # One memory order for all inputs: a product's last bit may depend on it.
             self._input[:rows] = X
@@ -69,7 +68,7 @@ class TileLoop:
             X = self._input
         self._apply(X, target)
         if target is not out:
-            out[...] = target[:rows]
+            _copy(target[:rows], out)
         self.counts = self._transform.clipped(self._scratch)
         return 0 if self.counts is None else int(self.counts[:rows].sum())
 
@@ -90,3 +89,19 @@ class TileLoop:
                     f"expected features that {X.dtype} can hold, got {out[row][~finite[row]][0]:g}: "
                     "scale the input, or fit with dtype: float64",
                 ) from None
+
+
+def _copy(features: Floats, out: Floats) -> None:
+    """Rounded to the dtype of `out`, which has to hold them."""
+    try:
+        with np.errstate(over="raise"):
+            out[...] = features
+    except FloatingPointError:
+        most = np.finfo(out.dtype).max
+        row, column = np.argwhere(np.abs(features) > most)[0]
+        raise ValueRefused(
+            int(row),
+            None,
+            f"expected features that {out.dtype} can hold, got {features[row, column]:g}: "
+            "choose a wider --output-dtype, or scale the input",
+        ) from None

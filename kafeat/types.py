@@ -14,6 +14,9 @@ Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 Array: TypeAlias = npt.NDArray[Any]
 """Any array of plain numbers."""
 
+Mask: TypeAlias = npt.NDArray[np.bool_]
+"""True or false for every row, or every entry."""
+
 State: TypeAlias = Mapping[str, Array]
 """What a step learned: names and numeric arrays, nothing else."""
 

@@ -27,6 +27,7 @@ Example:
 )
 @options.reading
 @options.fsync
+@options.log_format
 @options.quiet
 @options.verbose
 def fit(

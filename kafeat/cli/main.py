@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from kafeat._version import __version__
+from kafeat.cli import log
 from kafeat.cli.signals import Terminated, listen
 from kafeat.errors import KafeatError
 
@@ -94,27 +95,28 @@ def _run() -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
+        if log.as_json():
+            return _failed(error.format_message(), error.exit_code)
         error.show()
         return error.exit_code
     except KafeatError as error:
-        for line in str(error).splitlines() or [""]:
-            click.echo(f"kafeat: {line}", err=True)
-        return error.exit_code
+        return _failed(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("kafeat: interrupted", err=True)
-        return 130
+        return _failed("interrupted", 130)
     except Terminated:
-        click.echo("kafeat: terminated", err=True)
-        return 143
+        return _failed("terminated", 143)
     except SystemExit:
         # With standalone_mode off, click exits by itself in one case: the reader of a pipe has left.
         return 0
     except MemoryError as error:
-        click.echo(f"kafeat: out of memory ({error}): lower chunk_rows, n_components or --jobs", err=True)
-        return 5
+        return _failed(f"out of memory ({error}): lower chunk_rows, n_components or --jobs", 5)
     except OSError as error:
-        click.echo(f"kafeat: {error.filename or 'system'}: {error.strerror or error}", err=True)
-        return 5
+        return _failed(f"{error.filename or 'system'}: {error.strerror or error}", 5)
     except Exception:  # a fault of ours: the person can only report it, and needs the traceback for that
         traceback.print_exc()
         return 1
+
+
+def _failed(message: str, code: int) -> int:
+    log.error(message, code)
+    return code

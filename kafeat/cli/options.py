@@ -25,6 +25,19 @@ fsync = click.option(
     "--fsync/--no-fsync", default=True,
     help="Flush the output to the disk before it takes its name (default), or leave that to the system.",
 )  # fmt: skip
+
+
+def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) -> None:
+    from kafeat.cli import log
+
+    if chosen == "json":
+        log.use_json()
+
+
+log_format = click.option(
+    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, is_eager=True,
+    expose_value=False, callback=_use_json, help="Of stderr: text, or a JSON object a line, for cron jobs.",
+)  # fmt: skip
 verbose = click.option("--verbose", "-v", is_flag=True, help="Say what was done, and on what machine.")
 
 

@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import sys
 
-import click
+from kafeat.cli import log
 
 
 def summarize(line: str, quiet: bool, verbose: bool) -> None:
     """Print `line` on stderr, and the machine with -v."""
-    if quiet or not (verbose or sys.stderr.isatty()):
+    if quiet or not (verbose or log.as_json() or sys.stderr.isatty()):
         return
-    click.echo(line, err=True)
+    log.say(line)
     if verbose:
-        for fact in machine():
-            click.echo(fact, err=True)
+        from kafeat.machine import machine, versions
 
-
-def machine() -> list[str]:
-    """What equal bytes depend on: library versions and the processor kind that BLAS runs for."""
-    import platform
-    from importlib.metadata import version
-
-    import numpy as np  # noqa: F401  # its BLAS is what is asked about
-    from threadpoolctl import threadpool_info
-
-    names = ("kafeat", "numpy", "scipy", "pyarrow", "joblib")
-    blas = sorted(
-        {f"{pool['internal_api']} {pool['version']} for {pool.get('architecture', '?')}"
-         for pool in threadpool_info() if pool["user_api"] == "blas"}
-    )  # fmt: skip
-    return [
-        "versions: " + ", ".join(f"{name} {version(name)}" for name in names),
-        f"machine: {platform.machine()}, Python {platform.python_version()}, BLAS {'; '.join(blas) or 'unknown'}",
-    ]
+        log.say("versions: " + ", ".join(f"{name} {number}" for name, number in versions().items()))
+        here = machine()
+        log.say(f"machine: {here['processor']}, Python {here['python']}, BLAS {here['blas']}")

@@ -9,7 +9,7 @@ import click
 from kafeat.cli import options
 
 if TYPE_CHECKING:
-    from kafeat.jobs.transform import Input
+    from kafeat.jobs.transform import Input, Output, Rules
 
 
 @click.command(
@@ -36,9 +36,27 @@ Examples:
     help="Of Parquet (default: none) and CSV (gzip and zstd; default: by the suffix).",
 )  # fmt: skip
 @click.option(
+    "--output-dtype", type=click.Choice(["float16", "float32", "float64"]),
+    help="Of the features; default: the map's. A value that it cannot hold is an error.",
+)  # fmt: skip
+@click.option(
+    "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
+    help="Rows that cannot be transformed: fail, leave them out, or write null features (NaN in NPY).",
+)  # fmt: skip
+@click.option("--rejects", metavar="FILE.csv", help="The bad rows, and what is wrong with each of them.")
+@click.option(
+    "--max-drift", type=click.FloatRange(0.0, 1.0), metavar="SHARE",
+    help="Write nothing (exit code 6) if more of a column lies outside of the range that the fit saw.",
+)  # fmt: skip
+@click.option(
+    "--stats", "stats_file", metavar="FILE.json", help="What was done: rows, hashes, drift, versions."
+)
+@click.option("--dry-run", is_flag=True, help="Say rows, bytes and seconds, and write nothing.")
+@click.option(
     "--overwrite/--no-clobber", default=True, help="Replace an existing OUT (default), or refuse to."
 )
 @options.fsync
+@options.log_format
 @options.quiet
 @options.verbose
 def transform(
@@ -52,6 +70,12 @@ def transform(
     layout: Literal["columns", "list"],
     prefix: str | None,
     compression: str | None,
+    output_dtype: Literal["float16", "float32", "float64"] | None,
+    on_bad_rows: Literal["error", "drop", "null"],
+    rejects: str | None,
+    max_drift: float | None,
+    stats_file: str | None,
+    dry_run: bool,
     overwrite: bool,
     fsync: bool,
     quiet: bool,
@@ -64,17 +88,48 @@ def transform(
     """
     from kafeat.cli.progress import progress
     from kafeat.cli.summary import summarize
-    from kafeat.jobs.transform import Output, transform_file
+    from kafeat.feature_map import load
+    from kafeat.jobs.transform import Output, Rules, refuse_same, transform_file
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
-    writing = Output(output_format, names, layout, prefix, compression, overwrite, fsync)
+    writing = Output(output_format, names, layout, prefix, compression, overwrite, fsync, output_dtype)
+    rules = Rules(on_bad_rows, rejects, stats_file is not None, max_drift)
+    if dry_run:
+        _say_plan(model, source, target, reading, writing, rules, jobs)
+        return
+    refuse_same(
+        {"input": source, "model": model}, {"--stats": stats_file, "--rejects": rejects, "OUT": target}
+    )
+    fm = load(model)
     with progress("transform", quiet) as announce:
         done = transform_file(
-            model, source, target, reading=reading, writing=writing, jobs=jobs, announce=announce
-        )
+            fm, source, target, reading=reading, writing=writing, rules=rules, jobs=jobs, announce=announce,
+            hashed=stats_file is not None,
+        )  # fmt: skip
+    if stats_file is not None:
+        from kafeat.jobs.stats import stats, write_stats
+
+        write_stats(stats_file, stats(done, fm, model, source, target, writing, rules), fsync)
     clipped = f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
+    what = {"drop": "left out", "null": "null"}.get(on_bad_rows)
+    bad = f"; {done.bad_rows:,} bad rows were {what}" if done.bad_rows else ""
     summarize(
-        f"{target}: {done.rows:,} rows x {done.columns:,} features in {done.seconds:.2f} s{clipped}",
+        f"{target}: {done.rows:,} rows x {done.columns:,} features in {done.seconds:.2f} s{bad}{clipped}",
         quiet,
         verbose,
     )
+
+
+def _say_plan(
+    model: str, source: str, target: str, reading: Input, writing: Output, rules: Rules, jobs: int | None
+) -> None:
+    from kafeat.io.space import spell_bytes
+    from kafeat.jobs.plan import plan_transform
+
+    plan = plan_transform(model, source, target, reading=reading, writing=writing, rules=rules, jobs=jobs)
+    about = "" if plan.exact_rows else "about "
+    free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"
+    click.echo(f"rows:    {about}{plan.rows:,}")
+    click.echo(f"columns: {plan.columns:,}")
+    click.echo(f"bytes:   about {spell_bytes(plan.bytes)}{free}")
+    click.echo(f"time:    about {plan.seconds:.1f} s")

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from kafeat.errors import UsageError
 from kafeat.evaluation.folds import FOLDS
 from kafeat.evaluation.ridge import NormalEquations, kernel_ridge
 from kafeat.evaluation.task import Task, task_of
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
-Mask = npt.NDArray[np.bool_]
 Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
 """The rows that a mask (n,) names, piece by piece: their numbers (r,) and their values (r, width)."""
 

@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.errors import UsageError
-from kafeat.evaluation.learners import Inputs, Learner, Mask, Model, Truth
+from kafeat.evaluation.learners import Inputs, Learner, Model, Truth
 from kafeat.evaluation.task import Task
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 # 1/penalty; features have norms near 1.
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kafeat.types import Floats
+from kafeat.types import Floats, Mask
 
 
 @dataclass(eq=False)
@@ -73,11 +73,16 @@ class Arenas:
         self._taken.append(piece)
         return piece.block
 
-    def back(self, block: Floats) -> Piece:
-        """The piece of a block. It may be memory that was never taken here."""
+    def back(self, block: Floats, good: Mask | None = None) -> Piece:
+        """The piece of a block, or a copy of its good rows. It may be memory that was never taken here."""
+        piece = Piece(Arena(block), 0, len(block))
         if self._taken and _same(block, self._taken[0].block):
-            return self._taken.popleft()
-        return Piece(Arena(block), 0, len(block))
+            piece = self._taken.popleft()
+        if good is None:
+            return piece
+        rest = np.array(piece.block[good], order=self._order)
+        self.free(piece)
+        return Piece(Arena(rest), 0, len(rest))
 
     def free(self, piece: Piece) -> None:
         """Nobody reads the piece any more."""

@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.errors import DataError, ValueRefused
@@ -17,7 +16,7 @@ from kafeat.io.finite import all_finite, cast_finite, first_of_rows
 from kafeat.io.names import indices_of
 from kafeat.io.numbers import spell_problem
 from kafeat.io.source import Chunk, Field, Source
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 Window = Callable[[int, int], Array]
 
@@ -70,6 +69,9 @@ class ArrayChunk(Chunk):
             problem = spell_problem(value, None, 0, X.dtype) if known is None else known.problem(value)
             yield ValueRefused(row, column, problem)
 
+    def cells(self, row: int) -> list[Any]:
+        return [self._block[row, column].item() for column in self._picks]
+
     def _numbers(self) -> Array:
         """The feature columns, as floats that can be cast."""
         block = self._block
@@ -83,7 +85,7 @@ class ArrayChunk(Chunk):
         """The columns that are read as categories."""
         return {j: c.categories for j, c in enumerate(self.columns.features) if c.categories is not None}
 
-    def _bad(self, X: Floats, coded: Mapping[int, Categories | Vocabulary]) -> npt.NDArray[np.bool_]:
+    def _bad(self, X: Floats, coded: Mapping[int, Categories | Vocabulary]) -> Mask:
         """What must not stand; a NaN may where missing numbers are taken."""
         bad = ~np.isfinite(X)
         if self.columns.missing:

@@ -21,6 +21,7 @@ class Tap(io.RawIOBase):
         self._file = standard_input() if place == "-" else opened(place)
         self._hash = hashlib.sha256()
         self.ended = False
+        self.n_bytes = 0
         self._ahead = self._take(4)
         self.magic = self._ahead
 
@@ -42,6 +43,7 @@ class Tap(io.RawIOBase):
             raise refused(self._place, error) from error
         self.ended = len(data) < size
         self._hash.update(data)
+        self.n_bytes += len(data)
         return data
 
     def digest(self) -> str:

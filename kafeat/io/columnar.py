@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 
-def columns_of(block: Floats) -> list[pa.Array]:
-    """One array a column; free of copies where the entries of a column lie together."""
+def columns_of(block: Floats, nulls: Mask | None = None) -> list[pa.Array]:
+    """One array a column; free of copies where the entries of a column lie together. Rows of `nulls` are null."""
     rows, width = block.shape
     if not block.size:
         return [shared(column) for column in block.T]
@@ -18,11 +18,36 @@ def columns_of(block: Floats) -> list[pa.Array]:
     # Slices of one array that spans the whole block cost a tenth of arrays of their own.
     apart = block.strides[1] // block.itemsize if width > 1 else rows
     span = np.lib.stride_tricks.as_strided(block, ((width - 1) * apart + rows,), (block.itemsize,))
+    if nulls is not None:
+        bits = _validity(nulls)
+        return [_vector(span[j * apart : j * apart + rows], bits) for j in range(width)]
     whole = shared(span)
     return [whole.slice(j * apart, rows) for j in range(width)]
 
 
+def lists_of(block: Floats, kind: pa.DataType, nulls: Mask | None = None) -> pa.Array:
+    """One array of lists of that fixed size. Rows of `nulls` are null."""
+    flat = shared(np.ascontiguousarray(block).reshape(-1))
+    bits = None if nulls is None else _validity(nulls)
+    return pa.Array.from_buffers(kind, len(block), [bits], children=[flat])
+
+
+def nulls_of(block: Floats) -> Mask | None:
+    """The rows without features; None if there are none. Features are never NaN, so one column tells."""
+    nulls: Mask = np.isnan(block[:, 0])
+    return nulls if nulls.any() else None
+
+
 def shared(values: Array) -> pa.Array:
     """A contiguous vector without nulls. `pa.array` would look for pandas first, and load it."""
+    return _vector(values, None)
+
+
+def _vector(values: Array, validity: pa.Buffer | None) -> pa.Array:
     kind = pa.from_numpy_dtype(values.dtype)
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+    return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(values)])
+
+
+def _validity(nulls: Mask) -> pa.Buffer:
+    """One bit a row, 1 where there is a value."""
+    return pa.py_buffer(np.packbits(~nulls, bitorder="little"))

@@ -67,6 +67,10 @@ class CsvSource(Source):
             [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
         )
 
+    @property
+    def bytes_read(self) -> int:
+        return self._tap.n_bytes
+
     def digest(self) -> str:
         return self._tap.digest() if self._once else digest_of(self._name)
 
@@ -81,6 +85,7 @@ class CsvSource(Source):
         text, self._text = self._text if self._once else self._open(), None
         if text is None:
             raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+        self._tap = text.tap
         done, skip = 0, self._sniffed.skip
         try:
             for batch in self._reader(text, indices):

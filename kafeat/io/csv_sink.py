@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from kafeat.errors import UsageError, quoted
-from kafeat.io.columnar import columns_of
+from kafeat.io.columnar import columns_of, nulls_of
 from kafeat.io.csv_text import header, lines, spelled
 from kafeat.io.files import standard_output, write_full
 from kafeat.io.sink import Layout, Sink
-from kafeat.types import Floats
+from kafeat.types import Floats, Mask
 
 
 class CsvSink(Sink):
@@ -42,8 +42,11 @@ class CsvSink(Sink):
             kept = [] if self.layout.kept_schema is None else self.layout.kept_schema.names
             self._put(header([*kept, *self.layout.names], self.layout.delimiter))
 
-    def write(self, block: Floats, kept: pa.Table | None) -> None:
-        for text in lines([] if kept is None else kept.columns, columns_of(block), self.layout.delimiter):
+    def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+        if good is not None:
+            block, kept = block[good], None if kept is None else kept.filter(pa.array(good))
+        features = columns_of(block, nulls_of(block) if self.layout.nullable else None)
+        for text in lines([] if kept is None else kept.columns, features, self.layout.delimiter):
             self._put(text)
 
     def _put(self, text: pa.Buffer) -> None:

@@ -33,11 +33,11 @@ def spelled(kind: pa.DataType) -> bool:
 def lines(
     kept: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array], delimiter: str
 ) -> Iterator[pa.Buffer]:
-    """The rows of these columns, some at a time; `numbers` are plain, and need no look."""
+    """The rows of these columns, some at a time; `numbers` need no quotes."""
     rows = len(numbers[0])
     for start in range(0, rows, ROWS):
         columns = [quoted(_one_array(column.slice(start, ROWS)), delimiter) for column in kept]
-        columns += [column.slice(start, ROWS).cast(TEXT) for column in numbers]
+        columns += [_digits(column.slice(start, ROWS)) for column in numbers]
         yield _joined(columns, delimiter)
 
 
@@ -57,6 +57,13 @@ def quoted(values: pa.Array, delimiter: str) -> pa.Array:
     quote = pa.scalar('"', TEXT)
     inner = pc.replace_substring(text, '"', '""')
     return pc.if_else(needy, pc.binary_join_element_wise(quote, inner, quote, pa.scalar("", TEXT)), text)
+
+
+def _digits(numbers: pa.Array) -> pa.Array:
+    if numbers.type == pa.float16():  # Arrow spells none; the value is one of float32
+        numbers = numbers.cast(pa.float32())
+    text = numbers.cast(TEXT)
+    return pc.fill_null(text, "") if numbers.null_count else text
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

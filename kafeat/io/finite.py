@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 TILE = 1 << 16
 
@@ -34,7 +33,7 @@ def _parts(flat: Array) -> list[Array]:
     return [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
 
 
-def first_of_rows(bad: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def first_of_rows(bad: Mask) -> Iterator[tuple[int, int]]:
     """Row and column of the first entry that is true of each row that has one."""
     for row in np.flatnonzero(bad.any(axis=1)):
         yield int(row), int(bad[row].argmax())

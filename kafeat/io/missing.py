@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.io.numbers import is_text
-from kafeat.types import Floats
-
-Mask = npt.NDArray[np.bool_]
+from kafeat.types import Floats, Mask
 
 
 def refused(values: pa.Array, width: int | None, numbers: Floats) -> Mask:

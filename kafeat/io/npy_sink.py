@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.errors import UsageError
 from kafeat.io.arena import Arenas
 from kafeat.io.sink import Layout, Sink
-from kafeat.types import Floats
+from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,16 +51,17 @@ class NpySink(Sink):
         return self._arenas.take(rows)
 
     def filled(self, start: int, block: Floats) -> None:
-        if self._regular:
+        if self._regular and not self.layout.dropping:
             self._put_at(start, block)
             self._stored.add(start)
 
-    def write(self, block: Floats, kept: pa.Table | None) -> None:
+    def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
         del kept
+        piece = self._arenas.back(block, good)
+        block = piece.block
         start, self._rows = self._rows, self._rows + len(block)
         if self.layout.rows is not None and self._rows > self.layout.rows:
             raise AssertionError("more rows than were announced")
-        piece = self._arenas.back(block)
         if start in self._stored:
             self._stored.remove(start)
         elif self._regular:

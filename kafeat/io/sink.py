@@ -15,7 +15,7 @@ from kafeat.io.files import refused
 from kafeat.io.formats import delimiter_of
 from kafeat.io.names import unique
 from kafeat.io.output import atomic
-from kafeat.types import Floats
+from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +37,10 @@ class Layout:
     metadata: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ","
     header: bool = True
+    nullable: bool = False
+    """Rows of features may be NaN, and are written as nulls where the format has them."""
+    dropping: bool = False
+    """Rows may be left out, so that a row's number does not tell its place."""
 
 
 class Sink(ABC):
@@ -64,8 +68,8 @@ class Sink(ABC):
         return
 
     @abstractmethod
-    def write(self, block: Floats, kept: pa.Table | None) -> None:
-        """The next rows: their features, and their kept columns if there are any."""
+    def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+        """The next rows: their features, and their kept columns if there are any; just those that are `good`."""
 
     def finish(self) -> None:
         """Write what is left; a second call does nothing."""
@@ -99,12 +103,14 @@ def open_sink(
     fsync: bool = True,
     delimiter: str = ",",
     header: bool = True,
+    nullable: bool = False,
+    dropping: bool = False,
 ) -> Iterator[Sink]:
     """A sink whose file appears when the block ends without an error; `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
     wanted = Layout(
         tuple(names), np.dtype(dtype), rows, block_rows, kept_schema, layout, list_name, compression,
-        dict(metadata or {}), delimiter, header,
+        dict(metadata or {}), delimiter, header, nullable, dropping,
     )  # fmt: skip
     _refuse_clash(place, wanted)
     if place == "-":

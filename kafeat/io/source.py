@@ -67,6 +67,10 @@ class Chunk(ABC):
         """An error of a row of this chunk, for people."""
         return refused.moved(self.start).located(self.place, self.columns.names)
 
+    @abstractmethod
+    def cells(self, row: int) -> list[Any]:
+        """What stands in the feature columns of a row, as builtins."""
+
     @property
     @abstractmethod
     def kept(self) -> pa.Table | None:
@@ -100,6 +104,11 @@ class Source(ABC):
     untyped: bool = False
     """The kinds of `fields` are a guess from the first rows."""
     rows: int | None = None
+
+    @property
+    def bytes_read(self) -> int | None:
+        """Of the file, so far; None where that tells nothing of the rows that are left."""
+        return None
 
     @abstractmethod
     def chunks(

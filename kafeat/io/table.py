@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.errors import ValueRefused
@@ -16,7 +15,7 @@ from kafeat.io.finite import cast_finite, first_of_rows
 from kafeat.io.missing import refused
 from kafeat.io.numbers import lists_to_doubles, spell_problem, to_doubles
 from kafeat.io.source import Chunk
-from kafeat.types import Floats
+from kafeat.types import Floats, Mask
 
 Keeper = Callable[[pa.Table, int], pa.Table]
 
@@ -77,7 +76,7 @@ class TableChunk(Chunk):
             yield piece, slice(row, row + len(piece))
             row += len(piece)
 
-    def _bad(self, column: Column, piece: pa.Array, out: Floats) -> npt.NDArray[np.bool_]:
+    def _bad(self, column: Column, piece: pa.Array, out: Floats) -> Mask:
         if self.columns.missing and column.categories is None:
             return refused(piece, column.width, out)
         return ~np.isfinite(out)
@@ -93,6 +92,9 @@ class TableChunk(Chunk):
             at = block.stop
         for row, feature in first_of_rows(bad):
             yield ValueRefused(row, feature, self._problem(row, feature, X.dtype))
+
+    def cells(self, row: int) -> list[Any]:
+        return [self._table.column(index)[row].as_py() for index in range(len(self.columns.features))]
 
     def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:
         index, element = 0, feature

@@ -15,12 +15,12 @@ from kafeat.evaluation.distortion import distortion
 from kafeat.evaluation.fidelity import fidelity
 from kafeat.evaluation.folds import Split, split
 from kafeat.evaluation.gallery import Gallery
-from kafeat.evaluation.learners import Inputs, Learner, Mask, Truth, learner_of, score
+from kafeat.evaluation.learners import Inputs, Learner, Truth, learner_of, score
 from kafeat.evaluation.task import task_of
 from kafeat.jobs.contenders import Contender
 from kafeat.jobs.rereading import Data
 from kafeat.jobs.subject import Subject, Watch
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 Say = Callable[[str], None]
 Task = Literal["auto", "classification", "regression"]

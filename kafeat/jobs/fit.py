@@ -25,6 +25,7 @@ from kafeat.jobs.rows import matrices
 from kafeat.jobs.search import settle
 from kafeat.provenance import Origin, Provenance, printable
 from kafeat.sampling import RowSample
+from kafeat.seen import Seen
 from kafeat.step import Sample, takes_missing
 from kafeat.types import Array, Floats
 
@@ -69,7 +70,7 @@ def fit_source(
         coded,
         missing=takes_missing(config.steps),
     )
-    rows, sample = _sample(config, source, columns, name, given, progress, held_out)
+    rows, sample, seen = _sample(config, source, columns, name, given, progress, held_out)
     columns = columns.settled(sample.X)
     sample = replace(sample, names=columns.names, n_categories=columns.n_categories)
     brought, given_origins = _brought(config, columns, name)
@@ -97,7 +98,21 @@ def fit_source(
         given=given_origins,
         searches=searches,
     )
-    return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config, provenance)
+    return FeatureMap(
+        chain,
+        columns,
+        config.dtype,
+        config.chunk_rows,
+        config,
+        provenance,
+        seen=_of_categories(seen, columns),
+    )
+
+
+def _of_categories(seen: Seen, columns: Columns) -> Seen:
+    """Where a feature is a category, all of its codes: only the code of an unknown one lies outside."""
+    n = np.array(columns.n_categories)
+    return Seen(np.where(n > 0, 0.0, seen.low), np.where(n > 0, n - 1.0, seen.high))
 
 
 def _pruned(chain: Chain, sample: Sample, keep: int) -> Array:
@@ -146,14 +161,17 @@ def _sample(
     given: Array | None,
     progress: Progress | None,
     held_out: Array | None,
-) -> tuple[Array, Sample]:
-    """Row numbers and rows with the smallest hashes; every row is read and checked on the way."""
+) -> tuple[Array, Sample, Seen]:
+    """Row numbers and rows with the smallest hashes, and the range of all; every row is read and checked."""
     if given is not None and given.shape != (source.rows,):
         raise UsageError(f"label: expected an array of shape ({source.rows},), got {given.shape}")
     size = None if config.fit_rows == "all" else config.fit_rows
     chosen = RowSample(config.seed, size)
     keep = () if label is None else (label,)
+    seen = Seen.nothing(columns.n_features)
     for chunk, X in matrices(source, columns, keep, config.chunk_rows, config.dtype):
+        rest = slice(None) if held_out is None else ~held_out[chunk.start : chunk.start + chunk.rows]
+        seen = seen.adding(X[rest])
         offsets = chosen.choose(chunk.start, chunk.rows)
         if held_out is not None:
             offsets = offsets[~held_out[chunk.start + offsets]]
@@ -168,4 +186,4 @@ def _sample(
     if not chosen.n_rows:
         raise DataError(f"{source.place}: expected at least one row to fit on, got none")
     rows, X, labels = chosen.result()
-    return rows, Sample(np.ascontiguousarray(X), labels, chosen.n_rows)
+    return rows, Sample(np.ascontiguousarray(X), labels, chosen.n_rows), seen

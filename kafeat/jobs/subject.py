@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from kafeat.errors import DataError, quoted
-from kafeat.evaluation.learners import Inputs, Mask
+from kafeat.evaluation.learners import Inputs
 from kafeat.feature_map import FeatureMap
 from kafeat.io.selection import match
 from kafeat.jobs.rereading import Data
 from kafeat.jobs.rows import matrices
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 
 class Subject:

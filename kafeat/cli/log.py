@@ -1,0 +1,44 @@
+"""Everything on stderr: text for people, or a JSON object a line for whoever collects logs."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import click
+
+_json = False
+
+
+def use_json() -> None:
+    """From now on, lines are JSON objects with `time` (UTC), `level` and `message`."""
+    global _json
+    _json = True
+
+
+def as_json() -> bool:
+    """Whether they are."""
+    return _json
+
+
+def say(message: str) -> None:
+    """A line that tells what was done."""
+    _put("info", message)
+
+
+def error(message: str, code: int) -> None:
+    """The lines of an error that ends the command with that code."""
+    if _json:
+        _put("error", message, exit_code=code)
+        return
+    for line in message.splitlines() or [""]:
+        click.echo(f"kafeat: {line}", err=True)
+
+
+def _put(level: str, message: str, **more: object) -> None:
+    if _json:
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        record = {"time": now, "level": level, "message": message, **more}
+        click.echo(json.dumps(record, ensure_ascii=False), err=True)
+    else:
+        click.echo(message, err=True)

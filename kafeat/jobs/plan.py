@@ -1,0 +1,78 @@
+"""What a transform would write and take, from its first chunks."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, replace
+
+from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.feature_map import FeatureMap, load
+from kafeat.io.formats import format_of
+from kafeat.io.space import free_bytes, spell_bytes
+from kafeat.jobs.transform import Input, Output, Rules, transform_file
+from kafeat.running import count_jobs
+
+# Enough for every thread to be warm.
+_CHUNKS_A_THREAD = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows (`exact_rows`: known, not estimated), and estimates of the bytes of the output and of the seconds."""
+
+    rows: int
+    exact_rows: bool
+    columns: int
+    bytes: int
+    seconds: float
+    free: int | None
+
+
+def plan_transform(
+    model: str | FeatureMap,
+    source: str,
+    target: str,
+    *,
+    reading: Input,
+    writing: Output,
+    rules: Rules,
+    jobs: int | None = None,
+) -> Plan:
+    """Transform the first chunks to a temporary file, and take the rest to be like them."""
+    if not os.path.isfile(source):
+        raise UsageError(
+            f"{source}: expected a file for --dry-run, got a pipe or nothing: it could be read once only"
+        )
+    fm = load(model) if isinstance(model, str) else model
+    format = format_of(target, writing.format)
+    ending = "".join(os.path.basename(target).partition(".")[1:]) or f".{format}"
+    with tempfile.TemporaryDirectory(prefix="kafeat-") as folder:
+        sample = os.path.join(folder, f"sample{ending}")
+        done = transform_file(
+            fm,
+            source,
+            sample,
+            reading=reading,
+            writing=replace(writing, format=format, fsync=False),
+            rules=replace(rules, rejects=None, max_drift=None),
+            jobs=jobs,
+            first_chunks=_CHUNKS_A_THREAD * count_jobs(jobs),
+        )
+        written = os.path.getsize(sample)
+    size = os.path.getsize(source)
+    whole = done.rows_in_all is not None or done.bytes_read is None or done.bytes_read >= size
+    if done.rows_in_all is not None:
+        rows = done.rows_in_all
+    else:
+        rows = done.rows_read if whole else round(done.rows_read * size / max(1, done.bytes_read or 0))
+    times = rows / max(1, done.rows_read)
+    plan = Plan(
+        rows, whole, fm.n_components, round(written * times), done.seconds * times, free_bytes(target)
+    )
+    if plan.free is not None and plan.bytes > plan.free:
+        raise SystemRefusedError(
+            f"{target}: expected room for about {spell_bytes(plan.bytes)}, got {spell_bytes(plan.free)} free on its "
+            "disk; --output-dtype float16 halves the bytes"
+        )
+    return plan

@@ -1,0 +1,59 @@
+"""What a transform did, as JSON: for those who look at it in the morning, and for `kafeat verify`."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from kafeat._version import __version__
+from kafeat.feature_map import FeatureMap
+from kafeat.io.files import digest_of
+from kafeat.io.formats import format_of
+from kafeat.io.output import write_bytes
+from kafeat.jobs.transform import Done, Output, Rules
+from kafeat.machine import machine, versions
+
+
+def stats(
+    done: Done, fm: FeatureMap, model: str, source: str, target: str, writing: Output, rules: Rules
+) -> dict[str, Any]:
+    """Rows, bytes, seconds, hashes, drift and versions. What has no file has no bytes and no hash."""
+    return {
+        "kafeat": __version__,
+        "command": "transform",
+        "model": {"path": model, "sha256": fm.digest},
+        "input": {
+            "path": source,
+            "rows": done.rows_read,
+            "bytes": _size(source),
+            "sha256": done.input_sha256,
+        },
+        "output": {
+            "path": target,
+            "format": format_of(target, writing.format),
+            "rows": done.rows,
+            "columns": done.columns,
+            "dtype": writing.dtype or fm.dtype,
+            "bytes": _size(target),
+            "sha256": digest_of(target) if os.path.isfile(target) else None,
+        },
+        "seconds": done.seconds,
+        "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
+        "clipped_values": done.clipped,
+        "bad_rows": {"rule": rules.on_bad_rows, "count": done.bad_rows, "rejects": rules.rejects},
+        "drift": None
+        if done.drift is None
+        else {"largest": max(done.drift.values(), default=0.0), "columns": done.drift},
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+def write_stats(path: str, content: dict[str, Any], fsync: bool) -> None:
+    """One JSON object, complete or absent."""
+    write_bytes(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode(), fsync=fsync)
+
+
+def _size(path: str) -> int | None:
+    return os.path.getsize(path) if os.path.isfile(path) else None

@@ -1,0 +1,169 @@
+"""Rows that cannot be transformed: left out, or null; and nobody else's bytes move."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, UsageError
+from kafeat.jobs.transform import Output, Rules, transform_file
+
+N, D = 700, 3
+RNG = np.random.default_rng(11)
+X = RNG.exponential(size=(N, D)).astype(np.float32)
+NOT_FINITE = {0: 1, 5: 0, 256: 2, 257: 2, 400: 0, N - 1: 1}
+NEGATIVE = {6: 0, 300: 2}
+"""Rows, and the column of each that is spoilt."""
+BAD = sorted({**NOT_FINITE, **NEGATIVE})
+GOOD = [row for row in range(N) if row not in BAD]
+
+
+@pytest.fixture(scope="module")
+def fm():
+    steps = [{"kind": "homogeneous", "kernel": "chi2", "order": 1}]
+    return kafeat.fit({"chunk_rows": 200, "steps": steps}, pa.table({f"x{i}": X[:, i] for i in range(D)}))
+
+
+def spoilt():
+    Y = X.copy()
+    for row, column in NOT_FINITE.items():
+        Y[row, column] = np.nan if row % 2 else np.inf
+    for row, column in NEGATIVE.items():
+        Y[row, column] = -1.0
+    return Y
+
+
+@pytest.fixture(params=["csv", "parquet", "npy"])
+def source(request, tmp_path):
+    table = pa.table({"id": np.arange(N), **{f"x{i}": spoilt()[:, i] for i in range(D)}})
+    path = tmp_path / f"in.{request.param}"
+    if request.param == "csv":
+        pa_csv.write_csv(table, path)
+    elif request.param == "parquet":
+        pq.write_table(table, path)
+    else:
+        np.save(path, spoilt())
+    return str(path)
+
+
+def features_of(path):
+    if str(path).endswith(".npy"):
+        return np.load(path)
+    table = pa_csv.read_csv(path) if str(path).endswith(".csv") else pq.read_table(path)
+    kept = [name for name in table.column_names if name.startswith("f")]
+    return np.stack([table[name].to_numpy().astype(np.float32) for name in kept], axis=1)
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "npy"])
+@pytest.mark.parametrize("rule", ["drop", "null"])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_other_rows_keep_their_bytes(fm, source, tmp_path, format, rule, jobs):
+    clean, out, rejects = tmp_path / f"clean.{format}", tmp_path / f"out.{format}", tmp_path / "why.csv"
+    np.save(tmp_path / "clean-in.npy", X)
+    transform_file(fm, str(tmp_path / "clean-in.npy"), str(clean))
+    rules = Rules(on_bad_rows=rule, rejects=str(rejects))
+    done = transform_file(fm, source, str(out), rules=rules, jobs=jobs)
+    assert (done.rows_read, done.bad_rows) == (N, len(BAD))
+    expected, got = features_of(clean), features_of(out)
+    if rule == "drop":
+        assert done.rows == len(GOOD)
+        assert got.tobytes() == expected[GOOD].tobytes()
+    else:
+        assert done.rows == N
+        assert got[GOOD].tobytes() == expected[GOOD].tobytes()
+        assert np.isnan(got[BAD]).all()
+    lines = list(csv.DictReader(rejects.read_text().splitlines()))
+    assert [int(line["row"]) - 1 for line in lines] == BAD
+    names = [f"c{i}" if source.endswith("npy") else f"x{i}" for i in range(D)]
+    columns = {**NOT_FINITE, **NEGATIVE}
+    assert [line["column"] for line in lines] == [names[columns[row]] for row in BAD]
+    assert [float(line[name]) for line in lines for name in names] == pytest.approx(
+        spoilt()[BAD].ravel().tolist(), nan_ok=True
+    )
+    assert "expected a value of at least 0, got -1" in lines[BAD.index(6)]["problem"]
+
+
+@pytest.mark.parametrize("layout", ["columns", "list"])
+@pytest.mark.parametrize("rule", ["error", "drop", "null"])
+def test_only_null_makes_nullable_fields_and_kept_columns_follow(fm, tmp_path, layout, rule):
+    table = pa.table({"id": np.arange(N), **{f"x{i}": spoilt()[:, i] for i in range(D)}})
+    if rule == "error":
+        table = table.take(GOOD)
+    pq.write_table(table, tmp_path / "in.parquet")
+    out = str(tmp_path / "out.parquet")
+    writing = Output(keep=["id"], layout=layout)
+    transform_file(fm, str(tmp_path / "in.parquet"), out, writing=writing, rules=Rules(rule))
+    found = pq.read_table(out)
+    assert found["id"].to_pylist() == (list(range(N)) if rule == "null" else GOOD)
+    for field in list(found.schema)[1:]:
+        assert field.nullable == (rule == "null")
+        nulls = np.flatnonzero(found[field.name].is_null().to_numpy()).tolist()
+        assert nulls == (BAD if rule == "null" else [])
+
+
+def test_a_null_row_is_empty_fields_in_csv(fm, tmp_path):
+    np.save(tmp_path / "in.npy", spoilt()[:7])
+    transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.csv"), rules=Rules("null"))
+    lines = (tmp_path / "out.csv").read_text().splitlines()[1:]
+    assert [index for index, line in enumerate(lines) if set(line) == {","}] == [0, 5, 6]
+
+
+@pytest.mark.parametrize("rule", ["drop", "null"])
+def test_nothing_but_bad_rows(fm, tmp_path, rule):
+    np.save(tmp_path / "in.npy", np.full((450, D), np.nan, dtype=np.float32))
+    out = tmp_path / "out.npy"
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(out), rules=Rules(rule))
+    assert done.bad_rows == 450
+    assert np.load(out).shape == (0 if rule == "drop" else 450, fm.n_components)
+
+
+def test_rows_that_overflow_are_set_aside_and_the_rest_is_right(tmp_path):
+    data = RNG.normal(size=(600, D))
+    fm = kafeat.fit({"steps": [{"kind": "polynomial_features", "degree": 4}]}, data)
+    data[[3, 300, 301]] = 1e12
+    np.save(tmp_path / "in.npy", data)
+    with pytest.raises(DataError, match=r"row 4 \(index 3\).*expected features that float32 can hold"):
+        transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"))
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=Rules("null"))
+    assert done.bad_rows == 3
+    found = np.load(tmp_path / "out.npy")
+    rest = np.setdiff1d(np.arange(600), [3, 300, 301])
+    assert found[rest].tobytes() == fm.transform(data[rest]).tobytes()
+
+
+def test_a_null_value_where_missing_numbers_are_filled_is_no_bad_row(tmp_path):
+    data = RNG.normal(size=(60, D))
+    data[5, 1] = np.nan
+    steps = [{"kind": "impute"}, {"kind": "fourier", "n_components": 8}]
+    fm = kafeat.fit({"steps": steps}, data)
+    data[7, 2] = np.inf
+    np.save(tmp_path / "in.npy", data)
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=Rules("drop"))
+    assert (done.rows, done.bad_rows) == (59, 1)
+
+
+def test_rejects_need_a_rule(fm, tmp_path):
+    np.save(tmp_path / "in.npy", X)
+    with pytest.raises(UsageError, match="--rejects: expected --on-bad-rows drop or null"):
+        transform_file(
+            fm,
+            str(tmp_path / "in.npy"),
+            str(tmp_path / "o.npy"),
+            rules=Rules(rejects=str(tmp_path / "r.csv")),
+        )
+
+
+def test_clipped_values_of_bad_rows_are_not_counted(tmp_path):
+    data = RNG.exponential(size=(300, 2))
+    fm = kafeat.fit({"steps": [{"kind": "intersection_bins"}]}, data)
+    data[10] = [1e6, 1.0]
+    data[11] = [1e6, np.nan]
+    np.save(tmp_path / "in.npy", data)
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=Rules("drop"))
+    assert (done.clipped, done.bad_rows) == (1, 1)

@@ -16,7 +16,7 @@ from kafeat.cli import log
 from kafeat.cli.signals import Terminated, listen
 from kafeat.errors import KafeatError
 
-COMMANDS = ("fit", "transform", "evaluate", "inspect", "samplers")
+COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers")
 
 EXIT_CODES = """\b
 Exit codes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -104,6 +104,11 @@ class Source(ABC):
     untyped: bool = False
     """The kinds of `fields` are a guess from the first rows."""
     rows: int | None = None
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        """What kafeat wrote beside the rows, if it did: `map`, the SHA-256 of the map, among others."""
+        return {}
 
     @property
     def bytes_read(self) -> int | None:

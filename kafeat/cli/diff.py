@@ -1,0 +1,38 @@
+"""`kafeat diff`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from kafeat.cli import options
+
+
+@click.command(
+    epilog="""\b
+Example:
+  kafeat diff yesterday.joblib today.joblib
+"""
+)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="A list of objects with where, a and b.")
+@click.option("--exit-code", is_flag=True, help="End with code 6 if they differ.")
+@options.log_format
+def diff(a: str, b: str, as_json: bool, exit_code: bool) -> None:
+    """Tell what differs between the maps A and B: recipe, columns, what was learned, and from what data."""
+    from kafeat.errors import GateError
+    from kafeat.feature_map import load
+    from kafeat.jobs.diff import differences
+
+    found = differences(load(a), load(b))
+    if as_json:
+        click.echo(json.dumps([{"where": one.where, "a": one.a, "b": one.b} for one in found], indent=2))
+    else:
+        for one in found:
+            click.echo(str(one))
+        if not found:
+            click.echo("no difference")
+    if found and exit_code:
+        raise GateError(f"{a} and {b}: expected no difference, got {len(found)}")

@@ -10,7 +10,7 @@ import joblib
 import numpy as np
 
 from kafeat.blas import one_blas_thread
-from kafeat.errors import UsageError, ValueRefused
+from kafeat.errors import DataError, UsageError, ValueRefused
 from kafeat.io.source import Chunk
 from kafeat.seen import Seen
 from kafeat.step import Transform
@@ -44,10 +44,14 @@ class InMemory:
 
 @dataclass(frozen=True)
 class Watch:
-    """What is done beside transforming: bad rows are set aside, and values outside of `seen` are counted."""
+    """What is done beside transforming: bad rows are set aside, and values outside of `seen` are counted.
+
+    Where bad rows are errors, `advice` says what may be done about them.
+    """
 
     set_aside: bool = False
     seen: Seen | None = None
+    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def run(
 
         def run_one(item: tuple[Chunk, Floats]) -> Transformed:
             chunk, out = item
-            done = work(loop, chunk, dtype, out, watch.seen)
+            done = work(loop, chunk, dtype, out, watch)
             target.filled(chunk.start, out)
             return done
 
@@ -108,19 +112,19 @@ def run(
         yield from ordered_map(worker, items, jobs)
 
 
-def _refusing(
-    loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, seen: Seen | None
-) -> Transformed:
+def _refusing(loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, watch: Watch) -> Transformed:
     try:
-        X = chunk.matrix(dtype)
+        X, sound = chunk.decode(dtype)
+        if not sound:
+            raise next(chunk.mistakes(X))
         clipped = loop(X, out)
     except ValueRefused as refused:
-        raise chunk.located(refused) from None
-    return Transformed(chunk, out, clipped, outside=None if seen is None else seen.outside(X))
+        raise DataError(f"{chunk.located(refused)}{watch.advice}") from None
+    return Transformed(chunk, out, clipped, outside=None if watch.seen is None else watch.seen.outside(X))
 
 
 def _setting_aside(
-    loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, seen: Seen | None
+    loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, watch: Watch
 ) -> Transformed:
     """A row that is refused gives its place to one that is not, and its tile is done once more.
 
@@ -135,9 +139,9 @@ def _setting_aside(
     done = Transformed(chunk, out, clipped, tuple(aside[row] for row in sorted(aside)))
     if aside:
         out[sorted(aside)] = np.nan
-    if seen is None:
+    if watch.seen is None:
         return done
-    return replace(done, outside=seen.outside(X if done.good is None else X[done.good]))
+    return replace(done, outside=watch.seen.outside(X if done.good is None else X[done.good]))
 
 
 def _tile(loop: TileLoop, X: Floats, out: Floats, start: int, aside: dict[int, ValueRefused]) -> int:

@@ -89,6 +89,7 @@ def transform(
     from kafeat.cli.progress import progress
     from kafeat.cli.summary import summarize
     from kafeat.feature_map import load
+    from kafeat.jobs.stats import open_stats, stats
     from kafeat.jobs.transform import Output, Rules, refuse_same, transform_file
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
@@ -101,15 +102,13 @@ def transform(
         {"input": source, "model": model}, {"--stats": stats_file, "--rejects": rejects, "OUT": target}
     )
     fm = load(model)
-    with progress("transform", quiet) as announce:
+    with open_stats(stats_file, fsync) as write_stats, progress("transform", quiet) as announce:
         done = transform_file(
             fm, source, target, reading=reading, writing=writing, rules=rules, jobs=jobs, announce=announce,
             hashed=stats_file is not None,
         )  # fmt: skip
-    if stats_file is not None:
-        from kafeat.jobs.stats import stats, write_stats
-
-        write_stats(stats_file, stats(done, fm, model, source, target, writing, rules), fsync)
+        if stats_file is not None:
+            write_stats(stats(done, fm, model, source, target, writing, rules))
     clipped = f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
     what = {"drop": "left out", "null": "null"}.get(on_bad_rows)
     bad = f"; {done.bad_rows:,} bad rows were {what}" if done.bad_rows else ""

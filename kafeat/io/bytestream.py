@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import io
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -103,6 +105,37 @@ class Unpacked(io.RawIOBase):
     def close(self) -> None:
         self.tap.close()
         super().close()
+
+
+@dataclass(frozen=True)
+class NotUtf8:
+    """Bytes that are no UTF-8: in which line of the text, from 1, and behind how many bytes of it."""
+
+    line: int
+    offset: int
+    data: bytes
+
+
+def first_not_utf8(text: Unpacked) -> NotUtf8 | None:
+    """The first of them in a text from here on; None if all of it is UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line, offset, rest = 1, 0, b""
+    while True:
+        data = text.read(1 << 20)
+        try:
+            decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            whole = rest + data
+            bad = whole[error.start : error.start + 4]
+            return NotUtf8(line + whole[: error.start].count(b"\n"), offset + error.start, bad)
+        if not data:
+            return None
+        # the decoder holds back the bytes of a character that goes on in the next piece
+        held = len(decoder.getstate()[0])
+        whole = rest + data
+        rest = whole[len(whole) - held :]
+        line += whole[: len(whole) - held].count(b"\n")
+        offset += len(whole) - held
 
 
 def _packing(magic: bytes) -> str | None:

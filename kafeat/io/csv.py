@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from kafeat.errors import DataError, UsageError, spell_row
-from kafeat.io.bytestream import Tap, Unpacked
+from kafeat.io.bytestream import Tap, Unpacked, first_not_utf8
 from kafeat.io.columns import Columns
 from kafeat.io.csv_kept import ARROW, typed
 from kafeat.io.csv_sniff import sniff
@@ -124,13 +125,24 @@ class CsvSource(Source):
             row = int(ragged[1]) - 1 - self._sniffed.skip
             return DataError(f"{self.place}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}")
         if "UTF8" in message:
-            return DataError(f"{self.place}: after {done} rows: expected UTF-8 text, got other bytes")
+            return DataError(
+                f"{self.place}: {self._not_utf8(done)}; convert it: iconv -f LATIN1 -t UTF-8, or whatever it is"
+            )
         if "straddling" in message:
             return DataError(
                 f"{self.place}: after {done} rows: expected rows of less than {self._sniffed.block} bytes, "
                 "got a longer one; is a quote left open?"
             )
         return DataError(f"{self.place}: after {done} rows: expected CSV, got: {message}")
+
+    def _not_utf8(self, done: int) -> str:
+        """Where it is not; of what can be read once, after how many rows."""
+        if not self._once:
+            with closing(self._open()) as text:
+                found = first_not_utf8(text)
+            if found is not None:
+                return f"line {found.line}, byte {found.offset}: expected UTF-8 text, got {found.data!r}"
+        return f"after {done} rows: expected UTF-8 text, got other bytes"
 
 
 def _repeats(place: str) -> bool:

@@ -86,7 +86,8 @@ def _refuse_binary(place: str, head: bytes) -> None:
             )
     if b"\0" in head[:LOOK]:
         raise DataError(
-            f"{place}: expected UTF-8 text, got bytes of zero: this looks like a binary file or UTF-16"
+            f"{place}: byte {head.index(0)}: expected UTF-8 text, got a byte of zero: this looks like a binary file, "
+            "or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
         )
 
 

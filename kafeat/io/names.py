@@ -31,7 +31,9 @@ def require(source: Source, wanted: Iterable[str], origin: str | None = None) ->
         more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
         has = ", ".join(map(shown, known[:12])) + (", ..." if len(known) > 12 else "")
         asked = f"{origin}: " if origin else ""
-        raise DataError(f"{source.place}: {asked}expected columns {listed}{more}, got {has or 'none'}")
+        raise DataError(
+            f"{source.place}: {asked}expected columns {listed}{more}, got {has or 'none'}{_delimiter(known)}"
+        )
 
 
 def refuse_slips(source: Source, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
@@ -57,8 +59,18 @@ def is_harmful(name: str) -> bool:
 
 
 def _with_hint(name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    return f"{quoted(name)} (did you mean {quoted(near[0])}?)" if near else quoted(name)
+    folded = {other.casefold(): other for other in known}
+    near = get_close_matches(name.casefold(), folded, n=1)
+    return f"{quoted(name)} (did you mean {quoted(folded[near[0]])}?)" if near else quoted(name)
+
+
+def _delimiter(known: list[str]) -> str:
+    """What may help where a whole header was taken for one name."""
+    if len(known) == 1:
+        for option, char in (("';'", ";"), ("$'\\t'", "\t"), ("'|'", "|"), ("','", ",")):
+            if char in known[0]:
+                return f"; are they apart by another character (--delimiter {option})?"
+    return ""
 
 
 def indices_of(source: Source, wanted: Iterable[str]) -> list[int]:

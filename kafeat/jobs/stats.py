@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kafeat._version import __version__
 from kafeat.feature_map import FeatureMap
 from kafeat.io.files import digest_of
 from kafeat.io.formats import format_of
-from kafeat.io.output import write_bytes
+from kafeat.io.output import atomic
 from kafeat.jobs.transform import Done, Output, Rules
 from kafeat.machine import machine, versions
 
@@ -50,9 +52,22 @@ def stats(
     }
 
 
-def write_stats(path: str, content: dict[str, Any], fsync: bool) -> None:
-    """One JSON object, complete or absent."""
-    write_bytes(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode(), fsync=fsync)
+@contextmanager
+def open_stats(path: str | None, fsync: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Gives what writes them, if there is a path. The file appears when the block ends without an error.
+
+    It is opened before the work begins: a place that cannot be written to is told before an hour of it.
+    """
+    if path is None:
+        yield lambda _content: None
+        return
+    with atomic(path, fsync=fsync) as output, open(output.path, "w", encoding="utf-8") as file:
+
+        def write(content: dict[str, Any]) -> None:
+            json.dump(content, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+
+        yield write
 
 
 def _size(path: str) -> int | None:

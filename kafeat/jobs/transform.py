@@ -96,6 +96,8 @@ class Done:
 
 EVERYTHING = Rules()
 
+_ADVICE = "; --on-bad-rows drop leaves such rows out, null marks them"
+
 
 def transform_file(
     model: str | FeatureMap,
@@ -137,7 +139,7 @@ def transform_file(
             chunks = islice(opened.chunks(columns, keep, fm.chunk_rows, typed_keep=typed), first_chunks)
             tally = _Tally(fm, columns.names, rules)
             seen = fm.seen if tally.watches_drift else None
-            for done in fm.run(chunks, sink, jobs, Watch(rules.on_bad_rows != "error", seen)):
+            for done in fm.run(chunks, sink, jobs, Watch(rules.on_bad_rows != "error", seen, _ADVICE)):
                 good = done.good if rules.on_bad_rows == "drop" else None
                 sink.write(done.features, done.chunk.kept, good)
                 tally.add(done.chunk.rows, done.clipped, len(done.aside), done.outside)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
-from kafeat.jobs.stats import stats, write_stats
+from kafeat.jobs.stats import open_stats, stats
 from kafeat.jobs.transform import Output, Rules, transform_file
 from kafeat.jobs.verify import verify_file
 
@@ -43,7 +43,8 @@ def test_a_sound_output(model, source, tmp_path, format, dtype):
     out, told = str(tmp_path / f"out.{format}"), str(tmp_path / "s.json")
     writing = Output(dtype=dtype)
     done = transform_file(model, source, out, writing=writing, hashed=True)
-    write_stats(told, stats(done, kafeat.load(model), model, source, out, writing, Rules()), fsync=False)
+    with open_stats(told, fsync=False) as write:
+        write(stats(done, kafeat.load(model), model, source, out, writing, Rules()))
     found = verify_file(model, source, out, stats=told)
     assert (found.rows, found.rows_compared, found.largest_difference) == (N, N, 0.0)
     assert found.hashes == ("model", "input", "output")
@@ -112,7 +113,8 @@ def test_a_difference_of_rounding_is_told_and_passes(model, source, tmp_path):
 def test_another_map_and_other_hashes(model, source, tmp_path):
     out, told = str(tmp_path / "out.parquet"), str(tmp_path / "s.json")
     done = transform_file(model, source, out, hashed=True)
-    write_stats(told, stats(done, kafeat.load(model), model, source, out, Output(), Rules()), fsync=False)
+    with open_stats(told, fsync=False) as write:
+        write(stats(done, kafeat.load(model), model, source, out, Output(), Rules()))
     other = str(tmp_path / "other.joblib")
     kafeat.fit({"seed": 1, "steps": [{"kind": "fourier", "n_components": 6}]}, X).save(other)
     with pytest.raises(GateError, match=r"out.parquet: expected an output of .*other.joblib"):

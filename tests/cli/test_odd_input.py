@@ -1,0 +1,67 @@
+"""Inputs that look odd and are sound: they are read, and to the same numbers."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.jobs.transform import Input, transform_file
+from tests.cli.bad_input import DECIMALS, ROWS, matrix, npy, packed, parquet, raw, sound_csv, text
+
+X = np.array(ROWS)
+SOUND = {
+    "csv": (raw(sound_csv()), X),
+    "csv with a byte order mark": (raw(b"\xef\xbb\xbf" + sound_csv()), X),
+    "csv with CRLF": (text(ending="\r\n"), X),
+    "csv with quotes": (text('"1","2","3"'), np.vstack([X, [1, 2, 3]])),
+    "csv with spaces and signs": (text(" 1 ,+2, -3"), np.vstack([X, [1, 2, -3]])),
+    "csv with booleans": (text("true,False,1"), np.vstack([X, [1, 0, 1]])),
+    "csv without a last line end": (raw(sound_csv().rstrip()), X),
+    "csv with blank lines": (raw(sound_csv() + b"\n\n"), X),
+    "csv of a header": (raw(b"a,b,c\n"), X[:0]),
+    "csv with subnormal numbers": (text("1e-310,-1e-45,1e-40"), np.vstack([X, [1e-310, -1e-45, 1e-40]])),
+    "csv with more columns": (raw("\n".join(["x,c,b,a", *[f"w,{r[2]},{r[1]!r},{r[0]}" for r in ROWS]]).encode()), X),
+    "csv with a name in quotes": (raw(sound_csv().replace(b"a,b,c", b'"a",b,"c"', 1)), X),
+    "gzip": (packed(), X),
+    "gzip under another name": (packed(name="in.csv"), X),
+    "csv with 10,000 columns": (
+        raw((",".join(["a", "b", "c", *(f"x{i}" for i in range(9_997))]) + "\n" + ",".join(["2"] * 10_000)).encode()),
+        np.full((1, 3), 2.0),
+    ),
+    "parquet": (parquet(), X),
+    "parquet of whole numbers": (parquet(a=pa.array(range(12), pa.uint8()), c=np.arange(12) % 3 + 1), X),
+    "parquet of decimals": (parquet(a=DECIMALS), np.column_stack([np.arange(12) / 4, X[:, 1:]])),
+    "parquet of half floats": (parquet(a=np.arange(12, dtype=np.float16)), X),
+    "parquet of booleans": (parquet(a=[True, False] * 6), np.column_stack([[1, 0] * 6, X[:, 1:]])),
+    "parquet of coded numbers": (parquet(a=pa.array(np.arange(12.0)).dictionary_encode()), X),
+    "parquet of nullable fields without a null": (parquet(a=pa.array(np.arange(12.0))), X),
+    "parquet without rows": (
+        parquet(a=pa.array([], pa.float64()), b=pa.array([], pa.float32()), c=pa.array([], pa.int8())), X[:0]
+    ),
+    "parquet of large decimals": (parquet(a=pa.array([Decimal(i) for i in range(12)], pa.decimal256(60, 3))), X),
+    "npy": (npy(matrix()), X),
+    "npy by columns": (npy(np.asfortranarray(matrix())), X),
+    "npy of another byte order": (npy(X.astype(">f8")), X),
+    "npy of uint8": (npy(X.astype(np.uint8)), np.floor(X)),
+    "npy of int64": (npy(X.astype(np.int64)), np.floor(X)),
+    "npy of booleans": (npy(X > 1), X > 1),
+    "npy of half floats": (npy(X.astype(np.float16)), X.astype(np.float16)),
+    "npy without rows": (npy(matrix()[:0]), X[:0]),
+    "npy of one row": (npy(matrix()[:1]), X[:1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_odd_input(name, tmp_path):
+    make, expected = SOUND[name]
+    fm = kafeat.fit(
+        {"steps": [{"kind": "polynomial_features", "degree": 1}]},
+        pa.table(dict(zip("abc", X.T, strict=True))),
+    )
+    transform_file(fm, make(tmp_path), str(tmp_path / "out.npy"), reading=Input())
+    found = np.load(tmp_path / "out.npy")
+    assert found.tobytes() == fm.transform(expected.astype(np.float64)).tobytes()

@@ -86,9 +86,9 @@ class FeatureMap:
 
         `X` is a 2-D array (n_rows, n_features_in), or a table with the map's columns (pyarrow, pandas, polars), which
         are matched by name. `jobs` threads share the work, all cores by default; the result does not depend on
-        their number. `out` takes the features, an array of that shape and dtype: memory that is used again is
-        filled faster than new memory. Raises `kafeat.errors.DataError` for values that are not finite or that a
-        step refuses.
+        their number. `out` takes the features, an array of that shape: memory that is used again is filled faster
+        than new memory. If it has another dtype they are rounded to it, and must fit. Raises
+        `kafeat.errors.DataError` for values that are not finite or that a step refuses.
         """
         source, columns = self._source(X)
         if source.rows is None:
@@ -96,9 +96,9 @@ class FeatureMap:
         shape = (source.rows, self.n_components)
         if out is None:
             out = np.empty(shape, dtype=self.dtype)
-        elif out.shape != shape or out.dtype != self.dtype or not out.flags.writeable:
+        elif out.shape != shape or out.dtype.kind != "f" or not out.flags.writeable:
             raise UsageError(
-                f"out: expected a writeable array of shape {shape} and dtype {self.dtype}, "
+                f"out: expected a writeable array of floats of shape {shape}, "
                 f"got shape {out.shape} and dtype {out.dtype}"
             )
         chunks = source.chunks(columns, (), self._height(source.rows, count_jobs(jobs)))

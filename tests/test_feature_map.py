@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.errors import UsageError
+from kafeat.errors import DataError, UsageError
 from kafeat.jobs.transform import transform_file
 
 
@@ -42,11 +42,33 @@ def test_features_go_where_they_are_wanted(small, order):
     )  # another order of the same product
 
 
-@pytest.mark.parametrize("out", [np.empty((2999, 6), "f4"), np.empty((3000, 6)), np.zeros((3000, 6), "f4")])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["f2", "f8"])
+def test_features_are_rounded_to_another_dtype(small, order, dtype):
+    fm, X = small
+    exact = np.empty((3000, 6), np.float32, order=order)
+    out = np.empty((3000, 6), dtype, order=order)
+    fm.transform(X, out=exact)
+    assert fm.transform(X, out=out).tobytes() == exact.astype(dtype).tobytes()
+
+
+def test_features_that_another_dtype_cannot_hold_are_refused(small):
+    fm, X = small
+    huge = X.copy()
+    huge[1234, 2] = 1e9
+    with pytest.raises(
+        DataError, match=r"row 1235 \(index 1234\): expected features that float16 can hold, got"
+    ):
+        fm.transform(huge, out=np.empty((3000, 6), np.float16))
+
+
+@pytest.mark.parametrize(
+    "out", [np.empty((2999, 6), "f4"), np.empty((3000, 6), "i8"), np.zeros((3000, 6), "f4")]
+)
 def test_a_place_that_does_not_fit_is_refused(small, out):
     fm, X = small
     out.flags.writeable = out.dtype != "f4" or len(out) != 3000
     with pytest.raises(
-        UsageError, match=r"out: expected a writeable array of shape \(3000, 6\) and dtype float32"
+        UsageError, match=r"out: expected a writeable array of floats of shape \(3000, 6\), got"
     ):
         fm.transform(X, out=out)

@@ -59,6 +59,7 @@ Examples:
     "--exact-rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
     help="Rows at most that the exact kernel machine is trained on.",
 )  # fmt: skip
+@options.output_dtype
 @click.option("--max-error", type=click.FloatRange(min=0), metavar="E",
               help="End with code 6 if the relative Frobenius error of a map is larger.")  # fmt: skip
 @click.option("--min-score", type=float, metavar="S", help="End with code 6 if the score of a map is lower.")
@@ -82,6 +83,7 @@ def evaluate(
     seeds: int,
     rows: int,
     exact_rows: int,
+    output_dtype: str | None,
     max_error: float | None,
     min_score: float | None,
     json_file: str | None,
@@ -115,7 +117,8 @@ def evaluate(
     with steps_of(quiet) as say:
         found = job(
             list(models), data, label, rows, reading, config=list(configs), sweep=sweeps, seeds=seeds,
-            split=split, task=task, learner=learner, tau=tau, exact_rows=exact_rows, jobs=jobs, report=report, say=say,
+            split=split, task=task, learner=learner, tau=tau, exact_rows=exact_rows, jobs=jobs,
+            output_dtype=output_dtype, report=report, say=say,
         )  # fmt: skip
     named = {"model": models[0]} if len(models) == 1 and not configs else {}
     text = json.dumps({**named, "data": data, **found}, indent=2) + "\n"

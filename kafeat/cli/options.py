@@ -21,6 +21,10 @@ jobs = click.option(
     help="Threads; default: all cores. Never changes the output.",
 )
 quiet = click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+output_dtype = click.option(
+    "--output-dtype", type=click.Choice(["float16", "float32", "float64"]),
+    help="Of the features; default: the map's. A value that it cannot hold is an error.",
+)  # fmt: skip
 fsync = click.option(
     "--fsync/--no-fsync", default=True,
     help="Flush the output to the disk before it takes its name (default), or leave that to the system.",

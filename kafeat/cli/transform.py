@@ -35,10 +35,7 @@ Examples:
     "--compression", type=click.Choice(["none", "snappy", "lz4", "zstd", "gzip"]),
     help="Of Parquet (default: none) and CSV (gzip and zstd; default: by the suffix).",
 )  # fmt: skip
-@click.option(
-    "--output-dtype", type=click.Choice(["float16", "float32", "float64"]),
-    help="Of the features; default: the map's. A value that it cannot hold is an error.",
-)  # fmt: skip
+@options.output_dtype
 @click.option(
     "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
     help="Rows that cannot be transformed: fail, leave them out, or write null features (NaN in NPY).",

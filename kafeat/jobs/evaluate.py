@@ -34,6 +34,7 @@ def evaluate(
     tau: float = 0.1,
     exact_rows: int = 2000,
     jobs: int | None = None,
+    output_dtype: str | None = None,
     report: str | None = None,
     say: Say | None = None,
 ) -> dict[str, Any]:
@@ -42,12 +43,13 @@ def evaluate(
     `model` is a map, the path of one, or a list of them; `config` likewise recipes, which are fitted on the rows
     that are not held out, once for each of `seeds` seeds and each combination of `sweep`. The keys of the result are
     documented in docs/evaluate.md: `records`, one for each map, setting and seed, and their `summary`; of a single
-    record the keys stand at the top too. `report` is a folder for a page with pictures. Raises errors of
+    record the keys stand at the top too. `output_dtype` rounds the features, as a transform with it would: float16
+    shows what half of the bytes cost. `report` is a folder for a page with pictures. Raises errors of
     `kafeat.errors`.
     """
     if data is None:
         raise UsageError("evaluate: expected data, got none")
-    question = Question(label, split, task, learner, tau, rows, exact_rows, jobs)
+    question = Question(label, split, task, learner, tau, rows, exact_rows, jobs, output_dtype)
     swept = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
     ]  # fmt: skip

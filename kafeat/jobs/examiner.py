@@ -38,6 +38,7 @@ class Question:
     rows: int = 2000
     exact_rows: int = 2000
     jobs: int | None = None
+    output_dtype: str | None = None
 
 
 # Runs of a transform, of which the median counts: few rows take so little time that one run says nothing.
@@ -103,11 +104,11 @@ class Examiner:
             raise UsageError(f"evaluate: {unknown}")
         tell(f"{contender.spelled}: comparing")
         columns = [name for name in (asked.label, asked.split) if name is not None]
-        subject = Subject(fm, self._data, len(self._split.test), columns, asked.jobs)
+        subject = Subject(fm, self._data, len(self._split.test), columns, asked.jobs, asked.output_dtype)
         compared = self._compared(contender)
         rows, X = subject.some(compared)
         _ = subject.map.transformer  # derived arrays are made once in a process
-        Z, transform_seconds = _timed(lambda: subject.map.transform(X, asked.jobs), _TIMES)
+        Z, transform_seconds = _timed(lambda: subject.transform(X), _TIMES)
         K, exact_seconds = _timed(lambda: subject.map.exact_kernel(X), 1)
         Z = Z.astype(np.float64)
         projects = fm.chain.steps[-1].step.kind == "projection"
@@ -120,8 +121,8 @@ class Examiner:
             "rows_seen_in_fit": contender.seen(fm, self._data, rows, len(self._split.test)),
             "n_components": fm.n_components,
             "n_features_in": fm.n_features_in,
-            "dtype": fm.dtype,
-            "bytes_per_row": fm.n_components * np.dtype(fm.dtype).itemsize,
+            "dtype": subject.dtype.name,
+            "bytes_per_row": fm.n_components * subject.dtype.itemsize,
             "fit_seconds": None if contender.config is None else fitted,
             "transform_seconds": transform_seconds,
             "exact_seconds": exact_seconds,

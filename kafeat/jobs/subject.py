@@ -20,9 +20,12 @@ from kafeat.types import Array, Floats, Mask
 class Subject:
     """A map and the data that it is asked about."""
 
-    def __init__(self, fm: FeatureMap, data: Data, n: int, aside: list[str], jobs: int | None) -> None:
+    def __init__(
+        self, fm: FeatureMap, data: Data, n: int, aside: list[str], jobs: int | None, dtype: str | None
+    ) -> None:
         # Rows are read as numbers once; the map then takes them as they are.
         self._fm, self._data, self._n, self._aside, self._jobs = fm, data, n, aside, jobs
+        self.dtype = np.dtype(dtype or fm.dtype)
         self.map = replace(fm, columns=fm.columns.as_read)
         with data.open() as source:
             columns = match(source, fm.columns, aside)
@@ -69,13 +72,17 @@ class Subject:
 
         return Inputs(width, blocks, standardize=True)
 
+    def transform(self, X: Floats) -> Floats:
+        """The features of rows, rounded as an output of that dtype would be."""
+        return self.map.transform(X, self._jobs, out=np.empty((len(X), self.map.n_components), self.dtype))
+
     @property
     def features(self) -> Inputs:
         """The map's features."""
 
         def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
             for found, X in self._matrices(rows):
-                yield found, self.map.transform(X, self._jobs)
+                yield found, self.transform(X)
 
         return Inputs(self._fm.n_components, blocks)
 

@@ -137,6 +137,20 @@ def test_raw_columns_do_not_depend_on_how_the_data_come(rings, tmp_path):
         assert by_name[key] == by_number[key]
 
 
+def test_another_dtype_of_the_output_shows_what_it_costs(rings):
+    asked = {
+        "data": rings[1],
+        "label": "y",
+        "config": {**CONFIG, "columns": {"exclude": ["part"]}},
+        "rows": 200,
+    }
+    wide, narrow = (kafeat.evaluate(**asked, output_dtype=dtype) for dtype in (None, "float16"))
+    assert (wide["dtype"], narrow["dtype"]) == ("float32", "float16")
+    assert narrow["bytes_per_row"] * 2 == wide["bytes_per_row"] == 32 * 4
+    assert 0 < abs(narrow["relative_frobenius"] - wide["relative_frobenius"]) < 1e-3
+    assert narrow["score_exact"] == wide["score_exact"]
+
+
 def test_projections_tell_their_distortion(rings):
     fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [{"kind": "projection", "n_components": 3000}]},
                     rings[1])  # fmt: skip

@@ -18,11 +18,12 @@ from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.bytestream import Tap, Unpacked, first_not_utf8
 from kafeat.io.columns import Columns
 from kafeat.io.csv_kept import ARROW, typed
+from kafeat.io.csv_ragged import Ragged
 from kafeat.io.csv_sniff import sniff
 from kafeat.io.files import digest_of
 from kafeat.io.names import indices_of
 from kafeat.io.source import Chunk, Source
-from kafeat.io.table import Keeper, TableChunk, cut
+from kafeat.io.table import Broken, Keeper, TableChunk, cut
 
 
 class CsvSource(Source):
@@ -43,8 +44,12 @@ class CsvSource(Source):
         # A pipe cannot be opened twice: what was looked at is handed on.
         self._once = place == "-" or not _repeats(place)
         self._text: Unpacked | None = text if self._once else None
+        self._ragged: Ragged | None = None
         if not self._once:
             text.close()
+
+    def set_aside(self) -> None:
+        self._ragged = Ragged()
 
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
@@ -54,7 +59,11 @@ class CsvSource(Source):
         indices = list(dict.fromkeys([*features, *kept]))
         keeper = self._keeper([indices.index(i) for i in kept], keep, typed_keep) if kept else None
         for start, table in cut(self._pieces(indices), height):
-            yield TableChunk(self.place, start, table, columns, keeper)
+            yield TableChunk(self.place, start, table, columns, keeper, self._broken())
+
+    def _broken(self) -> Broken | None:
+        ragged, skip = self._ragged, self._sniffed.skip
+        return None if ragged is None else lambda row: ragged.problems.get(row + skip)
 
     def _keeper(self, where: list[int], names: Sequence[str], typed_keep: bool) -> Keeper:
         if not typed_keep:
@@ -89,7 +98,8 @@ class CsvSource(Source):
         self._tap = text.tap
         done, skip = 0, self._sniffed.skip
         try:
-            for batch in self._reader(text, indices):
+            batches = self._reader(text, indices)
+            for batch in batches if self._ragged is None else self._ragged.woven(batches):
                 yield batch.slice(skip)
                 done += max(0, batch.num_rows - skip)
                 skip = max(0, skip - batch.num_rows)
@@ -111,6 +121,7 @@ class CsvSource(Source):
                 delimiter=self._delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=not self._sniffed.blanks,
+                invalid_row_handler=None if self._ragged is None else self._ragged.take,
             ),
             convert_options=pa_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),

@@ -115,6 +115,10 @@ class Source(ABC):
         """Of the file, so far; None where that tells nothing of the rows that are left."""
         return None
 
+    def set_aside(self) -> None:
+        """From now on, rows that break the format are rows with a mistake, where the format knows where they end."""
+        return
+
     @abstractmethod
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True

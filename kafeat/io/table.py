@@ -18,6 +18,8 @@ from kafeat.io.source import Chunk
 from kafeat.types import Floats, Mask
 
 Keeper = Callable[[pa.Table, int], pa.Table]
+Broken = Callable[[int], tuple[str, str] | None]
+"""What is wrong with a row as a whole, and its text."""
 
 
 def cut(pieces: Iterable[pa.RecordBatch], height: int) -> Iterator[tuple[int, pa.Table]]:
@@ -44,10 +46,16 @@ class TableChunk(Chunk):
     """A chunk whose feature columns come first in `table`, in the order of `columns`."""
 
     def __init__(
-        self, place: str, start: int, table: pa.Table, columns: Columns, keeper: Keeper | None
+        self,
+        place: str,
+        start: int,
+        table: pa.Table,
+        columns: Columns,
+        keeper: Keeper | None,
+        broken: Broken | None = None,
     ) -> None:
         super().__init__(place, start, table.num_rows, columns)
-        self._table, self._keeper = table, keeper
+        self._table, self._keeper, self._broken = table, keeper, broken
 
     @cached_property
     def kept(self) -> pa.Table | None:
@@ -61,7 +69,14 @@ class TableChunk(Chunk):
         for index, column in enumerate(self.columns.features):
             finite &= self._read(index, column, out[:, at : at + column.n_features])
             at += column.n_features
-        return out, finite
+        return out, finite and not self._broken_rows()
+
+    def _broken_rows(self) -> dict[int, tuple[str, str]]:
+        """Rows that are none, by their numbers within the chunk."""
+        if self._broken is None:
+            return {}
+        found = ((row, self._broken(self.start + row)) for row in range(self.rows))
+        return {row: problem for row, problem in found if problem is not None}
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
         """Whether every entry may stand; `out` may be filled in part where one may not."""
@@ -90,10 +105,18 @@ class TableChunk(Chunk):
                 _decode(column, piece, X[rows, block])
                 bad[rows, block] = self._bad(column, piece, X[rows, block])
             at = block.stop
+        broken = self._broken_rows()
+        bad[list(broken)] = True
         for row, feature in first_of_rows(bad):
-            yield ValueRefused(row, feature, self._problem(row, feature, X.dtype))
+            if row in broken:
+                yield ValueRefused(row, None, broken[row][0])
+            else:
+                yield ValueRefused(row, feature, self._problem(row, feature, X.dtype))
 
     def cells(self, row: int) -> list[Any]:
+        broken = None if self._broken is None else self._broken(self.start + row)
+        if broken is not None:
+            return [broken[1]]
         return [self._table.column(index)[row].as_py() for index in range(len(self.columns.features))]
 
     def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:

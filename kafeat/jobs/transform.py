@@ -125,6 +125,8 @@ def transform_file(
     fm = load(model) if isinstance(model, str) else model
     _check_rules(rules, fm)
     with reading.open(source) as opened:
+        if rules.on_bad_rows != "error":
+            opened.set_aside()
         keep = [field.name for field in opened.fields] if writing.keep is None else list(writing.keep)
         columns = match(opened, fm.columns, () if writing.keep is None else keep)
         typed = format_of(target, writing.format) != "csv"  # text stays the text it was

@@ -167,3 +167,38 @@ def test_clipped_values_of_bad_rows_are_not_counted(tmp_path):
     np.save(tmp_path / "in.npy", data)
     done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=Rules("drop"))
     assert (done.clipped, done.bad_rows) == (1, 1)
+
+
+@pytest.mark.parametrize("rule", ["drop", "null"])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("steps", [["standardize"], ["impute"]])
+def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
+    n = 60_000 if late else 40  # several blocks of text, and one
+    rows = [f"{i % 7}.5,{i % 11},id{i}" for i in range(n)]
+    ragged = {0: "1", 3: "1,2,3,4", 4: ",", n // 2: "7", n - 1: "8,9,10,11,12"}
+    for row, text in ragged.items():
+        rows[row] = text
+    (tmp_path / "in.csv").write_text("\n".join(["a,b,id", "", *rows[:2], "", *rows[2:]]) + "\n")
+    X = np.array([[i % 7 + 0.5, i % 11] for i in range(n)])
+    kinds = [*({"kind": kind} for kind in steps), {"kind": "fourier", "n_components": 4}]
+    fm = kafeat.fit({"chunk_rows": 1000, "steps": kinds}, pa.table({"a": X[:, 0], "b": X[:, 1]}))
+    out, rejects = tmp_path / "out.csv", tmp_path / "why.csv"
+    with pytest.raises(DataError, match=r"row 1 \(index 0\): expected 3 fields, got 1"):
+        transform_file(fm, str(tmp_path / "in.csv"), str(out))
+    done = transform_file(
+        fm, str(tmp_path / "in.csv"), str(out), writing=Output(keep=["id"]), rules=Rules(rule, str(rejects))
+    )
+    assert (done.rows_read, done.bad_rows) == (n, len(ragged))
+    good = np.setdiff1d(np.arange(n), list(ragged))
+    found = pa_csv.read_csv(out)
+    kept = np.array(found["id"].to_pylist())
+    assert kept[kept != ""].tolist() == [f"id{i}" for i in good]
+    got = features_of(out)
+    np.save(tmp_path / "clean.npy", X)
+    transform_file(fm, str(tmp_path / "clean.npy"), str(tmp_path / "clean.csv"))
+    assert (got if rule == "drop" else got[good]).tobytes() == features_of(tmp_path / "clean.csv")[
+        good
+    ].tobytes()
+    lines = list(csv.DictReader(rejects.read_text().splitlines()))
+    assert {int(line["row"]) - 1: line["a"] for line in lines} == ragged
+    assert lines[1]["problem"] == "expected 3 fields, got 4"

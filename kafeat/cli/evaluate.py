@@ -104,13 +104,15 @@ def evaluate(
     from kafeat.cli.progress import steps_of
     from kafeat.errors import SystemRefusedError, UsageError
     from kafeat.io.output import write_bytes
+    from kafeat.jobs.evaluate import check_bounds, gate
     from kafeat.jobs.evaluate import evaluate as job
-    from kafeat.jobs.evaluate import gate
 
     if not (models or configs):
         raise UsageError("evaluate: expected --model MODEL or --config CONFIG.yaml, got neither")
     if min_score is not None and label is None:
         raise UsageError("--min-score: expected --label, as without one there is no score")
+    _refuse_idle(label, learner)
+    check_bounds(max_error, min_score)
     folder = os.path.dirname(json_file or "") or "."
     if not os.path.isdir(folder):  # said before the work, and not behind it
         raise SystemRefusedError(f"{json_file}: expected a folder that exists, got {folder}")
@@ -129,3 +131,20 @@ def evaluate(
     if json_file != "-" and not quiet:
         show(found)
     gate(found, max_error, min_score)
+
+
+def _refuse_idle(label: str | None, learner: str) -> None:
+    """Options that would change nothing: whoever gives one expects something of it."""
+    from click.core import ParameterSource
+
+    from kafeat.errors import UsageError
+
+    context = click.get_current_context()
+    for name in ("learner", "task", "tau"):
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if label is None:
+            raise UsageError(f"{option}: expected --label, as without one nothing is learned")
+        if name == "tau" and learner != "dual_l1":
+            raise UsageError(f"--tau: expected --learner dual_l1 with it, got {learner}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,10 +12,13 @@ from rich.table import Table
 
 from kafeat.evaluation.summary import spell, spell_briefly
 
+_WIDE = 200
+
 
 def show(report: Mapping[str, Any]) -> None:
     """Print what was found."""
-    console = Console()
+    # what is not read on a terminal has no width: nothing is cut off
+    console = Console(width=None if sys.stdout.isatty() else _WIDE)
     if len(report["summary"]) == 1:
         for table in _one(report):
             console.print(table)
@@ -27,7 +31,7 @@ def show(report: Mapping[str, Any]) -> None:
 def _one(report: Mapping[str, Any]) -> Iterator[Table]:
     entry = report["summary"][0]
     seeds = f", {entry['seeds']} seeds" if entry["seeds"] > 1 else ""
-    title = f"Against the exact kernel, {entry['rows']:,} rows, D = {entry['n_components']:,}{seeds}"
+    title = f"{spell(entry)} against the exact kernel, {entry['rows']:,} rows, D = {entry['n_components']:,}{seeds}"
     table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column("error of z(x)·z(y)")
     table.add_column("value", justify="right")
@@ -47,21 +51,33 @@ def _one(report: Mapping[str, Any]) -> Iterator[Table]:
             "what Johnson and Lindenstrauss promise", f"{report['records'][0]['distortion_bound']:.4g}"
         )
     yield table
+    yield _costs(entry)
     if "score_raw" in entry:
         yield _scores(entry, report["records"][0])
+
+
+def _costs(entry: Mapping[str, Any]) -> Table:
+    table = Table("what it costs", title_justify="left")
+    table.add_column("value", justify="right")
+    if entry["fit_seconds"]["mean"] is not None:
+        table.add_row("seconds to fit", _figure(entry["fit_seconds"], ".2f"))
+    table.add_row("seconds to transform these rows", _figure(entry["transform_seconds"], ".4f"))
+    table.add_row("bytes a row", f"{entry['bytes_per_row']:,}")
+    return table
 
 
 def _scores(entry: Mapping[str, Any], record: Mapping[str, Any]) -> Table:
     title = f"{record['learner']}, {record['rows_train']:,} rows to train, {record['rows_test']:,} to test"
     table = Table(title=title, title_justify="left", min_width=len(title))
     score = "accuracy" if record["task"] == "classification" else "R²"
-    for name in ("on", score, "seconds to learn", "what counts"):
+    for name in ("on", score, "seconds to learn", "coefficients that are not 0"):
         table.add_column(name, justify="left" if name == "on" else "right")
-    exact = "the exact kernel"
-    if record["rows_exact"] < record["rows_train"]:
-        exact += f", {record['rows_exact']:,} rows"
+    rows = (
+        f", trained on {record['rows_exact']:,} rows" if record["rows_exact"] < record["rows_train"] else ""
+    )
     for key, name, unit in (
-        ("raw", "the raw columns", "columns"), ("map", "the map's features", "features"), ("exact", exact, "rows"),
+        ("raw", "the raw columns", "columns"), ("map", "the map's features", "features"),
+        ("exact", f"the exact kernel{rows}", "rows"),
     ):  # fmt: skip
         counted = f"{entry[f'nonzero_{key}']['mean']:,.0f} {unit}"
         table.add_row(
@@ -70,19 +86,22 @@ def _scores(entry: Mapping[str, Any], record: Mapping[str, Any]) -> Table:
             _figure(entry[f"learn_seconds_{key}"], ".3f"),
             counted,
         )
+    if rows:
+        table.add_row(f"the map's features{rows}", _figure(entry["score_map_exact_rows"], ".4f"))
     return table
 
 
 def _many(report: Mapping[str, Any]) -> Table:
     records, entries = report["records"], report["summary"]
     scored = "score_map" in entries[0]
-    title = f"{len(entries)} maps on {records[0]['rows']:,} rows that were held out"
+    held = all(record["rows_seen_in_fit"] == 0 for record in records)
+    title = f"{len(entries)} maps on {records[0]['rows']:,} rows{' that were held out' if held else ''}"
     columns = ["map", "D", "error"]
     if scored:
         score = "accuracy" if records[0]["task"] == "classification" else "R²"
         raw = _figure(entries[0]["score_raw"], ".4f")
         title += f"; {records[0]['learner']} on {records[0]['rows_train']:,} rows, {score} {raw} on the raw columns"
-        columns += [score, "exact"]
+        columns += [score, "exact", "on its rows"]
     seeds = entries[0]["seeds"]
     table = Table(
         title=title + (f"; ± over {seeds} seeds" if seeds > 1 else ""), title_justify="left", box=SIMPLE_HEAD
@@ -99,6 +118,7 @@ def _many(report: Mapping[str, Any]) -> Table:
         figures = [_figure(entry["relative_frobenius"], ".4f")]
         if scored:
             figures += [_figure(entry["score_map"], ".4f"), _mean(entry["score_exact"], ".4f")]
+            figures.append(_mean(entry["score_map_exact_rows"], ".4f"))
         figures += [_mean(entry["fit_seconds"], ".2f"), _mean(entry["transform_seconds"], ".3f")]
         table.add_row(spell_briefly(entry), f"{entry['n_components']:,}", *figures)
     return table
@@ -123,6 +143,9 @@ def _notes(report: Mapping[str, Any]) -> Iterator[str]:
                 f"note: {record['map']} was fitted on this file, and {record['rows_seen_in_fit']:,} of these rows "
                 "were among those it saw"
             )
+        if record["rows_seen_in_fit"] is None and record["map"] not in said:
+            said.add(record["map"])
+            yield f"note: {record['map']} was fitted on another file: nobody knows whether it saw these rows"
         if record["reference"] and record["reference"] not in said:
             said.add(record["reference"])
             yield f"note: {record['reference']}"
@@ -131,7 +154,10 @@ def _notes(report: Mapping[str, Any]) -> Iterator[str]:
             yield f"note: on {text} the solver stopped before it converged: the score may be too low"
     first = report["records"][0]
     if len(report["summary"]) > 1 and first.get("rows_exact", 0) < first.get("rows_train", 0):
-        yield f"note: the exact machine was trained on {first['rows_exact']:,} rows, as --exact-rows says"
+        yield (
+            f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows); `on its rows` is "
+            "what the features give when trained on the same"
+        )
     for budget in report["budgets"].get("columns", []):
         yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"
     for budget in report["budgets"].get("seconds", []):

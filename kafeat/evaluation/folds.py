@@ -44,5 +44,5 @@ def split(n: int, seed: int, test: npt.NDArray[np.bool_] | None = None) -> Split
     if test is not None:
         return Split(test, hashes, True)
     held = np.zeros(n, dtype=bool)
-    held[np.argsort(hashes)[n - max(1, int(_TEST_SHARE * n)) :]] = True
+    held[np.argsort(hashes)[n - max(2, int(_TEST_SHARE * n)) :]] = True
     return Split(held, hashes, False)

@@ -24,6 +24,8 @@ _CHOSEN_ON = 5_000
 _NEAR = 1e-3
 # A few dozen are the rule; where they do not do, the record says that the solver did not get there.
 _STEPS = 100
+# Steps of the exact machine, which moves two coefficients in each: no end would be a hang that no signal reaches.
+_PAIRS = 1_000_000
 _MOST_BYTES = 4 << 30
 # Penalties of stochastic gradients, and how often they see every row.
 _ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
@@ -58,6 +60,23 @@ class Fitted:
         return int((np.atleast_2d(self.estimator.coef_) != 0.0).any(axis=0).sum())
 
 
+@dataclass(frozen=True)
+class Constant:
+    """What is learned from rows of one class, or of one number."""
+
+    task: Task
+    answer: Any
+    penalty: float = 0.0
+    converged: bool = True
+    nonzero: int = 0
+
+    def __call__(self, Z: Floats) -> Floats:
+        if self.task.classes is None:
+            return np.full((len(Z), 1), float(self.answer))
+        found: Floats = np.eye(len(self.task.classes))[np.full(len(Z), int(self.answer))]
+        return found
+
+
 class Machine(Learner):
     """A linear estimator that holds its rows; its exact counterpart is a support vector machine."""
 
@@ -69,6 +88,8 @@ class Machine(Learner):
         mean, scale = _scaling(Z) if inputs.standardize else (np.zeros(1), np.ones(1))
         Z = ((Z - mean) / scale).astype(Z.dtype) if inputs.standardize else Z
         y = _answers(truth, rows)
+        if len(np.unique(y)) == 1:
+            return Constant(truth.task, y[0])
         some = slice(None, None, -(-len(Z) // _CHOSEN_ON))
         cost = _best(self._make, truth.task, Z[some], y[some], truth.folds[rows][some], _rows_of)
         estimator, converged = _fitted(self._make(cost, truth.task), Z, y)
@@ -76,6 +97,8 @@ class Machine(Learner):
 
     def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
         y = _answers(truth, rows)
+        if len(np.unique(y)) == 1:
+            return Constant(truth.task, y[0])
         cost = _best(_exact, truth.task, K, y, truth.folds[rows], _square_of)
         estimator, converged = _fitted(_exact(cost, truth.task), K, y)
         return Fitted(estimator, truth.task, np.zeros(1), np.ones(1), 1.0 / cost, converged)
@@ -167,12 +190,13 @@ def _sgd(cost: float, task: Task) -> Any:
 
 
 def _exact(cost: float, task: Task) -> Any:
-    return SVR(kernel="precomputed", C=cost) if task.classes is None else SVC(kernel="precomputed", C=cost)
+    make = SVR if task.classes is None else SVC
+    return make(kernel="precomputed", C=cost, max_iter=_PAIRS)
 
 
 def _answers(truth: Truth, rows: Array) -> Array:
     labels = truth.labels[rows]
-    return labels.astype(np.float64) if truth.task.classes is None else truth.task.numbers(labels)
+    return truth.task.targets(labels)[:, 0] if truth.task.classes is None else truth.task.numbers(labels)
 
 
 def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:

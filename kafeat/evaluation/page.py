@@ -34,10 +34,10 @@ figcaption b { display: block; } figcaption { font-size: .9rem; }
 # Figures in the order of what a reader asks first: what is lost, what is gained, what it costs.
 _WORDS = {
     "relative_frobenius": ("error", ".4f"), "score_map": ("score", ".4f"), "score_exact": ("exact kernel", ".4f"),
-    "nonzero_map": ("in use", ",.0f"), "distortion_max": ("distance", ".3f"), "bytes_per_row": ("bytes/row", ",d"),
-    "fit_seconds": ("fit s", ".2f"), "transform_seconds": ("transform s", ".3f"),
-    "learn_seconds_map": ("learn s", ".2f"), "relative_spectral": ("spectral", ".4f"),
-    "max_abs_error": ("largest", ".3f"),
+    "score_map_exact_rows": ("on its rows", ".4f"), "nonzero_map": ("columns used", ",.0f"),
+    "distortion_max": ("distance", ".3f"), "bytes_per_row": ("bytes/row", ",d"), "fit_seconds": ("fit s", ".2f"),
+    "transform_seconds": ("transform s", ".3f"), "learn_seconds_map": ("learn s", ".2f"),
+    "relative_spectral": ("spectral", ".4f"), "max_abs_error": ("largest", ".3f"),
 }  # fmt: skip
 _PLAIN = ("exact kernel", "fit s", "transform s", "learn s")
 """Columns without a standard error: of the exact kernel it is that of the split, and times are rough anyway."""
@@ -57,6 +57,7 @@ def page(report: Mapping[str, Any], data: str, pictures: Sequence[Picture]) -> s
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="kafeat-pictures" content="{escape(" ".join(f"{p.name}.{p.kind}" for p in pictures))}">'
         f"<title>kafeat evaluate: {escape(data)}</title>"
         f'<link rel="icon" href="data:,"><style>{_STYLE}</style></head>\n<body>\n'
         + "\n".join(body)
@@ -78,10 +79,13 @@ def _answer(report: Mapping[str, Any]) -> str:
     if "score_map" in best:
         found = {which: best[f"score_{which}"]["mean"] for which in ("map", "raw", "exact")}
         if None not in found.values():
-            answer += (
-                f" Score: {found['raw']:.4f} on the raw columns, {found['map']:.4f} on the features, "
-                f"{found['exact']:.4f} with the exact kernel."
-            )
+            answer += f" Score: {found['raw']:.4f} on the raw columns, {found['map']:.4f} on the features."
+            same, rows = best["score_map_exact_rows"]["mean"], report["records"][0]["rows_exact"]
+            if same is not None:
+                answer += (
+                    f" Trained on the same {rows:,} rows: {found['exact']:.4f} with the exact kernel, {same:.4f} on "
+                    "the features."
+                )
     return answer
 
 
@@ -104,8 +108,8 @@ def _asked(first: Mapping[str, Any]) -> str:
         score = "accuracy" if first["task"] == "classification" else "R²"
         text += (
             f" Scores: {score} of {first['learner']} on {first['rows_test']:,} rows, trained on "
-            f"{first['rows_train']:,}; the exact machine on {first['rows_exact']:,}. Transform: seconds for the rows "
-            "that the errors are of."
+            f"{first['rows_train']:,}; the exact machine on {first['rows_exact']:,} (on its rows: the features "
+            "trained on the same). Transform: seconds for the rows that the errors are of."
         )
     return text
 

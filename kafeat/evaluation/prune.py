@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, UsageError
 from kafeat.types import Array, Floats
 
 # Rows that the model is fitted on, at most: which features are strong does not need more.
@@ -28,7 +28,7 @@ def sparse_outputs(Z: Floats, Y: Floats, keep: int) -> Array:
     """
     D = Z.shape[1]
     if keep >= D:
-        raise DataError(f"prune.keep: expected fewer than the {D:,} outputs of the map, got {keep:,}")
+        raise UsageError(f"prune.keep: expected fewer than the {D:,} outputs of the map, got {keep:,}")
     Z = Z.astype(np.float64) - Z.mean(axis=0, dtype=np.float64)
     Y = Y - Y.mean(axis=0)
     spread = Z.std(axis=0)
@@ -39,6 +39,8 @@ def sparse_outputs(Z: Floats, Y: Floats, keep: int) -> Array:
     roots, vectors = np.sqrt(values[used]), vectors[:, used]
     rows = roots[:, None] * vectors.T
     targets = (vectors.T @ (Z.T @ Y)) / roots[:, None]
+    if not used.any():
+        raise DataError("prune: expected outputs that differ from row to row, got none")
     largest = float(np.linalg.norm(rows.T @ targets, axis=1).max()) / len(rows)
     model = MultiTaskLasso(fit_intercept=False, warm_start=True, max_iter=300, tol=1e-3)
     with warnings.catch_warnings():
@@ -50,4 +52,7 @@ def sparse_outputs(Z: Floats, Y: Floats, keep: int) -> Array:
             if (norms > 0.0).sum() >= keep:
                 break
     strongest = np.argsort(-norms, kind="stable")[:keep]
-    return np.sort(strongest[norms[strongest] > 0.0]).astype(np.int64)
+    kept = np.sort(strongest[norms[strongest] > 0.0]).astype(np.int64)
+    if not len(kept):
+        raise DataError("prune: expected outputs that a linear model of the label uses, got none")
+    return kept

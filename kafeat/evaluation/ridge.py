@@ -143,8 +143,15 @@ def _total(parts: list[_Sums]) -> _Sums:
 
 def _path(zz: Floats, zy: Floats, n: float, relative: Floats) -> tuple[list[Floats], Floats]:
     """W for every penalty, which are relative to the mean eigenvalue of the Gram matrix, and the penalties."""
-    penalties = relative * max(float(np.trace(zz)) / n, float(np.finfo(np.float64).tiny))
+    penalties = relative * _size(float(np.trace(zz)) / n)
     return [_solved(zz, penalty, zy) for penalty in penalties], penalties
+
+
+def _size(mean_eigenvalue: float, rounding: float = 0.0) -> float:
+    """What penalties are relative to: of inputs that are all alike there is nothing, and any size does."""
+    return (
+        mean_eigenvalue if mean_eigenvalue > max(rounding, float(np.finfo(np.float64).tiny) * 1e30) else 1.0
+    )
 
 
 def _solved(A: Floats, penalty: float, B: Floats) -> Floats:
@@ -191,7 +198,9 @@ def kernel_ridge(K: Floats, Y: Floats, folds: Array) -> KernelModel:
 def _kernel_path(K: Floats, Y: Floats, relative: Floats) -> list[KernelModel]:
     means, y = K.mean(axis=0), Y.mean(axis=0)
     centred = K - means - means[:, None] + means.mean()
-    penalties = relative * max(float(np.trace(centred)) / len(K), float(np.finfo(np.float64).tiny))
+    # what is left of a constant kernel is rounding, and no size to go by
+    rounding = len(K) * np.finfo(np.float64).eps * float(np.abs(K.diagonal()).max(initial=0.0))
+    penalties = relative * _size(float(np.trace(centred)) / len(K), rounding)
     models = []
     for penalty in penalties:
         # Σα = 0, as 1 is an eigenvector of the centred matrix: of centring new rows only a constant is left.

@@ -9,11 +9,14 @@ import numpy as np
 
 Record = Mapping[str, Any]
 
+# Kernels whose means differ by more than this share of them are different ones.
+_SAME_KERNEL = 0.1
+
 FIGURES = (
     "relative_frobenius", "relative_spectral", "max_abs_error", "mean_abs_error", "bias", "distortion_max",
-    "distortion_mean", "score_raw", "score_map", "score_exact", "nonzero_raw", "nonzero_map", "nonzero_exact",
-    "fit_seconds", "transform_seconds", "exact_seconds", "learn_seconds_raw", "learn_seconds_map",
-    "learn_seconds_exact",
+    "distortion_mean", "score_raw", "score_map", "score_exact", "score_map_exact_rows", "nonzero_raw",
+    "nonzero_map", "nonzero_exact", "kernel_mean", "fit_seconds", "transform_seconds", "exact_seconds",
+    "learn_seconds_raw", "learn_seconds_map", "learn_seconds_exact",
 )  # fmt: skip
 
 
@@ -57,27 +60,47 @@ def budgets(summaries: Sequence[Record]) -> dict[str, list[dict[str, Any]]]:
         "seconds": lambda s: s["transform_seconds"]["mean"],
     }
     found: dict[str, list[dict[str, Any]]] = {}
+    if not comparable(summaries):
+        return found
     for name, price in prices.items():
         found[name] = []
+        last: Record | None = None
         for budget in sorted({price(summary) for summary in summaries}):
             best = max((s for s in summaries if price(s) <= budget), key=goodness)
-            entry = {"budget": budget, "map": best["map"], "setting": best["setting"]}
-            # A larger budget that buys nothing new is no news.
-            if not found[name] or [entry[k] for k in ("map", "setting")] != [
-                found[name][-1][k] for k in ("map", "setting")
-            ]:
-                found[name].append(entry)
+            # A larger budget that buys no more than chance is no news.
+            if last is None or goodness(best) > goodness(last) + _margin(best):
+                found[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
+                last = best
     return found
+
+
+def comparable(summaries: Sequence[Record]) -> bool:
+    """Whether the maps can be ranked: by a score, or by errors against kernels that do not differ.
+
+    A kernel is told by the mean of its entries on the rows compared; fits of the same one move it by a little.
+    """
+    if all("score_map" in summary for summary in summaries):
+        return any(goodness(summary) > -np.inf for summary in summaries)
+    means = [summary["kernel_mean"]["mean"] for summary in summaries]
+    largest = max(abs(mean) for mean in means)
+    return bool(max(means) - min(means) <= _SAME_KERNEL * largest)
 
 
 def recommend(summaries: Sequence[Record]) -> str | None:
     """One line: which map to take, and why."""
     if len(summaries) < 2:
         return None
+    if not comparable(summaries):
+        if "score_map" in summaries[0]:
+            return None
+        return (
+            "no recommendation: the maps stand for different kernels, whose errors do not rank them; "
+            "a label (--label) tells which kernel suits the data"
+        )
     best = max(summaries, key=goodness)
     margin = _margin(best)
     enough = [summary for summary in summaries if goodness(summary) >= goodness(best) - margin]
-    chosen = min(enough, key=lambda s: (s["n_components"], s["transform_seconds"]["mean"]))
+    chosen = min(enough, key=lambda s: (s["n_components"], -goodness(s)))
     what = f"take {spell(chosen)}: "
     if "score_map" in best:
         score = "accuracy" if best["task"] == "classification" else "R²"
@@ -88,6 +111,9 @@ def recommend(summaries: Sequence[Record]) -> str | None:
             reason += f"{best['n_components']:,}"
         else:
             reason += ", and nothing with fewer columns comes within its uncertainty"
+        raw = best["score_raw"]["mean"]
+        if raw is not None and raw >= goodness(best) - margin:
+            reason += f"; but the raw columns alone give {raw:.4f}: no map is better by more than chance"
     else:
         reason = f"relative error {chosen['relative_frobenius']['mean']:.4f}"
         reason += ", the smallest" if chosen is best else f", {spell(best)} is not better by more than chance"
@@ -95,12 +121,16 @@ def recommend(summaries: Sequence[Record]) -> str | None:
 
 
 def _margin(best: Record) -> float:
-    """The standard error of the best: over the seeds, or that of an accuracy on so many rows."""
+    """The standard error of the best: over the seeds, or that of an accuracy or an R² on so many rows.
+
+    √(p(1 − p)/n) of a share p; 2|R|(1 − R²)/√n of R² (Olkin & Finn 1995).
+    """
     if "score_map" not in best:
         return best["relative_frobenius"]["standard_error"] or 0.0
     of_seeds = best["score_map"]["standard_error"] or 0.0
     if best["task"] != "classification":
-        return max(of_seeds, 0.005)
+        square = min(max(best["score_map"]["mean"], 0.0), 1.0)
+        return max(of_seeds, float(2.0 * np.sqrt(square / max(best["rows_test"], 1)) * (1.0 - square)))
     share = min(max(best["score_map"]["mean"], 0.0), 1.0)
     return max(of_seeds, float(np.sqrt(share * (1.0 - share) / max(best["rows_test"], 1))))
 

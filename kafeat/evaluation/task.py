@@ -18,10 +18,12 @@ _MOST_CLASSES = 100
 
 @dataclass(frozen=True)
 class Task:
-    """Classes (their names) or a number (no names)."""
+    """Classes (their names), or a number (no names), which learners meet as (y − centre)/unit."""
 
     kind: Kind
     classes: Array | None
+    centre: float = 0.0
+    unit: float = 1.0
 
     @property
     def score_name(self) -> str:
@@ -29,10 +31,15 @@ class Task:
         return "R²" if self.classes is None else "accuracy"
 
     def targets(self, labels: Array) -> Floats:
-        """(n, k): the number, k = 1, or 1 in the column of the row's class and 0 in the others."""
+        """(n, k): the scaled number, k = 1, or 1 in the column of the row's class and 0 in the others."""
         if self.classes is None:
-            return labels.astype(np.float64)[:, None]
+            return self._scaled(labels)[:, None]
         return np.eye(len(self.classes))[self.numbers(labels)]
+
+    def _scaled(self, labels: Array) -> Floats:
+        # Penalties and tolerances are numbers: the units of a label must not matter to them.
+        scaled: Floats = (labels.astype(np.float64) / self.unit) - self.centre / self.unit
+        return scaled
 
     def numbers(self, labels: Array) -> Array:
         """The number of each label's class."""
@@ -41,13 +48,13 @@ class Task:
         return np.searchsorted(self.classes, _plain(labels))
 
     def score(self, predicted: Floats, labels: Array) -> float:
-        """Accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predictions (n, k); for two classes k may be 1, a margin."""
+        """Accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predictions (n, k) of targets; for two classes k may be 1."""
         if self.classes is not None:
             chosen = (
                 predicted.argmax(axis=1) if predicted.shape[1] > 1 else (predicted[:, 0] > 0.0).astype(int)
             )
             return float((chosen == self.numbers(labels)).mean())
-        y = labels.astype(np.float64)
+        y = self._scaled(labels)
         spread = float(((y - y.mean()) ** 2).sum())
         missed = float(((y - predicted[:, 0]) ** 2).sum())
         return 1.0 - missed / spread if spread > 0.0 else float("nan")
@@ -59,11 +66,22 @@ def task_of(labels: Array, asked: Literal["auto", "classification", "regression"
     if kind == "regression":
         if labels.dtype.kind not in "fiub":
             raise DataError("label: expected numbers for a regression, got text")
-        return Task("regression", None)
+        return _regression(labels.astype(np.float64))
     classes = np.unique(_plain(labels))
     if len(classes) < 2:
         raise DataError(f"label: expected at least two classes, got only {str(classes[0])!r}")
     return Task("classification", classes)
+
+
+def _regression(labels: Floats) -> Task:
+    largest = float(np.abs(labels).max(initial=0.0))
+    if not len(labels) or labels.min() == labels.max():
+        raise DataError(
+            f"label: expected numbers that differ, got only {labels[0] if len(labels) else 'no rows'}"
+        )
+    # by way of the largest: squares of huge or tiny numbers are none
+    relative = labels / largest
+    return Task("regression", None, float(relative.mean()) * largest, float(relative.std()) * largest)
 
 
 def _guess(labels: Array) -> Kind:

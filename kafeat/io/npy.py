@@ -1,15 +1,19 @@
-"""NPY files, mapped into memory a chunk at a time."""
+"""NPY files, read a chunk at a time.
+
+They are read and not mapped: a file that is cut short or a disk that fails while it is mapped kills the process
+without a word.
+"""
 
 from __future__ import annotations
 
-import mmap
+import os
 from typing import Any
 
 import numpy as np
 
 from kafeat.errors import DataError
 from kafeat.io.array import ArraySource
-from kafeat.io.files import digest_of, opened_regular
+from kafeat.io.files import digest_of, opened_regular, refused
 from kafeat.types import Array
 
 
@@ -18,23 +22,35 @@ class NpySource(ArraySource):
 
     def __init__(self, place: str) -> None:
         opened_regular(place).close()
-        whole = _mapped(place)
-        self._whole = whole
-        self._offset, self._by_rows = int(whole.offset), bool(whole.flags.c_contiguous)  # type: ignore[attr-defined]
-        super().__init__(place, whole.shape, whole.dtype, self._rows)
+        mapped = _mapped(place)
+        self._offset, self._by_rows = int(mapped.offset), bool(mapped.flags.c_contiguous)  # type: ignore[attr-defined]
+        super().__init__(place, mapped.shape, mapped.dtype, self._rows)
         self._file = opened_regular(place)
 
     def _rows(self, start: int, stop: int) -> Array:
-        """A map of its own for every chunk: pages of one large map would count as memory in use."""
-        width = len(self.fields)
-        size = (stop - start) * width * self._dtype.itemsize
-        if not (self._by_rows and size):
-            return self._whole[start:stop]
-        first = self._offset + start * width * self._dtype.itemsize
-        page = first - first % mmap.ALLOCATIONGRANULARITY
-        window = mmap.mmap(self._file.fileno(), first - page + size, access=mmap.ACCESS_READ, offset=page)
-        flat: Array = np.frombuffer(window, self._dtype, (stop - start) * width, first - page)
-        return flat.reshape(stop - start, width)
+        rows, width, size = stop - start, len(self.fields), self._dtype.itemsize
+        if self._by_rows:
+            block = np.empty((rows, width), self._dtype)
+            self._fill(block, self._offset + start * width * size)
+            return block
+        columns = np.empty((width, rows), self._dtype)
+        for j, column in enumerate(columns):
+            self._fill(column, self._offset + (j * self._n_rows + start) * size)
+        return columns.T
+
+    def _fill(self, block: Array, at: int) -> None:
+        rest = block.reshape(-1).view(np.uint8)
+        while len(rest):
+            try:
+                done = os.preadv(self._file.fileno(), [rest.data], at)
+            except OSError as error:
+                raise refused(self.place, error) from error
+            if not done:
+                raise DataError(
+                    f"{self.place}: expected {len(rest):,} more bytes at byte {at:,}, got the end of the file: "
+                    "it was cut short while it was read"
+                )
+            rest, at = rest[done:], at + done
 
     def digest(self) -> str:
         return digest_of(self.place)

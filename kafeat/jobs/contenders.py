@@ -103,6 +103,7 @@ def _names(given: Sequence[Any]) -> list[str]:
     ]
     short = [os.path.basename(name) for name in whole]
     names = short if len(set(short)) == len(short) else whole
-    if len(set(names)) < len(names):
+    real = [os.path.realpath(one) for one in given if isinstance(one, str | os.PathLike)]
+    if len(set(names)) < len(names) or len(set(real)) < len(real):
         raise UsageError(f"evaluate: expected every map once, got {', '.join(names)}")
     return names

@@ -12,7 +12,7 @@ from kafeat.evaluation.gallery import Gallery
 from kafeat.evaluation.summary import budgets, recommend, spell, summarize
 from kafeat.jobs.contenders import contenders
 from kafeat.jobs.examiner import Examiner, Question, Say, Task
-from kafeat.jobs.report import check_report, write_report
+from kafeat.jobs.report import report_folder, write_report
 from kafeat.jobs.rereading import rereadable
 from kafeat.jobs.sweep import Sweep, read_sweep
 from kafeat.jobs.transform import Input
@@ -53,27 +53,34 @@ def evaluate(
     swept = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
     ]  # fmt: skip
-    if report is not None:
-        check_report(report)
     gallery = None if report is None else Gallery()
     found = contenders(_listed(model), _listed(config), swept, seeds)
-    with rereadable(data, reading) as again:
-        examiner = Examiner(again, question, found, gallery)
-        records = [_finite(examiner.record(contender, say)) for contender in found]
-    summary = summarize(records)
-    result: dict[str, Any] = {
-        "records": records,
-        "summary": summary,
-        "budgets": budgets(summary) if len(summary) > 1 else {},
-        "recommendation": recommend(summary),
-    }
-    if report is not None and gallery is not None:
-        write_report(report, again.name, result, gallery)
+    with report_folder(report):
+        with rereadable(data, reading) as again:
+            examiner = Examiner(again, question, found, gallery)
+            records = [_finite(examiner.record(contender, say)) for contender in found]
+        summary = summarize(records)
+        result: dict[str, Any] = {
+            "records": records,
+            "summary": summary,
+            "budgets": budgets(summary) if len(summary) > 1 else {},
+            "recommendation": recommend(summary),
+        }
+        if report is not None and gallery is not None:
+            write_report(report, again.name, result, gallery)
     return {**records[0], **result} if len(records) == 1 else result
+
+
+def check_bounds(max_error: float | None, min_score: float | None) -> None:
+    """Refuse a gate that nothing could miss."""
+    for option, bound in (("--max-error", max_error), ("--min-score", min_score)):
+        if bound is not None and not np.isfinite(bound):
+            raise UsageError(f"{option}: expected a number, got {bound}")
 
 
 def gate(report: Mapping[str, Any], max_error: float | None, min_score: float | None) -> None:
     """Raise `GateError` unless every map keeps both bounds on the average over its seeds."""
+    check_bounds(max_error, min_score)
     missed = []
     for entry in report["summary"]:
         for key, bound, sign in (("relative_frobenius", max_error, 1.0), ("score_map", min_score, -1.0)):

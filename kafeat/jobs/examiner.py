@@ -55,6 +55,10 @@ def _timed(work: Callable[[], Floats], times: int) -> tuple[Floats, float]:
     return result, float(np.median(seconds))
 
 
+# Two to compare or to test on, and some to fit and to train on.
+_FEWEST = 5
+
+
 class Examiner:
     """Asks every map the same about the same rows."""
 
@@ -83,10 +87,10 @@ class Examiner:
         names = [name for name in (asked.label, asked.split) if name is not None]
         if len(set(names)) < len(names):
             raise UsageError(f"split: expected another column than the label, got {asked.split}")
-        n, columns = self._data.whole(names)
-        if n < 2:
+        n, columns = self._data.whole({"--label": asked.label, "--split": asked.split})
+        if n < _FEWEST:
             with self._data.open() as source:
-                raise DataError(f"{source.place}: expected at least two rows to evaluate on, got {n}")
+                raise DataError(f"{source.place}: expected at least {_FEWEST} rows to evaluate on, got {n}")
         test = None if asked.split is None else _test_rows(asked.split, columns[asked.split])
         return split(n, seed, test), None if asked.label is None else columns[asked.label]
 
@@ -127,6 +131,7 @@ class Examiner:
             "transform_seconds": transform_seconds,
             "exact_seconds": exact_seconds,
             "reference": fm.chain.reference(),
+            "kernel_mean": float(K.mean()),
             **fidelity(K, Z),
             **(distortion(K, Z) if projects else {}),
         }
@@ -160,6 +165,14 @@ class Examiner:
         if raw not in self._known:
             self._known[raw] = self._learned("raw", subject.raw, learner)
         record |= self._known[raw]
+        known = (
+            np.isin(truth.labels[test], truth.labels[train]) if truth.task.classes is not None else test[test]
+        )
+        if not known.any():
+            raise DataError(
+                f"label {quoted(str(self._question.label))}: expected classes of the test rows among the training "
+                "rows, got none of them: each class needs several rows"
+            )
         return record | self._learned("map", subject.features, learner) | self._exact(subject, learner)
 
     def _learned(self, name: str, inputs: Inputs, learner: Learner) -> dict[str, Any]:
@@ -201,8 +214,12 @@ class Examiner:
                 "rows_exact": len(train_rows),
                 "rows_test_exact": len(test_rows),
             }
-        found: dict[str, Any] = self._known[key]
-        return found
+        # What the kernel loses by the map shows on the rows that both were trained on.
+        few = np.zeros(len(test), dtype=bool)
+        few[train_rows] = True
+        model = learner.linear(subject.features, few, self._truth)
+        same = score(model, subject.features, test, self._truth)
+        return {**self._known[key], "score_map_exact_rows": same}
 
 
 def _test_rows(name: str, values: Array) -> Mask:
@@ -212,7 +229,11 @@ def _test_rows(name: str, values: Array) -> Mask:
     train = text == "train"
     if not (test | train).all():
         got = values[int(np.argmin(test | train))]
+        got = got.item() if isinstance(got, np.generic) else got
         raise DataError(f"split {quoted(name)}: expected train or test in every row, got {got!r}")
-    if not (test.any() and train.any()):
-        raise DataError(f"split {quoted(name)}: expected rows of both kinds, got only {values[0]!r}")
+    if test.sum() < 2 or train.sum() < 2:
+        raise DataError(
+            f"split {quoted(name)}: expected at least two rows of each kind, got {train.sum()} train and "
+            f"{test.sum()} test"
+        )
     return test

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kafeat.errors import SystemRefusedError, UsageError
@@ -11,8 +13,28 @@ from kafeat.evaluation.gallery import Gallery
 from kafeat.io.output import write_bytes
 
 
-def check_report(folder: str) -> None:
-    """Fail before the work and not behind it: matplotlib must be there, and the folder writeable."""
+@contextmanager
+def report_folder(folder: str | None) -> Iterator[None]:
+    """Fail before the work and not behind it: matplotlib must be there, and the folder writeable.
+
+    A folder that was made for nothing is removed.
+    """
+    if folder is None:
+        yield
+        return
+    new = not os.path.isdir(folder)
+    _check(folder)
+    try:
+        yield
+    finally:
+        if new:
+            with suppress(OSError):  # it holds the report
+                os.rmdir(folder)
+
+
+def _check(folder: str) -> None:
+    if folder in ("", "-"):
+        raise UsageError(f"--report: expected the name of a folder, got {folder!r}")
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -33,6 +55,22 @@ def write_report(folder: str, data: str, report: Mapping[str, Any], gallery: Gal
     from kafeat.evaluation.pictures import pictures
 
     drawn = list(pictures(report["summary"], gallery.exhibits))
+    index = os.path.join(folder, "index.html")
+    before = _named_by(index)
     for picture in drawn:
         write_bytes(os.path.join(folder, f"{picture.name}.{picture.kind}"), picture.files["light"])
-    write_bytes(os.path.join(folder, "index.html"), page(report, data, drawn).encode())
+    write_bytes(index, page(report, data, drawn).encode())
+    # pictures of the page that was here before would be taken for this one's
+    for name in before - {f"{picture.name}.{picture.kind}" for picture in drawn}:
+        with suppress(OSError):
+            os.unlink(os.path.join(folder, name))
+
+
+def _named_by(index: str) -> set[str]:
+    """The files that a page of ours says are its pictures."""
+    try:
+        with open(index, encoding="utf-8") as file:
+            found = re.search(r'<meta name="kafeat-pictures" content="([\w. -]*)">', file.read(1 << 16))
+    except (OSError, ValueError):
+        return set()
+    return set(found[1].split()) if found else set()

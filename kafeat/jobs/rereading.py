@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -54,12 +54,14 @@ class Data:
                 source.place = self.place
             yield source
 
-    def whole(self, names: Sequence[str]) -> tuple[int, dict[str, Array]]:
-        """The number of rows, and these columns of labels, whole."""
+    def whole(self, asked: Mapping[str, str | None]) -> tuple[int, dict[str, Array]]:
+        """The number of rows, and these columns of labels, whole; keys say who asked for them."""
+        names = [name for name in asked.values() if name is not None]
         parts: dict[str, list[Array]] = {name: [] for name in names}
         rows = 0
         with self.open() as source:
-            require(source, names, "label")
+            for option, name in asked.items():
+                require(source, [] if name is None else [name], option)
             if not names and source.rows is not None:
                 return source.rows, {}
             for chunk in source.chunks(Columns((), source.positional, None), list(names), _ROWS):
@@ -84,4 +86,4 @@ def rereadable(data: Any, reading: Input | None) -> Iterator[Data]:
         with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
-            yield Data(copy.name, replace(reading, format="csv"), "-")
+            yield Data(copy.name, replace(reading, format=reading.format or "csv"), "-")

@@ -29,11 +29,14 @@ def read_sweep(text: str) -> Sweep:
     found = tuple(_value(part.strip()) for part in values.split(","))
     if not equals or not key.strip() or "" in found:
         raise UsageError(f"--sweep {text}: expected KEY=a,b,c, for example n_components=128,256,512")
+    if any(set(part) & set("{}[]") for part in values.split(",")):
+        raise UsageError(f"--sweep {text}: expected numbers, true, false or words, got a list or a mapping")
     return Sweep(key.strip(), found)
 
 
 def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tuple[dict[str, Any], Config]]:
     """Every combination of the values, each with its config."""
+    _refuse_twice(sweeps)
     for values in product(*(sweep.values for sweep in sweeps)):
         plain = copy.deepcopy(config.to_plain())
         setting = dict(zip((sweep.key for sweep in sweeps), values, strict=True))
@@ -46,6 +49,23 @@ def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tup
             raise ConfigError([f"{name} with {spelled}: {problem}" for problem in error.problems]) from None
 
 
+def _refuse_twice(sweeps: Sequence[Sweep]) -> None:
+    """The same parameter, or the same value, twice: one would silently take the place of the other."""
+    keys = [sweep.key for sweep in sweeps]
+    for sweep in sweeps:
+        if len(set(map(repr, sweep.values))) < len(sweep.values):
+            raise UsageError(
+                f"--sweep {sweep.key}: expected every value once, got {', '.join(map(str, sweep.values))}"
+            )
+        place = _PLACE.fullmatch(sweep.key)
+        if keys.count(sweep.key) > 1 or (place and place[2] in keys):
+            raise UsageError(f"--sweep {sweep.key}: expected a parameter to be swept once, got it twice")
+        if (place[2] if place else sweep.key) == "kind":
+            raise UsageError(
+                f"--sweep {sweep.key}: expected a parameter, got the kind: give a --config for each kind"
+            )
+
+
 def _set(plain: dict[str, Any], key: str, value: Any, name: str) -> None:
     place = _PLACE.fullmatch(key)
     steps = plain["steps"]
@@ -54,13 +74,14 @@ def _set(plain: dict[str, Any], key: str, value: Any, name: str) -> None:
         if index >= len(steps):
             raise UsageError(f"--sweep steps[{index}].{key}: expected a step below {len(steps)} of {name}")
         steps = [steps[index]]
-    holders = (
-        [step for step in _every(steps) if key in step] if place is None else [s for s in steps if key in s]
-    )
+    every = list(_every(steps)) if place is None else steps
+    holders = [step for step in every if key in step]
     if not holders:
-        known = sorted({known for step in _every(steps) for known in step if known != "kind"})
+        known = sorted({known for step in every for known in step if known != "kind"})
+        where = f"steps[{place[1]}] ({steps[0]['kind']})" if place else "a step"
+        which = f"one of {', '.join(known)}" if known else "which has none"
         raise UsageError(
-            f"--sweep {key}: expected a parameter of a step of {name}, one of {', '.join(known)}, got {quoted(key)}"
+            f"--sweep {key}: expected a parameter of {where} of {name}, {which}, got {quoted(key)}"
         )
     for holder in holders:
         holder[key] = value

@@ -147,15 +147,31 @@ def test_scores():
     assert classes.score(np.eye(3)[[0, 0, 0, 0]], labels) == 0.5
     number = task_of(np.array([0.5, 1.0]))
     y = np.array([0.0, 1.0, 2.0, 5.0])
-    assert number.score(y[:, None], y) == 1.0
-    assert number.score(np.full((4, 1), 2.0), y) == 0.0
+    assert number.score(number.targets(y), y) == pytest.approx(1.0)
+    assert number.score(number.targets(np.full(4, 2.0)), y) == pytest.approx(0.0)
     assert np.isnan(number.score(np.zeros((2, 1)), np.ones(2)))
 
 
-@pytest.mark.parametrize("n", [2, 5, 1000])
+@pytest.mark.parametrize("unit", [1e-300, 1e-3, 1.0, 1e5, 1e300])
+def test_targets_have_no_units(unit):
+    y = np.array([0.25, 1.5, -2.0, 5.0])
+    task = task_of(y * unit, "regression")
+    targets = task.targets(y * unit)
+    np.testing.assert_allclose(targets, task_of(y).targets(y), rtol=1e-12, atol=1e-12)
+    assert abs(targets.mean()) < 1e-12
+    assert targets.std() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("y", [np.full(4, 1.5), np.zeros(3), np.array([7.25])])
+def test_a_label_that_never_differs_is_refused(y):
+    with pytest.raises(DataError, match="label: expected numbers that differ, got only"):
+        task_of(y, "regression")
+
+
+@pytest.mark.parametrize("n", [5, 9, 10, 1000])
 def test_a_fifth_is_held_out_by_the_hash_of_the_row_number(n):
     one = split(n, seed=3)
-    assert one.test.sum() == max(1, n // 5)
+    assert one.test.sum() == max(2, n // 5)
     assert one.hashes[one.test].min() > one.hashes[~one.test].max()
     assert (split(n, seed=3).test == one.test).all()
     if n == 1000:

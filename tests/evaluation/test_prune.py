@@ -1,6 +1,7 @@
 """Pruned maps: which outputs stay, and that they are the outputs of the whole map."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.linear_model import MultiTaskLasso
 
@@ -78,8 +79,13 @@ def test_pruning_by_the_label_beats_the_first_outputs(digits_table):
 def test_what_cannot_be_pruned(digits_table):
     with pytest.raises(UsageError, match="prune: expected a label"):
         kafeat.fit(config(), digits_table)
-    with pytest.raises(DataError, match="prune.keep: expected fewer than the 64 outputs of the map, got 64"):
+    with pytest.raises(UsageError, match="prune.keep: expected fewer than the 64 outputs of the map, got 64"):
         kafeat.fit(config(keep=64), digits_table, label="label")
+    constant = digits_table.set_column(
+        digits_table.column_names.index("label"), "label", pa.array([1.5] * digits_table.num_rows)
+    )
+    with pytest.raises(DataError, match="label: expected numbers that differ, got only 1.5"):
+        kafeat.fit(config(), constant, label="label")
     for bad in ({"keep": 0}, {"penalty": "l2", "keep": 3}, {"penalty": "l1"}):
         with pytest.raises(ConfigError, match="prune"):
             kafeat.fit({"steps": [STEP], "prune": bad}, digits_table, label="label")

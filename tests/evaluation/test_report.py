@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kafeat
+from kafeat.errors import KafeatError
 
 pytest.importorskip("matplotlib")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -105,3 +106,23 @@ def test_in_a_browser_nothing_overflows_and_nothing_is_complained_of(folder, tmp
     assert found is not None
     assert found[0] == "overflow 0 broken 0 fetched 0"
     assert "CONSOLE" not in done.stderr
+
+
+def test_pictures_of_the_page_before_are_removed_and_nothing_else(digits_table, tmp_path):
+    folder = tmp_path / "report"
+    wide = {"steps": [{"kind": "nystroem", "n_components": 8}]}
+    asked = {"data": digits_table.drop(["label"]), "rows": 60, "report": str(folder)}
+    kafeat.evaluate(config=wide, **asked)
+    (folder / "mine.png").write_bytes(b"a person's")
+    assert "landmarks-map-1.png" in os.listdir(folder)
+    kafeat.evaluate(config={"steps": [{"kind": "projection", "n_components": 8}]}, **asked)
+    found = set(os.listdir(folder))
+    assert "landmarks-map-1.png" not in found
+    named = re.search(r'name="kafeat-pictures" content="([^"]*)"', (folder / "index.html").read_text())
+    assert found == {"index.html", "mine.png", *named[1].split()}
+
+
+def test_a_folder_made_for_nothing_is_removed(tmp_path):
+    with pytest.raises(KafeatError):
+        kafeat.evaluate(data=str(tmp_path / "none.csv"), config={}, report=str(tmp_path / "report"))
+    assert not (tmp_path / "report").exists()

@@ -207,7 +207,8 @@ def test_gates(compared):
 def entry(name, D, score, error=0.0, seconds=1.0, **more):
     figure = {"mean": score, "standard_error": error}
     return {"map": name, "setting": {}, "n_components": D, "bytes_per_row": 4 * D, "rows": 10, "rows_test": 1000,
-            "task": "classification", "score_map": figure, "transform_seconds": {"mean": seconds}, **more}  # fmt: skip
+            "task": "classification", "score_map": figure, "score_raw": {"mean": 0.5},
+            "transform_seconds": {"mean": seconds}, **more}  # fmt: skip
 
 
 def test_the_recommendation_is_the_cheapest_that_is_as_good_as_the_best():
@@ -219,6 +220,32 @@ def test_the_recommendation_is_the_cheapest_that_is_as_good_as_the_best():
     entries[1]["score_map"]["mean"] = 0.94
     assert recommend(entries).startswith("take large: accuracy 0.9500, and nothing with fewer columns")
     assert recommend(entries[:1]) is None
+    level = [entry("slow", 64, 0.95, seconds=2.0), entry("fast", 64, 0.948, seconds=1.0)]
+    assert recommend(level).startswith("take slow: accuracy 0.9500, and nothing")
+    assert "raw columns" not in recommend(level)
+    level[0]["score_raw"] = {"mean": 0.944}
+    assert recommend(level).endswith(
+        "the raw columns alone give 0.9440: no map is better by more than chance"
+    )
+
+
+def test_errors_against_different_kernels_are_not_ranked():
+    def one(name, D, error, mean):
+        return {**entry(name, D, None), "score_map": None, "relative_frobenius": {"mean": error, "standard_error": 0.0},
+                "kernel_mean": {"mean": mean}}  # fmt: skip
+
+    same = [one("a", 16, 0.2, 0.50), one("b", 64, 0.1, 0.52)]
+    other = [one("a", 16, 0.0, 1.0), one("b", 64, 0.1, 0.3)]
+    for entries in (same, other):
+        for summary in entries:
+            del summary["score_map"]
+    assert recommend(same).startswith("take b: relative error 0.1000")
+    assert recommend(other).startswith("no recommendation: the maps stand for different kernels")
+    assert budgets(other) == {}
+
+
+def test_nothing_is_recommended_where_no_score_is_defined():
+    assert recommend([entry("a", 16, None), entry("b", 64, None)]) is None
 
 
 def test_budgets_name_the_best_that_fits():
@@ -242,3 +269,103 @@ def test_one_seed_has_no_standard_error():
         "relative_frobenius": 0.5,
     }
     assert summarize([record])[0]["relative_frobenius"] == {"mean": 0.5, "standard_error": None}
+
+
+@pytest.fixture(scope="module")
+def wave(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, (400, 2))
+    return pa.table(
+        {"a": X[:, 0], "b": X[:, 1], "y": np.sin(2 * X[:, 0]) + X[:, 1] + rng.normal(size=400) / 10}
+    )
+
+
+@pytest.mark.parametrize("learner", ["ridge", "linear_svc", "dual_l1", "sgd"])
+@pytest.mark.parametrize(("factor", "offset"), [(1.0, 1000.0), (1e6, 0.0), (1e-6, -3.0e-4), (1e200, 0.0)])
+def test_scores_do_not_depend_on_the_units_of_the_label(wave, learner, factor, offset):
+    config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 64}]}
+    asked = {"config": config, "label": "y", "learner": learner, "exact_rows": 200, "rows": 50}
+    moved = wave.set_column(2, "y", pa.array(wave["y"].to_numpy() * factor + offset))
+    one, other = kafeat.evaluate(data=wave, **asked), kafeat.evaluate(data=moved, **asked)
+    for key in ("score_raw", "score_map", "score_exact", "score_map_exact_rows"):
+        assert other[key] == pytest.approx(one[key], abs=2e-3), key
+    assert one["score_exact"] > 0.9
+
+
+@pytest.mark.parametrize("learner", ["ridge", "linear_svc", "linear_svc_l1", "logistic", "sgd"])
+def test_a_class_of_one_row_is_no_fault(rings, learner):
+    table, _ = rings
+    label = np.where(np.arange(table.num_rows) == 17, "rare", "usual")
+    config = {"fit_rows": "all", "steps": [STEP]}
+    found = kafeat.evaluate(
+        data=table.set_column(2, "y", pa.array(label)).drop(["part"]), config=config, label="y", learner=learner,
+        exact_rows=30, rows=50,
+    )  # fmt: skip
+    assert found["score_map"] > 0.99
+    assert found["score_exact"] > 0.99
+
+
+def test_features_that_are_all_alike_predict_the_largest_class(rings):
+    table, _ = rings
+    flat = (
+        table.set_column(0, "a", pa.array(np.ones(900)))
+        .set_column(1, "b", pa.array(np.ones(900)))
+        .drop(["part"])
+    )
+    found = kafeat.evaluate(data=flat, config=CONFIG, label="y", exact_rows=300, rows=50)
+    largest = found["score_raw"]
+    assert largest > 0.5
+    assert found["score_map"] == found["score_exact"] == largest
+
+
+def test_what_the_features_lose_shows_on_the_rows_of_the_exact_machine(wave):
+    config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 512}]}
+    found = kafeat.evaluate(data=wave, config=config, label="y", exact_rows=100, rows=50)
+    # many columns: nearly the kernel itself, on the same rows; with all of them it is better
+    assert found["score_map_exact_rows"] == pytest.approx(found["score_exact"], abs=0.02)
+    assert found["score_map"] > found["score_map_exact_rows"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        (["n_components=8,8"], "n_components: expected every value once, got 8, 8"),
+        (
+            ["n_components=8", "n_components=16"],
+            "n_components: expected a parameter to be swept once, got it twice",
+        ),
+        (
+            ["n_components=8", "steps[0].n_components=16"],
+            r"steps\[0\].n_components: expected a parameter to be swept once",
+        ),
+        (["kind=nystroem"], "kind: expected a parameter, got the kind: give a --config for each kind"),
+        (["gamma={validate: [0.1]}"], "expected numbers, true, false or words, got a list or a mapping"),
+        (["steps[0].nope=1"], r"expected a parameter of steps\[0\] \(fourier\) of map 1, one of .*gamma"),
+    ],
+)
+def test_sweeps_that_would_do_something_else(rings, sweep, message):
+    with pytest.raises(UsageError, match=message):
+        kafeat.evaluate(data=rings[1], config=CONFIG, sweep=sweep)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_too_few_rows(rings, n):
+    with pytest.raises(DataError, match=f"expected at least 5 rows to evaluate on, got {n}"):
+        kafeat.evaluate(data=rings[0].slice(0, n), label="y", config=CONFIG)
+
+
+def test_classes_that_no_training_row_has(rings):
+    table, _ = rings
+    names = pa.array([f"row {i}" for i in range(900)])
+    with pytest.raises(
+        DataError, match="label 'y': expected classes of the test rows among the training rows"
+    ):
+        kafeat.evaluate(data=table.set_column(2, "y", names).drop(["part"]), label="y", config=CONFIG)
+
+
+@pytest.mark.parametrize(
+    "bounds", [{"max_error": float("nan")}, {"min_score": float("nan")}, {"max_error": np.inf}]
+)
+def test_a_gate_that_nothing_could_miss_is_refused(compared, bounds):
+    with pytest.raises(UsageError, match="expected a number, got"):
+        gate(compared, bounds.get("max_error"), bounds.get("min_score"))

@@ -1,0 +1,255 @@
+"""Faults of the machine: a disk that fails or is full, a process that is killed, memory that is not there."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, SystemRefusedError
+from kafeat.jobs.transform import transform_file
+
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+N, D = 40_000, 8
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(N, D)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A map, and the same rows in every format."""
+    path = tmp_path_factory.mktemp("faults")
+    table = pa.table({f"x{i}": X[:, i] for i in range(D)})
+    kafeat.fit(
+        {"chunk_rows": 1000, "steps": [{"kind": "fourier", "n_components": 64}]}, table.slice(0, 500)
+    ).save(path / "m.joblib")
+    (path / "fit.yaml").write_text(
+        "steps: [{kind: fourier, n_components: 64, frequencies: iid, weights: uniform}]\n"
+    )
+    np.save(path / "in.npy", X)
+    np.save(path / "columns.npy", np.asfortranarray(X))
+    pq.write_table(table, path / "in.parquet", row_group_size=5000)
+    pa.csv.write_csv(table, path / "in.csv")
+    return path
+
+
+def copied(folder, tmp_path, name):
+    (tmp_path / name).write_bytes((folder / name).read_bytes())
+    return str(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["in.npy", "columns.npy", "in.parquet"])
+def test_an_input_that_is_cut_short_while_it_is_read(folder, tmp_path, name):
+    source, out = copied(folder, tmp_path, name), tmp_path / "out.npy"
+    out.write_bytes(b"previous")
+
+    def cut(_rows):
+        os.truncate(source, 200_000)
+        return lambda _done: None
+
+    with pytest.raises(DataError, match=f"{name}: expected"):
+        transform_file(str(folder / "m.joblib"), source, str(out), announce=cut)
+    assert out.read_bytes() == b"previous"
+    assert sorted(os.listdir(tmp_path)) == sorted([name, "out.npy"])
+
+
+@pytest.mark.parametrize("name", ["in.npy", "in.csv"])
+def test_a_disk_that_fails_half_way(folder, tmp_path, monkeypatch, name):
+    calls = []
+
+    def broken(real):
+        def read(*arguments):
+            calls.append(1)
+            if len(calls) > 3:
+                raise OSError(5, "Input/output error")
+            return real(*arguments)
+
+        return read
+
+    if name == "in.npy":
+        monkeypatch.setattr("kafeat.io.npy.os.preadv", broken(os.preadv))
+    else:
+        from kafeat.io import bytestream
+
+        monkeypatch.setattr(bytestream, "read_full", broken(bytestream.read_full))
+    (tmp_path / "out.npy").write_bytes(b"previous")
+    with pytest.raises(SystemRefusedError, match=f"{name}: Input/output error"):
+        transform_file(str(folder / "m.joblib"), str(folder / name), str(tmp_path / "out.npy"))
+    assert os.listdir(tmp_path) == ["out.npy"]
+    assert (tmp_path / "out.npy").read_bytes() == b"previous"
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
+    folder, tmp_path, monkeypatch, jobs
+):
+    from kafeat import running
+
+    begun = []
+    real = running._refusing
+
+    def faulty(loop, chunk, *rest):
+        begun.append(chunk.start)
+        if chunk.start == 5000:
+            time.sleep(0.3)  # later chunks fail first
+            raise RuntimeError("of chunk 5")
+        if chunk.start > 5000:
+            raise RuntimeError("of a later chunk")
+        return real(loop, chunk, *rest)
+
+    monkeypatch.setattr(running, "_refusing", faulty)
+    with pytest.raises(RuntimeError, match="of chunk 5"):
+        transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), str(tmp_path / "out.npy"), jobs=jobs)
+    assert max(begun) <= 5000 + 1000 * (jobs + 1)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("out", ["out.npy", "out.parquet", "out.csv", "out.csv.gz"])
+def test_a_disk_that_is_full_at_any_moment(folder, tmp_path, out):
+    """A limit on the size of files stands for it: the system refuses the write that would cross it."""
+    (tmp_path / out).write_bytes(b"previous")
+    code = (
+        "import resource, signal, sys\n"
+        "from kafeat.errors import SystemRefusedError\n"
+        "from kafeat.jobs.transform import transform_file\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)\n"
+        "try: transform_file(*sys.argv[2:5])\n"
+        "except SystemRefusedError as error: print(error)"
+    )
+    for limit in (0, 100, 5_000, 300_000, 3_000_000):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(limit), folder / "m.joblib", folder / "in.npy", tmp_path / out],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == f"{tmp_path / out}: File too large", (limit, done.stdout, done.stderr)
+        assert done.stderr == ""
+        assert (tmp_path / out).read_bytes() == b"previous"
+        assert os.listdir(tmp_path) == [out]
+
+
+def test_an_output_that_the_disk_cannot_hold_is_refused_before_the_work(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("kafeat.io.space.free_bytes", lambda _place: 1_000_000)
+    for out in ("out.npy", "out.parquet"):
+        with pytest.raises(
+            SystemRefusedError, match=rf"{out}: expected room for 9.8 MiB, got 976.6 KiB free"
+        ):
+            transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), str(tmp_path / out))
+    assert os.listdir(tmp_path) == []
+
+
+def test_memory_that_is_not_there_ends_with_5_and_a_remedy(folder, tmp_path):
+    (tmp_path / "wide.yaml").write_text(
+        "steps: [{kind: nystroem, n_components: 30000, landmarks: uniform}]\nfit_rows: all\n"
+    )
+    command = (
+        f"ulimit -v 3000000; OPENBLAS_NUM_THREADS=1 {KAFEAT} fit --config {tmp_path}/wide.yaml "
+        f"{folder}/in.npy {tmp_path}/m.joblib"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 5, (done.returncode, done.stderr)
+    assert done.stderr.startswith("kafeat: out of memory")
+    assert "lower chunk_rows" in done.stderr
+    assert os.listdir(tmp_path) == ["wide.yaml"]
+
+
+def rss_mib():
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    raise AssertionError("no VmRSS")
+
+
+def test_a_hundred_runs_in_one_process_do_not_grow(folder, tmp_path):
+    if not os.path.exists("/proc/self/status"):
+        pytest.skip("no /proc here")
+    seen = []
+    for i in range(100):
+        for name, out in (("in.npy", "o.parquet"), ("in.parquet", "o.npy")):
+            transform_file(str(folder / "m.joblib"), str(folder / name), str(tmp_path / out), jobs=2)
+        if i in (39, 99):
+            seen.append(rss_mib())
+    # a chunk of the input or the output kept by each run would be some 15 MiB in sixty of them
+    assert seen[1] - seen[0] < 10, seen
+
+
+def test_stdin_that_ends_early(folder, tmp_path):
+    text = (folder / "in.csv").read_bytes()
+    command = [KAFEAT, "transform", "--model", folder / "m.joblib", "-", tmp_path / "out.npy"]
+    done = subprocess.run(command, input=text[:-30], capture_output=True)
+    assert done.returncode == 3
+    assert b"<stdin>: row 40000 (index 39999): expected 8 fields, got" in done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+def test_two_interrupts_are_as_calm_as_one(folder, tmp_path):
+    big = tmp_path / "big.npy"
+    np.save(big, np.tile(X, (30, 1)))
+    (tmp_path / "out.csv").write_bytes(b"previous")
+    command = [KAFEAT, "transform", "--model", folder / "m.joblib", big, tmp_path / "out.csv"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob(".*kafeat*")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors.strip()) == (130, b"kafeat: interrupted")
+    assert (tmp_path / "out.csv").read_bytes() == b"previous"
+    assert sorted(os.listdir(tmp_path)) == ["big.npy", "out.csv"]
+
+
+def test_two_jobs_with_one_output_one_wins_whole(folder, tmp_path):
+    other = kafeat.fit({"seed": 9, "steps": [{"kind": "fourier", "n_components": 64}]}, X[:500])
+    other.save(tmp_path / "other.joblib")
+    whole = []
+    for model in (folder / "m.joblib", tmp_path / "other.joblib"):
+        transform_file(str(model), str(folder / "in.npy"), str(tmp_path / "whole.npy"))
+        whole.append((tmp_path / "whole.npy").read_bytes())
+    jobs = [
+        subprocess.Popen([KAFEAT, "transform", "--model", model, folder / "in.npy", tmp_path / "out.npy"])
+        for model in (folder / "m.joblib", tmp_path / "other.joblib") * 2
+    ]
+    assert [job.wait() for job in jobs] == [0] * 4
+    assert (tmp_path / "out.npy").read_bytes() in whole
+    assert sorted(os.listdir(tmp_path)) == ["other.joblib", "out.npy", "whole.npy"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("task", ["fit", "transform"])
+def test_killed_at_random_moments(folder, tmp_path, number, task):
+    """A few here; `make faults` has 200."""
+    arguments = {
+        "fit": ["fit", "--config", folder / "fit.yaml", folder / "in.csv", tmp_path / "out"],
+        "transform": [
+            "transform", "--model", folder / "m.joblib", folder / "in.csv", tmp_path / "out", "--output-format", "npy"
+        ],
+    }[task]  # fmt: skip
+    started = time.monotonic()
+    subprocess.run([KAFEAT, *arguments], check=True)
+    seconds = time.monotonic() - started
+    undisturbed = (tmp_path / "out").read_bytes()
+    moments = random.Random(1)
+    for _ in range(4):
+        (tmp_path / "out").write_bytes(b"previous")
+        process = subprocess.Popen([KAFEAT, *arguments], stderr=subprocess.DEVNULL)
+        time.sleep(moments.uniform(0.0, seconds))
+        process.send_signal(number)
+        process.wait()
+        assert (tmp_path / "out").read_bytes() in (b"previous", undisturbed)
+        subprocess.run([KAFEAT, *arguments], check=True)
+        assert (tmp_path / "out").read_bytes() == undisturbed
+        assert os.listdir(tmp_path) == ["out"]

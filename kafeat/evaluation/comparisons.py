@@ -50,7 +50,8 @@ def score_over(axes: Axes, style: Style, summaries: Sequence[Mapping[str, Any]],
             name,
             "-" if key == "n_components" else "",
         )
-    for which, dash, label in (("raw", "--", "raw columns, linear"), ("exact", "-.", "exact kernel")):
+    exact = f"exact kernel, {summaries[0]['rows_exact']:,} rows"
+    for which, dash, label in (("raw", "--", "raw columns, linear"), ("exact", "-.", exact)):
         known = [
             entry[f"score_{which}"]["mean"]
             for entry in summaries

@@ -106,6 +106,8 @@ def _asked(first: Mapping[str, Any]) -> str:
         text = f"Errors: on {first['rows']:,} rows; the fit of the map saw {first['rows_seen_in_fit']:,} of them."
     if "task" in first:
         score = "accuracy" if first["task"] == "classification" else "R²"
+        held = f"those that {first['split']} names" if first["split"] else "a random fifth"
+        text += f" Label: {first['label'] or 'an array'}; test rows: {held}."
         text += (
             f" Scores: {score} of {first['learner']} on {first['rows_test']:,} rows, trained on "
             f"{first['rows_train']:,}; the exact machine on {first['rows_exact']:,} (on its rows: the features "

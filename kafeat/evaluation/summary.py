@@ -30,7 +30,7 @@ def summarize(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 def _summary(group: Sequence[Record]) -> dict[str, Any]:
     first = group[0]
-    same = ("map", "setting", "n_components", "bytes_per_row", "rows", "task", "rows_test")
+    same = ("map", "setting", "n_components", "bytes_per_row", "rows", "task", "rows_test", "rows_exact")
     return {
         **{key: first[key] for key in same if key in first},
         "seeds": len(group),

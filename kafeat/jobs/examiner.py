@@ -158,6 +158,7 @@ class Examiner:
                 f"label: expected rows to train and rows to test on, got {train.sum()} and {test.sum()}"
             )
         record: dict[str, Any] = {
+            "label": self._question.label, "split": self._question.split,
             "task": truth.task.kind, "learner": learner.name,
             "rows_train": int(train.sum()), "rows_test": int(test.sum()),
         }  # fmt: skip

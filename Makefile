@@ -4,13 +4,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test lint bench bench-quick format clean
+.PHONY: help demo test lint bench bench-quick faults fuzz soak format clean
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
 	@echo "make test    set up, then run the tests"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (40 minutes; bench-quick: 3)"
+	@echo "make faults  kill fit and transform at 200 random moments, and run them again (10 minutes)"
+	@echo "make fuzz    coverage-guided fuzzing of config, NPY, CSV and model files (4 minutes; FUZZ_SECONDS=600 for ten times that)"
+	@echo "make soak    a hundred million rows through one process"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make clean   remove what the above made"
 
@@ -49,6 +52,17 @@ bench: $(VENV)/.installed
 bench-quick: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python benchmarks/bench.py --quick --only "start-up|whole job|d = 54|scaling"
+
+faults: $(VENV)/.installed
+	$(BIN)/python benchmarks/faults.py
+
+FUZZ_SECONDS ?= 60
+fuzz: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	$(BIN)/python benchmarks/fuzz.py --seconds $(FUZZ_SECONDS)
+
+soak: $(VENV)/.installed
+	$(BIN)/python benchmarks/soak.py
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

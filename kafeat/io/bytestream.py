@@ -115,27 +115,61 @@ class NotUtf8:
     offset: int
     data: bytes
 
+    def __str__(self) -> str:
+        return (
+            f"line {self.line}, byte {self.offset}: expected UTF-8 text, got {self.data!r}; convert it: "
+            "iconv -f LATIN1 -t UTF-8, or whatever it is"
+        )
+
+
+class Utf8:
+    """Looks at a text piece by piece."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._line, self._offset, self._rest = 1, 0, b""
+
+    def mistake(self, data: bytes) -> NotUtf8 | None:
+        """What is wrong with the text up to the end of the next piece; an empty one is the last."""
+        whole = self._rest + data
+        try:
+            self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            line = self._line + whole[: error.start].count(b"\n")
+            return NotUtf8(line, self._offset + error.start, whole[error.start : error.start + 4])
+        # the decoder holds back the bytes of a character that goes on in the next piece
+        held = len(self._decoder.getstate()[0])
+        self._rest = whole[len(whole) - held :]
+        self._line += whole[: len(whole) - held].count(b"\n")
+        self._offset += len(whole) - held
+        return None
+
 
 def first_not_utf8(text: Unpacked) -> NotUtf8 | None:
-    """The first of them in a text from here on; None if all of it is UTF-8."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    line, offset, rest = 1, 0, b""
+    """The first bytes of a text, from here on, that are none; None if all of it is UTF-8."""
+    look = Utf8()
     while True:
         data = text.read(1 << 20)
-        try:
-            decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            whole = rest + data
-            bad = whole[error.start : error.start + 4]
-            return NotUtf8(line + whole[: error.start].count(b"\n"), offset + error.start, bad)
-        if not data:
-            return None
-        # the decoder holds back the bytes of a character that goes on in the next piece
-        held = len(decoder.getstate()[0])
-        whole = rest + data
-        rest = whole[len(whole) - held :]
-        line += whole[: len(whole) - held].count(b"\n")
-        offset += len(whole) - held
+        found = look.mistake(data)
+        if found is not None or not data:
+            return found
+
+
+class Utf8Only(io.RawIOBase):
+    """A text that ends with an error where it is no UTF-8."""
+
+    def __init__(self, place: str, text: Unpacked) -> None:
+        self._place, self._text, self._look = place, text, Utf8()
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._text.read(size)
+        found = self._look.mistake(data)
+        if found is not None:
+            raise DataError(f"{self._place}: {found}")
+        return data
 
 
 def _packing(magic: bytes) -> str | None:

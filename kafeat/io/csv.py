@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from kafeat.errors import DataError, UsageError, spell_row
-from kafeat.io.bytestream import Tap, Unpacked, first_not_utf8
+from kafeat.io.bytestream import Tap, Unpacked, Utf8Only, first_not_utf8
 from kafeat.io.columns import Columns
 from kafeat.io.csv_kept import ARROW, typed
 from kafeat.io.csv_ragged import Ragged
@@ -112,7 +112,8 @@ class CsvSource(Source):
     def _reader(self, text: Unpacked, indices: list[int]) -> pa_csv.CSVStreamingReader:
         names = [str(i) for i in range(len(self.fields))]
         return pa_csv.open_csv(
-            pa.PythonFile(text, mode="r"),
+            # The reader's call for a row of other width fails on other text, and that would go unnoticed.
+            pa.PythonFile(text if self._ragged is None else Utf8Only(self.place, text), mode="r"),
             # One thread: it is as fast here, and only then are the rows of mistakes counted.
             read_options=pa_csv.ReadOptions(
                 column_names=names, use_threads=False, block_size=self._sniffed.block
@@ -136,9 +137,7 @@ class CsvSource(Source):
             row = int(ragged[1]) - 1 - self._sniffed.skip
             return DataError(f"{self.place}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}")
         if "UTF8" in message:
-            return DataError(
-                f"{self.place}: {self._not_utf8(done)}; convert it: iconv -f LATIN1 -t UTF-8, or whatever it is"
-            )
+            return DataError(f"{self.place}: {self._not_utf8(done)}")
         if "straddling" in message:
             return DataError(
                 f"{self.place}: after {done} rows: expected rows of less than {self._sniffed.block} bytes, "
@@ -152,7 +151,7 @@ class CsvSource(Source):
             with closing(self._open()) as text:
                 found = first_not_utf8(text)
             if found is not None:
-                return f"line {found.line}, byte {found.offset}: expected UTF-8 text, got {found.data!r}"
+                return str(found)
         return f"after {done} rows: expected UTF-8 text, got other bytes"
 
 

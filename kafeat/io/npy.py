@@ -64,7 +64,9 @@ def _mapped(place: str) -> Array:
     try:
         with np.errstate(all="ignore"):
             array: np.memmap[Any, Any] = np.lib.format.open_memmap(place, mode="r")
-    except (ValueError, TypeError, KeyError, EOFError, SyntaxError, OverflowError, MemoryError) as error:
+    except OSError as error:
+        raise refused(place, error) from error
+    except Exception as error:  # the header is a stranger's, and NumPy reads it with Python's own tools
         raise DataError(f"{place}: expected an NPY file of numbers, got {_first_line(error)}") from error
     return array
 

@@ -126,7 +126,8 @@ def test_bad_values_are_named_with_file_row_and_column(folder, tmp_path):
     (tmp_path / "out.npy").write_bytes(b"before")
     done = run("transform", "--model", folder / "map.joblib", "bad.csv", "out.npy", cwd=tmp_path, code=3)
     assert done.stderr.decode() == (
-        "kafeat: bad.csv: row 8 (index 7), column 'p05': expected a number, got 'x1'\n"
+        "kafeat: bad.csv: row 8 (index 7), column 'p05': expected a number, got 'x1'; "
+        "--on-bad-rows drop leaves such rows out, null marks them\n"
     )
     assert (tmp_path / "out.npy").read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.csv", "out.npy"]
@@ -400,10 +401,15 @@ def test_labels_that_say_nothing_are_refused_with_their_row(folder, tmp_path):
 
 def test_json_has_no_nan(folder, tmp_path):
     table = pq.read_table(ROOT / "sample_data/digits.parquet").slice(0, 200)
-    target = pa.array([0.5] * 200)
-    pq.write_table(table.set_column(0, "label", target), tmp_path / "constant.parquet")
-    done = run("evaluate", "--model", folder / "map.joblib", "constant.parquet", "--label", "label", "--json", "-",
-               cwd=tmp_path)  # fmt: skip
+    # R² of test rows that do not differ is none
+    test = np.arange(200) % 4 == 0
+    target = np.where(test, 0.5, np.random.default_rng(0).normal(size=200))
+    table = table.set_column(0, "label", pa.array(target)).append_column(
+        "part", pa.array(np.where(test, "test", "train"))
+    )
+    pq.write_table(table, tmp_path / "constant.parquet")
+    done = run("evaluate", "--model", folder / "map.joblib", "constant.parquet", "--label", "label", "--split", "part",
+               "--json", "-", cwd=tmp_path)  # fmt: skip
     report = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
     assert report["score_map"] is None
 

@@ -81,6 +81,7 @@ NAN = np.array([1, 2, 3, 4, np.nan, np.inf]).tobytes()
         (b"PK\x03\x04" + bytes(50), "expected an NPY file"),
         (npy((2, 3))[:-1], "expected an NPY file of numbers, got mmap length is greater than file size"),
         (npy((2, 3))[:20], "expected an NPY file"),
+        (npy("(2, 3),# "), "expected an NPY file of numbers, got .*multi-line"),
         (npy((2**40, 2**40)), "expected an NPY file of numbers, got array is too big"),
         (npy((10**6, 10**6)), "expected an NPY file"),
         (npy((-1, 3)), "expected an NPY file"),

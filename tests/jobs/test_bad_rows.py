@@ -169,6 +169,21 @@ def test_clipped_values_of_bad_rows_are_not_counted(tmp_path):
     assert (done.clipped, done.bad_rows) == (1, 1)
 
 
+@pytest.mark.parametrize("text", [b"1,2\n\xe9\n3,4\n", b"1,2\n1,\xe9\n", b"1,2\n3,4\n1,2,\xe9\n"])
+def test_text_that_is_no_utf8_is_an_error_by_any_rule(tmp_path, text, capfd):
+    (tmp_path / "in.csv").write_bytes(b"a,b\n" + text)
+    rows = RNG.normal(size=(9, 2))
+    fm = kafeat.fit(
+        {"steps": [{"kind": "fourier", "n_components": 4}]}, pa.table({"a": rows[:, 0], "b": rows[:, 1]})
+    )
+    for rule in ("error", "drop"):
+        with pytest.raises(
+            DataError, match=r"in.csv: (line \d, byte \d+: expected UTF-8|row .*expected 2 fields)"
+        ):
+            transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "o.npy"), rules=Rules(rule))
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("rule", ["drop", "null"])
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("steps", [["standardize"], ["impute"]])

@@ -69,6 +69,7 @@ Examples:
 @click.option("--report", metavar="DIR", help="Write a page with pictures; needs the extra kafeat[evaluate].")
 @options.reading
 @options.jobs
+@options.log_format
 @options.quiet
 def evaluate(
     models: tuple[str, ...],

@@ -139,6 +139,49 @@ def test_a_disk_that_is_full_at_any_moment(folder, tmp_path, out):
         assert os.listdir(tmp_path) == [out]
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 4 MiB; only root may have one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True)
+    if made.returncode:
+        pytest.skip("no mount here")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize("out", ["out.npy", "out.parquet", "out.csv", "out.csv.gz", "fit"])
+def test_a_small_disk_at_every_stage(folder, small_disk, monkeypatch, out):
+    """From no room at all to room for nearly everything: the writes of the beginning, the middle and the end fail."""
+    monkeypatch.setattr("kafeat.jobs.transform.require_space", lambda *_: None)
+    target = small_disk / out
+    target.write_bytes(b"previous")
+    small = kafeat.load(folder / "m.joblib")
+    plain = {"kind": "fourier", "n_components": 20_000, "frequencies": "iid", "weights": "uniform"}
+    large = kafeat.fit({"steps": [plain]}, X[:500])
+    rows = {"out.npy": 12_000, "out.parquet": 12_000, "out.csv": 5_000, "out.csv.gz": 10_000, "fit": 0}[out]
+    np.save(folder / "some.npy", X[:rows])
+
+    def write():
+        if out == "fit":
+            large.save(target)
+        else:
+            transform_file(small, str(folder / "some.npy"), str(target))
+
+    write()
+    need = target.stat().st_size
+    target.write_bytes(b"previous")
+    room = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
+    for left in (0, 4096, need // 3, need - 65_536 if need > 100_000 else 4096, need - 4096 - need % 4096):
+        (small_disk / "filler").write_bytes(bytes(room - max(0, left)))
+        with pytest.raises(SystemRefusedError, match=f"{out}: No space left on device"):
+            write()
+        assert target.read_bytes() == b"previous"
+        assert sorted(os.listdir(small_disk)) == sorted(["filler", out])
+        (small_disk / "filler").unlink()
+
+
 def test_an_output_that_the_disk_cannot_hold_is_refused_before_the_work(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("kafeat.io.space.free_bytes", lambda _place: 1_000_000)
     for out in ("out.npy", "out.parquet"):

@@ -66,7 +66,7 @@ def main() -> None:
                     if made == "csv" and given != "csv":
                         continue
                     target = str(folder / f"out.{made}")
-                    run = [kafeat, "transform", "--model", model, str(paths[given]), target]
+                    run = [kafeat, "transform", "--model", model, str(paths[given]), target, "--no-fsync"]
                     report(f"{head} | {given} to {made}", paths[given], target, run)
 
 

@@ -11,8 +11,9 @@ from kafeat.cli import options
 
 @click.command(
     epilog="""\b
-Example:
-  kafeat diff yesterday.joblib today.joblib
+Examples:
+  kafeat fit --config configs/nystroem.yaml sample_data/digits.parquet other.joblib --label label
+  kafeat diff map.joblib other.joblib
 """
 )
 @click.argument("a", metavar="A")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="""\b
-Example:
-  kafeat transform --model map.joblib in.parquet out.parquet --stats out.json
-  kafeat verify --model map.joblib in.parquet out.parquet --stats out.json
+Examples:
+  kafeat transform --model map.joblib sample_data/digits.parquet out.parquet --stats out.json
+  kafeat verify --model map.joblib sample_data/digits.parquet out.parquet --stats out.json
 """
 )
 @options.model

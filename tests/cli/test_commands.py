@@ -59,7 +59,9 @@ def examples(text):
     return re.findall(r"^ {2,6}(kafeat (?!COMMAND|samplers KIND)[^#\n]*)", text, flags=re.M)
 
 
-@pytest.mark.parametrize("command", ["", "fit", "transform", "evaluate", "inspect", "samplers"])
+@pytest.mark.parametrize(
+    "command", ["", "fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers"]
+)
 def test_every_help_has_examples_that_work_as_printed(folder, command):
     text = run(*command.split(), "--help", cwd=folder).stdout.decode()
     lines = examples(text)
@@ -69,7 +71,7 @@ def test_every_help_has_examples_that_work_as_printed(folder, command):
                        capture_output=True, timeout=120)  # fmt: skip
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/evaluate.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluate.md", "docs/reliability.md"])
 def test_commands_of_the_pages_work_as_printed(folder, page):
     lines = [line for line in examples((ROOT / page).read_text()) if "DATA" not in line]
     assert page != "README.md" or len(lines) >= 6

@@ -41,17 +41,18 @@ def main() -> None:
         data.mkdir()
         work.mkdir()
         X = np.random.default_rng(0).normal(size=(150_000, 20)).astype(np.float32)
-        pq.write_table(pa.table({f"x{i}": X[:, i] for i in range(20)}), data / "in.parquet")
+        table = pa.table({f"x{i}": X[:, i] for i in range(20)})
+        pq.write_table(table, data / "in.parquet")
+        pq.write_table(table.slice(0, 4_000), data / "short.parquet")
         (data / "fit.yaml").write_text(FOURIER)
         subprocess.run(
             [KAFEAT, "fit", "--config", data / "fit.yaml", data / "in.parquet", data / "m.joblib"], check=True
         )
         jobs = [
             ["fit", "--config", data / "fit.yaml", data / "in.parquet", work / "out.joblib"],
-            *(
-                ["transform", "--model", data / "m.joblib", data / "in.parquet", work / f"out.{kind}"]
-                for kind in ("parquet", "npy", "csv.gz")
-            ),
+            ["transform", "--model", data / "m.joblib", data / "in.parquet", work / "out.parquet"],
+            ["transform", "--model", data / "m.joblib", data / "in.parquet", work / "out.npy"],
+            ["transform", "--model", data / "m.joblib", data / "short.parquet", work / "out.csv.gz"],
         ]
         for job in jobs:
             out = Path(job[-1])

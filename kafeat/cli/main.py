@@ -113,6 +113,8 @@ def _run() -> int:
     except OSError as error:
         return _failed(f"{error.filename or 'system'}: {error.strerror or error}", 5)
     except Exception:  # a fault of ours: the person can only report it, and needs the traceback for that
+        if log.as_json():
+            return _failed(traceback.format_exc(), 1)
         traceback.print_exc()
         return 1
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from kafeat.cli import log
 from kafeat.cli.signals import check
 
 Progress = Callable[[int], None]
@@ -14,7 +15,7 @@ Progress = Callable[[int], None]
 @contextmanager
 def progress(what: str, quiet: bool) -> Iterator[Callable[[int | None], Progress]]:
     """Gives `announce(rows)`, which starts a bar of that length and returns what moves it, chunk by chunk."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or log.as_json() or not sys.stderr.isatty():
         yield lambda _rows: lambda _done: check()
         return
     from rich.console import Console
@@ -39,7 +40,7 @@ def progress(what: str, quiet: bool) -> Iterator[Callable[[int | None], Progress
 @contextmanager
 def steps_of(quiet: bool) -> Iterator[Callable[[str], None]]:
     """Gives what is told each step of a long job: a line that shows it while it runs."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or log.as_json() or not sys.stderr.isatty():
         yield lambda _step: check()
         return
     from rich.console import Console

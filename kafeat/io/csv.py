@@ -77,9 +77,14 @@ class CsvSource(Source):
             [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
         )
 
-    @property
-    def bytes_read(self) -> int:
-        return self._tap.n_bytes
+    def estimated_rows(self) -> int | None:
+        """By the lines of its beginning: the reader itself reads far ahead."""
+        if self.rows is not None or self._once:
+            return self.rows
+        with closing(self._open()) as text:
+            head = text.look(_HEAD)
+            share = text.tap.n_bytes / max(1, os.path.getsize(self._name))
+        return max(0, round(head.count(b"\n") / max(share, 1e-12)) - self._sniffed.skip)
 
     def digest(self) -> str:
         return self._tap.digest() if self._once else digest_of(self._name)
@@ -95,7 +100,6 @@ class CsvSource(Source):
         text, self._text = self._text if self._once else self._open(), None
         if text is None:
             raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
-        self._tap = text.tap
         done, skip = 0, self._sniffed.skip
         try:
             batches = self._reader(text, indices)
@@ -153,6 +157,9 @@ class CsvSource(Source):
             if found is not None:
                 return str(found)
         return f"after {done} rows: expected UTF-8 text, got other bytes"
+
+
+_HEAD = 8 << 20
 
 
 def _repeats(place: str) -> bool:

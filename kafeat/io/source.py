@@ -110,10 +110,9 @@ class Source(ABC):
         """What kafeat wrote beside the rows, if it did: `map`, the SHA-256 of the map, among others."""
         return {}
 
-    @property
-    def bytes_read(self) -> int | None:
-        """Of the file, so far; None where that tells nothing of the rows that are left."""
-        return None
+    def estimated_rows(self) -> int | None:
+        """About how many rows there are, where they are not known; None where nothing tells."""
+        return self.rows
 
     def set_aside(self) -> None:
         """From now on, rows that break the format are rows with a mistake, where the format knows where they end."""

@@ -13,6 +13,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
 
     `contains_training_rows` says whether the state holds rows of the data that the map was fitted on. A map that no
     file can hold has no `sha256` and `bytes`. `pruned_from` is the width of a map of which some outputs are kept.
+    `seen` is the range of each feature in the rows that the fit has read.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
     steps = [
@@ -42,8 +43,17 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "pruned_from": None if fm.chain.outputs is None else fm.chain.n_outputs,
         "columns": list(fm.columns.names),
         "by_position": fm.columns.positional,
+        "seen": None if fm.seen is None else _ranges(fm),
         "steps": steps,
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
         "reference": fm.chain.reference(),
         "fitted_from": fm.provenance.to_plain(),
     }
+
+
+def _ranges(fm: FeatureMap) -> dict[str, list[float | None]]:
+    """Least and largest value; null where all were missing."""
+    if fm.seen is None:
+        return {}
+    ends = zip(fm.columns.names, fm.seen.low.tolist(), fm.seen.high.tolist(), strict=True)
+    return {name: [None if value != value else value for value in (low, high)] for name, low, high in ends}

@@ -47,6 +47,7 @@ def plan_transform(
     fm = load(model) if isinstance(model, str) else model
     format = format_of(target, writing.format)
     ending = "".join(os.path.basename(target).partition(".")[1:]) or f".{format}"
+    chunks = _CHUNKS_A_THREAD * count_jobs(jobs)
     with tempfile.TemporaryDirectory(prefix="kafeat-") as folder:
         sample = os.path.join(folder, f"sample{ending}")
         done = transform_file(
@@ -57,18 +58,20 @@ def plan_transform(
             writing=replace(writing, format=format, fsync=False),
             rules=replace(rules, rejects=None, max_drift=None),
             jobs=jobs,
-            first_chunks=_CHUNKS_A_THREAD * count_jobs(jobs),
+            first_chunks=chunks,
         )
         written = os.path.getsize(sample)
-    size = os.path.getsize(source)
-    whole = done.rows_in_all is not None or done.bytes_read is None or done.bytes_read >= size
-    if done.rows_in_all is not None:
-        rows = done.rows_in_all
-    else:
-        rows = done.rows_read if whole else round(done.rows_read * size / max(1, done.bytes_read or 0))
+    known = format_of(source, reading.format) != "csv"
+    whole = done.rows_read < chunks * fm.chunk_rows
+    rows = done.rows_read if whole or done.rows_in_all is None else done.rows_in_all
     times = rows / max(1, done.rows_read)
     plan = Plan(
-        rows, whole, fm.n_components, round(written * times), done.seconds * times, free_bytes(target)
+        rows,
+        whole or known,
+        fm.n_components,
+        round(written * times),
+        done.seconds * times,
+        free_bytes(target),
     )
     if plan.free is not None and plan.bytes > plan.free:
         raise SystemRefusedError(

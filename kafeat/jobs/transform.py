@@ -79,7 +79,7 @@ class Done:
 
     `clipped` values lay beyond what a step had seen, and were taken for the last it had. `bad_rows` of the `rows_read`
     were dropped or have null features. `drift` has the share of values outside of the fit's range for each feature of
-    the input, if it was asked for. `rows_in_all` and `bytes_read` are what is known of the input.
+    the input, if it was asked for. `rows_in_all` is what is known of the input, or estimated after `first_chunks`.
     """
 
     rows: int
@@ -90,7 +90,6 @@ class Done:
     bad_rows: int
     drift: dict[str, float] | None
     rows_in_all: int | None
-    bytes_read: int | None
     input_sha256: str | None = None
 
 
@@ -151,9 +150,9 @@ def transform_file(
                     told(done.chunk.rows)
             tally.check(target)
             sink.finish()
-            bytes_read = opened.bytes_read
+            rows = opened.rows if first_chunks is None else opened.estimated_rows()
             digest = opened.digest() if hashed else None
-    return tally.done(time.perf_counter() - started, opened.rows, bytes_read, digest)
+    return tally.done(time.perf_counter() - started, rows, digest)
 
 
 @contextmanager
@@ -230,14 +229,10 @@ class _Tally:
                 f"(--max-drift), got {worst}{more}"
             )
 
-    def done(
-        self, seconds: float, rows_in_all: int | None, bytes_read: int | None, digest: str | None
-    ) -> Done:
+    def done(self, seconds: float, rows_in_all: int | None, digest: str | None) -> Done:
         rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
         width, drift = self._fm.n_components, self.drift()
-        return Done(
-            rows, self._read, width, seconds, self._clipped, self._bad, drift, rows_in_all, bytes_read, digest
-        )
+        return Done(rows, self._read, width, seconds, self._clipped, self._bad, drift, rows_in_all, digest)
 
 
 def _check_rules(rules: Rules, fm: FeatureMap) -> None:

@@ -1,5 +1,6 @@
 """The commands as a user runs them: in a process of their own, in a folder with the project's samples."""
 
+import hashlib
 import json
 import os
 import re
@@ -431,3 +432,70 @@ def test_inspect_shortens_long_names(tmp_path):
     kafeat.fit({"steps": [{"kind": "standardize"}]}, table).save(tmp_path / "m.joblib")
     lines = run("inspect", "m.joblib", cwd=tmp_path).stdout.decode().splitlines()
     assert f"columns: '{'y' * 60}'..., short" in lines
+
+
+def lines_of(errors):
+    return [json.loads(line) for line in errors.decode().splitlines()]
+
+
+def test_log_lines_are_json_objects(folder, tmp_path):
+    good = [
+        "transform",
+        "--model",
+        "map.joblib",
+        "sample_data/digits.npy",
+        tmp_path / "o.npy",
+        "--log-format",
+        "json",
+    ]
+    (said,) = lines_of(run(*good, cwd=folder).stderr)
+    assert said["level"] == "info"
+    assert "1,797 rows x 512 features" in said["message"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["time"])
+    assert lines_of(run(*good, "--quiet", cwd=folder).stderr) == []
+    (said,) = lines_of(run(*good[:3], "no.npy", "o.npy", "--log-format", "json", cwd=folder, code=5).stderr)
+    assert (said["level"], said["exit_code"]) == ("error", 5)
+    assert said["message"] == "no.npy: No such file or directory"
+
+
+def test_stats_and_dry_run(folder, tmp_path):
+    made = tmp_path / "o.parquet"
+    command = ["transform", "--model", "map.joblib", "sample_data/digits.csv", made]
+    planned = run(*command, "--dry-run", cwd=folder).stdout.decode()
+    assert "rows:    1,797" in planned
+    assert "columns: 512" in planned
+    assert not made.exists()
+    run(*command, "--stats", tmp_path / "s.json", "--keep", "label", cwd=folder)
+    told = json.loads((tmp_path / "s.json").read_text())
+    for part, path in (
+        ("model", folder / "map.joblib"),
+        ("input", folder / "sample_data/digits.csv"),
+        ("output", made),
+    ):
+        assert told[part]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert told["input"]["rows"] == told["output"]["rows"] == 1797
+    assert told["output"]["bytes"] == made.stat().st_size
+    assert told["output"]["columns"] == 512
+    assert told["drift"]["largest"] == 0.0
+    assert len(told["drift"]["columns"]) == 64
+    assert told["bad_rows"] == {"rule": "error", "count": 0, "rejects": None}
+    assert set(told["versions"]) == {"kafeat", "numpy", "scipy", "pyarrow", "joblib"}
+
+
+def test_a_dry_run_of_a_large_csv_estimates_its_rows(folder, tmp_path):
+    big_csv(tmp_path / "big.csv")
+    command = [
+        "transform",
+        "--model",
+        folder / "map.joblib",
+        "big.csv",
+        "out.npy",
+        "--dry-run",
+        "--jobs",
+        "1",
+    ]
+    planned = run(*command, cwd=tmp_path).stdout.decode()
+    rows = int(re.search(r"rows: +about ([\d,]+)", planned)[1].replace(",", ""))
+    assert rows == pytest.approx(1797 * 120, rel=0.1)
+    assert "bytes:   about 421" in planned or re.search(r"bytes: +about [34]\d\d\.\d MiB", planned)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["big.csv"]

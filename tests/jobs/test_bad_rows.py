@@ -162,7 +162,7 @@ def test_rejects_need_a_rule(fm, tmp_path):
 def test_clipped_values_of_bad_rows_are_not_counted(tmp_path):
     data = RNG.exponential(size=(300, 2))
     fm = kafeat.fit({"steps": [{"kind": "intersection_bins"}]}, data)
-    data[10] = [1e6, 1.0]
+    data[0] = [1e6, 1.0]  # the row that takes the places of bad ones
     data[11] = [1e6, np.nan]
     np.save(tmp_path / "in.npy", data)
     done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=Rules("drop"))

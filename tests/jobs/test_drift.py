@@ -22,7 +22,9 @@ X = RNG.uniform(-1.0, 1.0, size=(500, 2))
 @pytest.fixture(scope="module")
 def fm():
     # fewer rows are fitted on than are read: the range is that of all
-    return kafeat.fit({"fit_rows": 20, "steps": [{"kind": "fourier", "n_components": 4}]}, X)
+    return kafeat.fit(
+        {"fit_rows": 20, "chunk_rows": 100, "steps": [{"kind": "fourier", "n_components": 4}]}, X
+    )
 
 
 def shares(fm, data, tmp_path, **rules):

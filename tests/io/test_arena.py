@@ -47,3 +47,18 @@ def test_memory_from_elsewhere_is_left_alone():
 
 def test_a_last_low_block_takes_no_more_than_it_needs():
     assert arenas().take(2).base.shape == (2, 2)
+
+
+def test_memory_of_which_only_some_rows_are_kept_is_used_again():
+    arenas = Arenas(4, 2, 3, np.dtype("f4"), "F")
+    good = np.array([False, True])
+    first = arenas.take(2)
+    place = first.ctypes.data
+    first[:] = [[1, 2, 3], [4, 5, 6]]
+    second = arenas.take(2)
+    pieces = [arenas.back(first, good), arenas.back(second, good)]
+    assert pieces[0].block.tolist() == [[4, 5, 6]]
+    assert pieces[0].block.flags.f_contiguous
+    for piece in pieces:
+        arenas.free(piece)
+    assert {arenas.take(2).ctypes.data, arenas.take(2).ctypes.data} >= {place}

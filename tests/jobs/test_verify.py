@@ -79,6 +79,18 @@ def test_few_rows_are_made_again_and_which_depends_on_the_seed(model, source, tm
     assert all("out.npy: row 751 (index 750), feature" in message for message in caught)
 
 
+@pytest.mark.parametrize("row", [0, N - 1])
+def test_the_first_and_the_last_rows_are_always_made_again(model, source, tmp_path, row):
+    out = str(tmp_path / "out.npy")
+    transform_file(model, source, out)
+    wrong = np.load(out)
+    wrong[row] += 1.0
+    np.save(out, wrong)
+    for seed in range(6):
+        with pytest.raises(GateError, match=rf"row {row + 1} "):
+            verify_file(model, source, out, rows=1, seed=seed)
+
+
 @pytest.mark.parametrize("jobs", [1, 3])
 @pytest.mark.parametrize(
     ("change", "message"),

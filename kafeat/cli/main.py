@@ -7,13 +7,14 @@ import os
 import sys
 import traceback
 from importlib import import_module
+from itertools import pairwise
 from typing import NoReturn
 
 import click
 
 from kafeat._version import __version__
 from kafeat.cli import log
-from kafeat.cli.signals import Terminated, listen
+from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError
 
 COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers")
@@ -65,6 +66,9 @@ def main() -> NoReturn:
     """Run the command line and exit with a documented code."""
     listen()
     _mend_streams()
+    # looked at first: a mistake in the options is to be told in that form, too
+    if "--log-format=json" in sys.argv or ("--log-format", "json") in pairwise(sys.argv):
+        log.use_json()
     code = _run()
     sys.stderr.flush()
     # Not sys.exit: after a signal, Arrow's threads may be in a read that needs the interpreter, and would wait for it
@@ -101,7 +105,7 @@ def _run() -> int:
         return error.exit_code
     except KafeatError as error:
         return _failed(str(error), error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
+    except (Interrupted, KeyboardInterrupt, click.Abort):
         return _failed("interrupted", 130)
     except Terminated:
         return _failed("terminated", 143)

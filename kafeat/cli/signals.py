@@ -11,11 +11,15 @@ class Terminated(BaseException):
     """SIGTERM."""
 
 
+class Interrupted(BaseException):
+    """SIGINT. Not a `KeyboardInterrupt`, for which click writes an empty line first."""
+
+
 _received: int | None = None
 
 
 def listen() -> None:
-    """From now on, a signal raises `KeyboardInterrupt` or `Terminated` in the main thread."""
+    """From now on, a signal raises `Interrupted` or `Terminated` in the main thread."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _raise)
 
@@ -29,4 +33,4 @@ def check() -> None:
 def _raise(number: int, _: FrameType | None) -> NoReturn:
     global _received
     _received = number
-    raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+    raise Interrupted if number == signal.SIGINT else Terminated

@@ -33,6 +33,7 @@ Examples:
     "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
     help="What the transform was told. With drop, every row is made again.",
 )  # fmt: skip
+@options.output_dtype
 @options.jobs
 @options.reading
 @click.option("--output-format", type=options.FORMATS, help="Of OUT; default: by the suffix.")
@@ -47,6 +48,7 @@ def verify(
     rows: int,
     seed: int,
     on_bad_rows: Literal["error", "drop", "null"],
+    output_dtype: str | None,
     jobs: int | None,
     reading: Input,
     output_format: str | None,
@@ -64,7 +66,7 @@ def verify(
 
     found = verify_file(
         model, source, target, reading=reading, reading_output=Input(output_format), rows=rows, seed=seed,
-        stats=stats, on_bad_rows=on_bad_rows, jobs=jobs,
+        stats=stats, on_bad_rows=on_bad_rows, output_dtype=output_dtype, jobs=jobs,
     )  # fmt: skip
     bits = (
         "equal to the last bit"

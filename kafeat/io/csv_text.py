@@ -33,11 +33,15 @@ def spelled(kind: pa.DataType) -> bool:
 def lines(
     kept: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array], delimiter: str
 ) -> Iterator[pa.Buffer]:
-    """The rows of these columns, some at a time; `numbers` need no quotes."""
+    """The rows of these columns, some at a time; `numbers` need no quotes.
+
+    A null is nothing, but in a single column: a blank line is no row to many readers.
+    """
     rows = len(numbers[0])
+    null = "" if len(kept) + len(numbers) > 1 else '""'
     for start in range(0, rows, ROWS):
         columns = [quoted(_one_array(column.slice(start, ROWS)), delimiter) for column in kept]
-        columns += [_digits(column.slice(start, ROWS)) for column in numbers]
+        columns += [_digits(column.slice(start, ROWS), null) for column in numbers]
         yield _joined(columns, delimiter)
 
 
@@ -59,11 +63,11 @@ def quoted(values: pa.Array, delimiter: str) -> pa.Array:
     return pc.if_else(needy, pc.binary_join_element_wise(quote, inner, quote, pa.scalar("", TEXT)), text)
 
 
-def _digits(numbers: pa.Array) -> pa.Array:
+def _digits(numbers: pa.Array, null: str) -> pa.Array:
     if numbers.type == pa.float16():  # Arrow spells none; the value is one of float32
         numbers = numbers.cast(pa.float32())
     text = numbers.cast(TEXT)
-    return pc.fill_null(text, "") if numbers.null_count else text
+    return pc.fill_null(text, null) if numbers.null_count else text
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

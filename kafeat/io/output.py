@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import IO
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.files import refused
@@ -48,6 +49,19 @@ def atomic(path: str, clobber: bool = True, *, fsync: bool = True) -> Iterator[O
         raise refused(path, error) from error
 
 
+def check_place(path: str, clobber: bool) -> None:
+    """Refuse a place that `atomic` would refuse, without writing there."""
+    if path == "-":
+        return
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path) or path.endswith(os.sep):
+        raise SystemRefusedError(f"{path}: expected a file, got a directory")
+    if not os.path.isdir(folder):
+        raise SystemRefusedError(f"{path}: No such file or directory")
+    if os.path.isfile(path) and not clobber:
+        raise _taken(path)
+
+
 def write_bytes(path: str, data: bytes, clobber: bool = True, *, fsync: bool = True) -> None:
     """Write a small file at once."""
     with atomic(path, clobber, fsync=fsync) as output, open(output.path, "wb") as file:
@@ -55,8 +69,30 @@ def write_bytes(path: str, data: bytes, clobber: bool = True, *, fsync: bool = T
 
 
 @contextmanager
+def beside(path: str, fsync: bool) -> Iterator[IO[str]]:
+    """A text file that stands beside an output; that its reader has left is an error, unlike with the output."""
+    if path == "-":
+        raise UsageError("-: expected the name of a file: standard output is for the features")
+    try:
+        with (
+            atomic(path, fsync=fsync) as output,
+            open(output.path, "w", encoding="utf-8", errors="replace", newline="") as file,
+        ):
+            yield file
+    except BrokenPipeError as error:
+        raise refused(path, error) from error
+
+
+@contextmanager
 def _writing(path: str, clobber: bool, fsync: bool) -> Iterator[Output]:
+    if path.endswith(os.sep):
+        raise SystemRefusedError(f"{path}: expected the name of a file, got that of a folder")
     mode = _mode(path)
+    if mode is not None and stat.S_ISREG(mode) and path.startswith(("/dev/", "/proc/")):
+        raise UsageError(
+            f"{path}: expected the file's own name, got that of an open one, whose content would be lost"
+            f"{'; - is standard output' if path == '/dev/stdout' else ''}"
+        )
     if mode is not None and not stat.S_ISREG(mode):
         if stat.S_ISDIR(mode):
             raise SystemRefusedError(f"{path}: expected a file, got a directory")
@@ -92,8 +128,8 @@ def _mode(path: str) -> int | None:
 
 def _stem(target: str) -> tuple[str, str]:
     folder, name = os.path.split(target)
-    # A long name must leave room for the rest.
-    return folder, f".{name[:150]}.kafeat-"
+    # A long name must leave room for the rest: 255 bytes are the most.
+    return folder, f".{os.fsdecode(os.fsencode(name)[:150])}.kafeat-"
 
 
 def _draft(target: str, mode: int | None) -> tuple[str, int]:

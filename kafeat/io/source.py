@@ -71,6 +71,11 @@ class Chunk(ABC):
     def cells(self, row: int) -> list[Any]:
         """What stands in the feature columns of a row, as builtins."""
 
+    def broken_text(self, row: int) -> str | None:
+        """The text of a row that is none, where the format can tell; such a row has no cells."""
+        del row
+        return None
+
     @property
     @abstractmethod
     def kept(self) -> pa.Table | None:

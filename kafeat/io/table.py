@@ -114,10 +114,11 @@ class TableChunk(Chunk):
                 yield ValueRefused(row, feature, self._problem(row, feature, X.dtype))
 
     def cells(self, row: int) -> list[Any]:
-        broken = None if self._broken is None else self._broken(self.start + row)
-        if broken is not None:
-            return [broken[1]]
         return [self._table.column(index)[row].as_py() for index in range(len(self.columns.features))]
+
+    def broken_text(self, row: int) -> str | None:
+        broken = None if self._broken is None else self._broken(self.start + row)
+        return None if broken is None else broken[1]
 
     def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:
         index, element = 0, feature

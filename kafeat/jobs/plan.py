@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import format_of
+from kafeat.io.output import check_place
 from kafeat.io.space import free_bytes, spell_bytes
-from kafeat.jobs.transform import Input, Output, Rules, transform_file
+from kafeat.jobs.transform import Input, Output, Rules, refuse_same, transform_file
 from kafeat.running import count_jobs
 
 # Enough for every thread to be warm.
@@ -44,6 +45,8 @@ def plan_transform(
         raise UsageError(
             f"{source}: expected a file for --dry-run, got a pipe or nothing: it could be read once only"
         )
+    refuse_same({"input": source, "model": model}, {"--rejects": rules.rejects, "OUT": target})
+    check_place(target, writing.overwrite)
     fm = load(model) if isinstance(model, str) else model
     format = format_of(target, writing.format)
     ending = "".join(os.path.basename(target).partition(".")[1:]) or f".{format}"
@@ -65,6 +68,8 @@ def plan_transform(
     whole = done.rows_read < chunks * fm.chunk_rows
     rows = done.rows_read if whole or done.rows_in_all is None else done.rows_in_all
     times = rows / max(1, done.rows_read)
+    if done.rows < done.rows_read:  # some are dropped, and who knows how many of the others
+        rows, whole, known = round(done.rows * times), False, False
     plan = Plan(
         rows,
         whole or known,

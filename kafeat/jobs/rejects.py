@@ -8,41 +8,45 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from kafeat.io.columns import Columns
-from kafeat.io.output import atomic
+from kafeat.io.output import beside
 from kafeat.running import Transformed
 
 
 class Rejects:
-    """A line for each row: its number (from 1), the column and what is wrong, then its cells as they were read."""
+    """A line for each row: its number (from 1), the column and what is wrong, then its cells as they were read.
+
+    A row of too few or too many fields has no cells: it is in the column `text` as it stood.
+    """
 
     def __init__(self, file: IO[str], columns: Columns, keep: list[str]) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
         self._names = columns.names
         cells = [column.name for column in columns.features]
         self._kept = [name for name in keep if name not in cells]
-        self._writer.writerow(["row", "column", "problem", *cells, *self._kept])
+        self._width = len(cells) + len(self._kept)
+        self._writer.writerow(["row", "column", "problem", "text", *cells, *self._kept])
 
     def add(self, done: Transformed) -> None:
         """The rows of a chunk."""
         chunk = done.chunk
         for refused in done.aside:
             column = "" if refused.column is None else self._names[refused.column]
-            kept = (
-                [_text(chunk.kept.column(name)[refused.row].as_py()) for name in self._kept]
-                if chunk.kept
-                else []
+            start = [chunk.start + refused.row + 1, column, refused.problem]
+            text = chunk.broken_text(refused.row)
+            if text is not None:
+                self._writer.writerow([*start, text, *[""] * self._width])
+                continue
+            cells = chunk.cells(refused.row)
+            cells += (
+                [chunk.kept.column(name)[refused.row].as_py() for name in self._kept] if chunk.kept else []
             )
-            cells = [_text(cell) for cell in chunk.cells(refused.row)]
-            self._writer.writerow([chunk.start + refused.row + 1, column, refused.problem, *cells, *kept])
+            self._writer.writerow([*start, "", *map(_text, cells)])
 
 
 @contextmanager
 def open_rejects(path: str, columns: Columns, keep: list[str], fsync: bool) -> Iterator[Rejects]:
     """A file that appears when the block ends without an error."""
-    with (
-        atomic(path, fsync=fsync) as output,
-        open(output.path, "w", encoding="utf-8", errors="replace", newline="") as file,
-    ):
+    with beside(path, fsync) as file:
         yield Rejects(file, columns, keep)
 
 

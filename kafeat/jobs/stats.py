@@ -12,7 +12,7 @@ from kafeat._version import __version__
 from kafeat.feature_map import FeatureMap
 from kafeat.io.files import digest_of
 from kafeat.io.formats import format_of
-from kafeat.io.output import atomic
+from kafeat.io.output import beside
 from kafeat.jobs.transform import Done, Output, Rules
 from kafeat.machine import machine, versions
 
@@ -61,7 +61,7 @@ def open_stats(path: str | None, fsync: bool) -> Iterator[Callable[[dict[str, An
     if path is None:
         yield lambda _content: None
         return
-    with atomic(path, fsync=fsync) as output, open(output.path, "w", encoding="utf-8") as file:
+    with beside(path, fsync) as file:
 
         def write(content: dict[str, Any]) -> None:
             json.dump(content, file, indent=2, ensure_ascii=False)

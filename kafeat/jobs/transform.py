@@ -225,7 +225,7 @@ class _Tally:
             worst = ", ".join(f"{quoted(name)} {share:.2%}" for share, name in beyond[:3])
             more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
             raise GateError(
-                f"{target}: not written: expected at most {most:.2%} of a column outside of the range of the fit "
+                f"{target}: expected at most {most:.2%} of a column outside of the range of the fit "
                 f"(--max-drift), got {worst}{more}"
             )
 
@@ -236,6 +236,8 @@ class _Tally:
 
 
 def _check_rules(rules: Rules, fm: FeatureMap) -> None:
+    if rules.max_drift is not None and not 0.0 <= rules.max_drift <= 1.0:
+        raise UsageError(f"--max-drift: expected a share from 0 to 1, got {rules.max_drift}")
     if rules.rejects is not None and rules.on_bad_rows == "error":
         raise UsageError("--rejects: expected --on-bad-rows drop or null with it, got error")
     if rules.max_drift is not None and fm.seen is None:
@@ -248,11 +250,16 @@ def refuse_same(read: Mapping[str, object], written: Mapping[str, str | None]) -
     """An output in the place of something that is still read would destroy it, or another output."""
     for out in written.values():
         for what, name in read.items():
-            if isinstance(name, str) and out is not None and is_same_file(name, out):
+            if (
+                isinstance(name, str)
+                and "-" not in (name, out)
+                and out is not None
+                and is_same_file(name, out)
+            ):
                 raise UsageError(f"{out}: expected an output apart from the {what}, got the same file")
     places: dict[str, str] = {}
     for what, out in written.items():
-        if out is None or (os.path.exists(out) and not os.path.isfile(out)):
+        if out in (None, "-") or out is None or (os.path.exists(out) and not os.path.isfile(out)):
             continue
         other = places.setdefault(os.path.realpath(out), what)
         if other != what:

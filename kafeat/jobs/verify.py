@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kafeat.errors import DataError, GateError, spell_row
+from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.columns import Column, Columns
 from kafeat.io.files import digest_of, opened
@@ -52,11 +52,13 @@ def verify_file(
     seed: int = 0,
     stats: str | None = None,
     on_bad_rows: Literal["error", "drop", "null"] = "error",
+    output_dtype: str | None = None,
     jobs: int | None = None,
 ) -> Verified:
     """Make random chunks of about `rows` rows again, and count all rows; `GateError` where the output is not right.
 
-    With `drop` all rows are made again, as nothing else tells where a row has gone.
+    `output_dtype` is that of a text output, which does not tell it; the map's if nothing does. With `drop` all rows are
+    made again, as nothing else tells where a row has gone.
     """
     fm = load(model)
     known = {} if stats is None else _read_stats(stats)
@@ -72,7 +74,7 @@ def verify_file(
             raise GateError(
                 f"{target}: expected an output of {model} ({str(fm.digest)[:12]}), got one of the map {str(maker)[:12]}"
             )
-        output = _Rows(made, fm, known.get("output", {}).get("dtype"))
+        output = _Rows(made, fm, output_dtype or known.get("output", {}).get("dtype"))
         columns = match(given, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
         chosen = _Chosen(given.chunks(columns, (), fm.chunk_rows), seed, size)
@@ -134,6 +136,7 @@ class _Rows:
     def __init__(self, made: Source, fm: FeatureMap, dtype: str | None) -> None:
         self._made, self._width = made, fm.n_components
         fields = _features(made, fm)
+        _check_names(made, fields)
         columns = Columns(
             tuple(Column(field.name, field.width) for field in fields), False, None, missing=True
         )
@@ -232,6 +235,17 @@ def _features(made: Source, fm: FeatureMap) -> list[Field]:
     return fields[-fm.n_components :]
 
 
+def _check_names(made: Source, fields: list[Field]) -> None:
+    """Features are named by their numbers, whatever stands before these."""
+    names = [field.name for field in fields]
+    prefix = names[0][:-1]
+    if not made.positional and len(names) > 1 and names != [f"{prefix}{i}" for i in range(len(names))]:
+        raise GateError(
+            f"{made.place}: expected the columns of the features in their order, as {prefix}0 ... "
+            f"{prefix}{len(names) - 1}, got {quoted(names[0])} ... {quoted(names[-1])}"
+        )
+
+
 def _read_stats(path: str) -> dict[str, Any]:
     with opened(path) as file:
         try:
@@ -251,7 +265,7 @@ def _check_hashes(
     found = []
     for what, place in (("model", model), ("input", source), ("output", target)):
         expected = known.get(what, {}).get("sha256")
-        if expected is None:
+        if expected is None or place == "-":  # standard input is read but once
             continue
         got = fm.digest if what == "model" else digest_of(place)
         if got != expected:

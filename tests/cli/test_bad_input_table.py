@@ -357,7 +357,7 @@ bad("jobs: 0", text(), 2, "--jobs", "0",
 bad("max-drift: 2", text(), 2, "--max-drift", "2",
     says="Invalid value for '--max-drift': 2.0 is not in the range 0.0<=x<=1.0.")
 bad("max-drift: too much", text("99,99,99"), 6, "--max-drift", "0.05",
-    says="out.npy: not written: expected at most 5.00% of a column outside of the range of the fit (--max-drift), got 'c' 7.69%, 'b' 7.69%, 'a' 7.69%")
+    says="out.npy: expected at most 5.00% of a column outside of the range of the fit (--max-drift), got 'c' 7.69%, 'b' 7.69%, 'a' 7.69%")
 bad("rejects without a rule", text(), 2, "--rejects", "why.csv",
     says="--rejects: expected --on-bad-rows drop or null with it, got error")
 bad("rejects: the output", text(), 2, "--rejects", "out.npy", "--on-bad-rows", "drop",

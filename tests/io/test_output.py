@@ -227,3 +227,25 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
     )
     assert done.stdout.decode().strip() == f"SystemRefusedError {tmp_path / 'out'}: File too large"
     assert names(tmp_path) == []
+
+
+def test_the_name_of_an_open_file_is_refused(tmp_path):
+    """Renaming over it would lose what stands in it."""
+    code = "from kafeat.io.output import write_bytes; write_bytes('/dev/stdout', b'new')"
+    with open(tmp_path / "log", "wb") as log:
+        log.write(b"before\n")
+        log.flush()
+        done = subprocess.run([sys.executable, "-c", code], stdout=log, stderr=subprocess.PIPE, check=False)
+    assert b"/dev/stdout: expected the file's own name, got that of an open one" in done.stderr
+    assert (tmp_path / "log").read_bytes() == b"before\n"
+
+
+@pytest.mark.parametrize("name", ["\u2603" * 83 + ".csv", "\u00e9" * 125 + ".npy", "n" * 255])
+def test_long_names_have_drafts(tmp_path, name):
+    write_bytes(str(tmp_path / name), b"x")
+    assert names(tmp_path) == [name]
+
+
+def test_the_name_of_a_folder_is_refused(tmp_path):
+    with pytest.raises(SystemRefusedError, match="expected the name of a file, got that of a folder"):
+        write_bytes(f"{tmp_path}/x.csv/", b"x")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, SystemRefusedError, UsageError
 from kafeat.jobs.transform import Output, Rules, transform_file
 
 N, D = 700, 3
@@ -215,5 +215,65 @@ def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
         good
     ].tobytes()
     lines = list(csv.DictReader(rejects.read_text().splitlines()))
-    assert {int(line["row"]) - 1: line["a"] for line in lines} == ragged
+    assert {int(line["row"]) - 1: line["text"] for line in lines} == ragged
+    assert all(None not in line and None not in line.values() for line in lines)  # as wide as the header
+    assert {line["a"] + line["b"] + line["id"] for line in lines} == {""}
     assert lines[1]["problem"] == "expected 3 fields, got 4"
+
+
+def open_quotes():
+    rest = "".join("5,6,7\n" for _ in range(3000))
+    return {
+        "in a feature": 'a,b,c\n1,2,3\n1,"2,3\n' + rest,
+        "in another column": 'a,b,note\n1,2,x\n1,2,"oops\n' + rest,
+        "in the last row": 'a,b,c\n1,2,3\n1,2,"3\n',
+        "far behind": "a,b,c\n" + rest * 30 + '1,2,"3\n' + rest,
+    }
+
+
+@pytest.mark.parametrize("which", open_quotes())
+@pytest.mark.parametrize("rule", ["error", "drop", "null"])
+def test_a_quote_that_is_never_closed_loses_nothing(tmp_path, which, rule):
+    (tmp_path / "in.csv").write_text(open_quotes()[which])
+    rows = RNG.normal(size=(9, 2))
+    fm = kafeat.fit(
+        {"steps": [{"kind": "fourier", "n_components": 4}]}, pa.table({"a": rows[:, 0], "b": rows[:, 1]})
+    )
+    with pytest.raises(
+        DataError, match=r"in.csv: .*(quote|expected 3 fields, got|expected a number|less than)"
+    ):
+        transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.npy"), rules=Rules(rule))
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_an_odd_quote_within_a_value_is_a_character(tmp_path):
+    (tmp_path / "in.csv").write_text('a,b,note\n1,2,5" pipe\n3,4,"two ""quotes"""\n')
+    fm = kafeat.fit(
+        {"steps": [{"kind": "fourier", "n_components": 4}]}, pa.table({"a": X[:9, 0], "b": X[:9, 1]})
+    )
+    done = transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.npy"))
+    assert done.rows == 2
+
+
+def test_a_null_row_of_one_column_is_a_row(tmp_path):
+    (tmp_path / "in.csv").write_text("a\n1\nx\n3\n")
+    fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, pa.table({"a": [1.0, 2.0, 3.0]}))
+    transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), rules=Rules("null"))
+    assert (tmp_path / "out.csv").read_text().splitlines()[2] == '""'
+    assert pa_csv.read_csv(tmp_path / "out.csv", convert_options=pa_csv.ConvertOptions(
+        column_types={"f0": pa.float32()}, quoted_strings_can_be_null=True))["f0"].null_count == 1  # fmt: skip
+
+
+def test_a_reader_of_rejects_that_leaves_is_an_error(fm, tmp_path):
+    import os
+    import threading
+
+    np.save(tmp_path / "in.npy", np.full((60_000, D), np.nan, dtype=np.float32))
+    os.mkfifo(tmp_path / "pipe")
+    reader = threading.Thread(target=lambda: os.close(os.open(tmp_path / "pipe", os.O_RDONLY)))
+    reader.start()
+    rules = Rules("drop", str(tmp_path / "pipe"))
+    with pytest.raises(SystemRefusedError, match="pipe: Broken pipe"):
+        transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=rules)
+    reader.join()
+    assert not (tmp_path / "out.npy").exists()

@@ -189,3 +189,20 @@ def test_diff_of_maps_of_different_shape(model, tmp_path):
     assert "columns: 3 entries -> 2 entries" in shown
     assert "steps[0].parameters.kind: 'fourier' -> 'standardize'" in shown
     assert "steps[1].parameters: nothing -> " in shown or "steps[1]: nothing -> " in shown
+
+
+def test_text_does_not_tell_its_dtype(model, source, tmp_path):
+    out = str(tmp_path / "out.csv")
+    transform_file(model, source, out, writing=Output(dtype="float16"))
+    assert verify_file(model, source, out, output_dtype="float16").largest_difference == 0.0
+    with pytest.raises(GateError, match="feature"):
+        verify_file(model, source, out)
+
+
+def test_features_in_another_order_are_told(model, source, tmp_path):
+    out = tmp_path / "out.parquet"
+    transform_file(model, source, str(out))
+    table = pq.read_table(out)
+    pq.write_table(table.rename_columns(table.column_names[::-1]), out)
+    with pytest.raises(GateError, match=r"out.parquet: expected the columns of the features in their order"):
+        verify_file(model, source, str(out))

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 @click.command(
     epilog="""\b
 Examples:
-  kafeat transform --model map.joblib sample_data/digits.parquet out.parquet --stats out.json
-  kafeat verify --model map.joblib sample_data/digits.parquet out.parquet --stats out.json
+  kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --stats features.json
+  kafeat verify --model map.joblib sample_data/digits.parquet features.parquet --stats features.json
 """
 )
 @options.model

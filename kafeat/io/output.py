@@ -40,26 +40,45 @@ def atomic(path: str, clobber: bool = True, *, fsync: bool = True) -> Iterator[O
     A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
     through. With `fsync` the content is on the disk before the name is, and the name before this returns.
     """
+    with naming(path), _writing(path, clobber, fsync) as output:
+        yield output
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """What the system refuses in the block is said of that file; that the reader of a pipe has left is not its word."""
     try:
-        with _writing(path, clobber, fsync) as output:
-            yield output
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
         raise refused(path, error) from error
 
 
-def check_place(path: str, clobber: bool) -> None:
-    """Refuse a place that `atomic` would refuse, without writing there."""
-    if path == "-":
-        return
-    folder = os.path.dirname(os.path.realpath(path))
-    if os.path.isdir(path) or path.endswith(os.sep):
+# Names of open files: /dev/shm holds files like any other.
+_OF_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
+
+
+def check_place(path: str, clobber: bool) -> int | None:
+    """Refuse a place that `atomic` would refuse; the mode of what is there, None for nothing."""
+    if path.endswith(os.sep):
+        raise SystemRefusedError(f"{path}: expected the name of a file, got that of a folder")
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        if os.path.isdir(os.path.dirname(os.path.realpath(path))):
+            return None
+        raise
+    if stat.S_ISDIR(mode):
         raise SystemRefusedError(f"{path}: expected a file, got a directory")
-    if not os.path.isdir(folder):
-        raise SystemRefusedError(f"{path}: No such file or directory")
-    if os.path.isfile(path) and not clobber:
+    if stat.S_ISREG(mode) and path.startswith(_OF_OPEN_FILES):
+        raise UsageError(
+            f"{path}: expected the file's own name, got that of an open one, whose content would be lost"
+            f"{'; - is standard output' if path == '/dev/stdout' else ''}"
+        )
+    if stat.S_ISREG(mode) and not clobber:
         raise _taken(path)
+    return mode
 
 
 def write_bytes(path: str, data: bytes, clobber: bool = True, *, fsync: bool = True) -> None:
@@ -85,22 +104,11 @@ def beside(path: str, fsync: bool) -> Iterator[IO[str]]:
 
 @contextmanager
 def _writing(path: str, clobber: bool, fsync: bool) -> Iterator[Output]:
-    if path.endswith(os.sep):
-        raise SystemRefusedError(f"{path}: expected the name of a file, got that of a folder")
-    mode = _mode(path)
-    if mode is not None and stat.S_ISREG(mode) and path.startswith(("/dev/", "/proc/")):
-        raise UsageError(
-            f"{path}: expected the file's own name, got that of an open one, whose content would be lost"
-            f"{'; - is standard output' if path == '/dev/stdout' else ''}"
-        )
+    mode = check_place(path, clobber)
     if mode is not None and not stat.S_ISREG(mode):
-        if stat.S_ISDIR(mode):
-            raise SystemRefusedError(f"{path}: expected a file, got a directory")
         # By its own name: what /dev/stdout links to may have none.
         yield Output(path, regular=False)
         return
-    if mode is not None and not clobber:
-        raise _taken(path)
     target = os.path.realpath(path)
     _remove_dead(target)
     draft, lock = _draft(target, mode)
@@ -117,13 +125,6 @@ def _writing(path: str, clobber: bool, fsync: bool) -> Iterator[Output]:
             os.unlink(draft)
         with suppress(OSError):
             os.close(lock)
-
-
-def _mode(path: str) -> int | None:
-    try:
-        return os.stat(path).st_mode
-    except FileNotFoundError:
-        return None
 
 
 def _stem(target: str) -> tuple[str, str]:

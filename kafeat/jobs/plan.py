@@ -6,11 +6,11 @@ import os
 import tempfile
 from dataclasses import dataclass, replace
 
-from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import format_of
-from kafeat.io.output import check_place
-from kafeat.io.space import free_bytes, spell_bytes
+from kafeat.io.output import check_place, naming
+from kafeat.io.space import free_bytes, require_space
 from kafeat.jobs.transform import Input, Output, Rules, refuse_same, transform_file
 from kafeat.running import count_jobs
 
@@ -46,7 +46,9 @@ def plan_transform(
             f"{source}: expected a file for --dry-run, got a pipe or nothing: it could be read once only"
         )
     refuse_same({"input": source, "model": model}, {"--rejects": rules.rejects, "OUT": target})
-    check_place(target, writing.overwrite)
+    if target != "-":
+        with naming(target):
+            check_place(target, writing.overwrite)
     fm = load(model) if isinstance(model, str) else model
     format = format_of(target, writing.format)
     ending = "".join(os.path.basename(target).partition(".")[1:]) or f".{format}"
@@ -78,9 +80,5 @@ def plan_transform(
         done.seconds * times,
         free_bytes(target),
     )
-    if plan.free is not None and plan.bytes > plan.free:
-        raise SystemRefusedError(
-            f"{target}: expected room for about {spell_bytes(plan.bytes)}, got {spell_bytes(plan.free)} free on its "
-            "disk; --output-dtype float16 halves the bytes"
-        )
+    require_space(target, plan.bytes)
     return plan

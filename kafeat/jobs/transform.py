@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from kafeat.io.space import require_space
 from kafeat.jobs.rejects import open_rejects
 from kafeat.running import Watch
 from kafeat.types import Array
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
@@ -93,7 +90,7 @@ class Done:
     input_sha256: str | None = None
 
 
-EVERYTHING = Rules()
+STRICT = Rules()
 
 _ADVICE = "; --on-bad-rows drop leaves such rows out, null marks them"
 
@@ -105,7 +102,7 @@ def transform_file(
     *,
     reading: Input | None = None,
     writing: Output | None = None,
-    rules: Rules = EVERYTHING,
+    rules: Rules = STRICT,
     jobs: int | None = None,
     announce: Announce | None = None,
     first_chunks: int | None = None,
@@ -259,7 +256,7 @@ def refuse_same(read: Mapping[str, object], written: Mapping[str, str | None]) -
                 raise UsageError(f"{out}: expected an output apart from the {what}, got the same file")
     places: dict[str, str] = {}
     for what, out in written.items():
-        if out in (None, "-") or out is None or (os.path.exists(out) and not os.path.isfile(out)):
+        if out is None or out == "-" or (os.path.exists(out) and not os.path.isfile(out)):
             continue
         other = places.setdefault(os.path.realpath(out), what)
         if other != what:

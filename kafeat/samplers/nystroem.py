@@ -194,6 +194,7 @@ class Nystroem(Step):
         return {
             "landmarks": landmarks,
             "projection": padded,
+            "gain": np.array(_gain(padded) / scale),
             "gamma": np.array(gamma),
             "scale": np.array(scale),
             "rank": np.array(kept),
@@ -279,7 +280,10 @@ class Nystroem(Step):
         m = self.n_landmarks or self.n_components
         if isinstance(self.landmarks, Given) and "landmarks" in state:
             m = len(state["landmarks"])
+        # the first files of format 1 have no gain
+        gain: dict[str, Shape] = {"gain": ()} if "gain" in state else {}
         return {
+            **gain,
             "landmarks": (m,) if self._precomputed else (m, n_features_in),
             "projection": (m, self.n_components),
             "gamma": (),
@@ -298,7 +302,8 @@ class Nystroem(Step):
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])
-        wide = np.dtype(np.float64) if _drowned(projection, scale, dtype) else dtype
+        drowned = _drowned(float(state.get("gain", 0.0)), len(projection), dtype)
+        wide = np.dtype(np.float64) if drowned else dtype
         tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide)
         transform = _NystroemTransform(tile, projection, n_features_in, wide)
         return transform if wide == dtype else InFloat64(transform, dtype)
@@ -309,18 +314,25 @@ class Nystroem(Step):
         return self._kernel(float(state["gamma"])).gram(pair)
 
 
-def _drowned(projection: Floats, scale: float, dtype: np.dtype[Any]) -> bool:
+def _gain(projection: Floats) -> float:
+    """About ‖T‖², the largest eigenvalue of TᵀT, which is one over the smallest that is kept of the kernel's."""
+    v = np.ones(projection.shape[1])
+    gain = 0.0
+    for _ in range(_POWER_STEPS):
+        v = projection.T @ (projection @ (v / np.linalg.norm(v)))
+        gain = float(np.linalg.norm(v))
+        if not gain:  # no direction is kept
+            break
+    return gain
+
+
+def _drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
     """Whether rounding in `dtype` is more than the smallest feature.
 
     Over the data, a feature of the eigenvalue λ has the size √(λ/m), and kernel values rounded by ε leave ε/√λ in it.
     Smooth kernels have such features: the kernel hardly needs them, a model that is trained on them may.
     """
-    v = np.ones(projection.shape[1])
-    for _ in range(_POWER_STEPS):  # towards the largest eigenvalue of TᵀT, which is 1/λ
-        v /= np.linalg.norm(v)
-        v = projection.T @ (projection @ v)
-    inverse = float(np.linalg.norm(v)) / scale
-    return float(np.finfo(dtype).eps / 2.0 * np.sqrt(len(projection))) * inverse > 1.0
+    return float(np.finfo(dtype).eps / 2.0 * np.sqrt(m)) * gain > 1.0
 
 
 _POWER_STEPS = 20

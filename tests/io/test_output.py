@@ -249,3 +249,16 @@ def test_long_names_have_drafts(tmp_path, name):
 def test_the_name_of_a_folder_is_refused(tmp_path):
     with pytest.raises(SystemRefusedError, match="expected the name of a file, got that of a folder"):
         write_bytes(f"{tmp_path}/x.csv/", b"x")
+
+
+def test_files_in_memory_are_files_like_any_other():
+    if not os.path.isdir("/dev/shm"):
+        pytest.skip("no /dev/shm here")
+    path = f"/dev/shm/kafeat-test-{os.getpid()}"
+    try:
+        for content in (b"old", b"new"):
+            write_bytes(path, content)
+            with open(path, "rb") as file:
+                assert file.read() == content
+    finally:
+        os.unlink(path)

@@ -179,6 +179,12 @@ def test_small_features_of_a_smooth_kernel_are_not_rounding() -> None:
     assert error.max() < 1e-2
 
 
+def test_a_kernel_that_is_zero_gives_features_of_zero() -> None:
+    X = np.zeros((30, 3), dtype=np.float32)
+    fm = fit(X, dtype="float32", kernel="linear", n_components=8, landmarks="uniform")
+    assert not fm.transform(X + 1).any()
+
+
 def exact_rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
     return np.exp(-gamma * ((X[:, None] - Y) ** 2).sum(axis=2))
 

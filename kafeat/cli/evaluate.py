@@ -10,7 +10,7 @@ from kafeat.cli import options
 
 if TYPE_CHECKING:
     from kafeat.jobs.examiner import Task
-    from kafeat.jobs.transform import Input
+    from kafeat.jobs.options import Input
 
 _LEARNERS = click.Choice(["ridge", "linear_svc", "linear_svc_l1", "dual_l1", "logistic", "sgd"])
 

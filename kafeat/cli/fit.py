@@ -9,7 +9,7 @@ import click
 from kafeat.cli import options
 
 if TYPE_CHECKING:
-    from kafeat.jobs.transform import Input
+    from kafeat.jobs.options import Input
 
 
 @click.command(
@@ -51,7 +51,7 @@ def fit(
     from kafeat.config import load_config
     from kafeat.errors import UsageError
     from kafeat.jobs.fit import fit_source
-    from kafeat.jobs.transform import is_same_file
+    from kafeat.jobs.places import is_same_file
 
     for name in (config, data):
         if is_same_file(name, model):

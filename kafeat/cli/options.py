@@ -59,7 +59,7 @@ def reading(command: F) -> F:
     def with_reading(
         *args: Any, input_format: str | None, delimiter: str, no_header: bool, **rest: Any
     ) -> Any:
-        from kafeat.jobs.transform import Input
+        from kafeat.jobs.options import Input
 
         return command(*args, reading=Input(input_format, delimiter, not no_header), **rest)
 

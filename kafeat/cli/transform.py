@@ -9,7 +9,7 @@ import click
 from kafeat.cli import options
 
 if TYPE_CHECKING:
-    from kafeat.jobs.transform import Input, Output, Rules
+    from kafeat.jobs.options import Input, Output, Rules
 
 
 @click.command(
@@ -86,8 +86,10 @@ def transform(
     from kafeat.cli.progress import progress
     from kafeat.cli.summary import summarize
     from kafeat.feature_map import load
+    from kafeat.jobs.options import Output, Rules
+    from kafeat.jobs.places import refuse_same
     from kafeat.jobs.stats import open_stats, stats
-    from kafeat.jobs.transform import Output, Rules, refuse_same, transform_file
+    from kafeat.jobs.transform import transform_file
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = Output(output_format, names, layout, prefix, compression, overwrite, fsync, output_dtype)

@@ -9,7 +9,7 @@ import click
 from kafeat.cli import options
 
 if TYPE_CHECKING:
-    from kafeat.jobs.transform import Input
+    from kafeat.jobs.options import Input
 
 
 @click.command(
@@ -61,7 +61,7 @@ def verify(
     and the same library versions give; on others, rounding may differ, and is told.
     """
     from kafeat.cli.summary import summarize
-    from kafeat.jobs.transform import Input
+    from kafeat.jobs.options import Input
     from kafeat.jobs.verify import verify_file
 
     found = verify_file(

@@ -109,7 +109,11 @@ class ArraySource(Source):
         check_array(place, shape, dtype)
         self.place, self._dtype, self._window = place, dtype, window
         self.rows = self._n_rows = shape[0]
+        self._first = 0
         self.fields = _fields(shape[1], str(dtype))
+
+    def only(self, first: int, behind: int) -> None:
+        self._first, self.rows = first, behind - first
 
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
@@ -117,8 +121,9 @@ class ArraySource(Source):
         del typed_keep
         picks = indices_of(self, (column.name for column in columns.features))
         keeps = dict(zip(keep, indices_of(self, keep), strict=True))
-        for start in range(0, self._n_rows, height):
-            block = self._window(start, min(start + height, self._n_rows))
+        behind = self._first + (self.rows or 0)
+        for start in range(self._first, behind, height):
+            block = self._window(start, min(start + height, behind))
             yield ArrayChunk(self.place, start, block, columns, picks, keeps)
 
     def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:

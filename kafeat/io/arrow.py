@@ -20,6 +20,8 @@ class ArrowSource(Source):
     """A typed table, handed over in pieces."""
 
     schema: pa.Schema
+    first = 0
+    """Number of the first row that is handed over."""
 
     @abstractmethod
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
@@ -34,7 +36,7 @@ class ArrowSource(Source):
         indices = list(dict.fromkeys([*features, *kept]))
         where = [indices.index(i) for i in kept]
         keeper = (lambda table, _start: table.select(where)) if kept else None
-        for start, table in cut(self.pieces(indices, height), height):
+        for start, table in cut(self.pieces(indices, height), height, self.first):
             yield TableChunk(self.place, start, table, columns, keeper)
 
     def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:

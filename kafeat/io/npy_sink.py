@@ -59,7 +59,7 @@ class NpySink(Sink):
         del kept
         piece = self._arenas.back(block, good)
         block = piece.block
-        start, self._rows = self._rows, self._rows + len(block)
+        start, self._rows = self.layout.first + self._rows, self._rows + len(block)
         if self.layout.rows is not None and self._rows > self.layout.rows:
             raise AssertionError("more rows than were announced")
         if start in self._stored:
@@ -71,7 +71,10 @@ class NpySink(Sink):
         self._arenas.free(piece)
 
     def _put_at(self, start: int, block: Floats) -> None:
-        rest, at = _bytes(np.ascontiguousarray(block, self.layout.dtype)), HEADER + start * self._row
+        rest, at = (
+            _bytes(np.ascontiguousarray(block, self.layout.dtype)),
+            HEADER + (start - self.layout.first) * self._row,
+        )
         while rest.nbytes:
             done = os.pwrite(self._file.fileno(), rest, at)
             rest, at = rest[done:], at + done

@@ -35,10 +35,31 @@ class ParquetSource(ArrowSource):
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         names = [self.schema.field(i).name for i in indices]
+        groups, skip = self._groups()
+        left = self.rows or 0
         with _damage(self.place):
             # The reader takes names as prefixes of paths, and may hand over more than was asked for.
-            for batch in self._file.iter_batches(height, columns=names):
-                yield batch.select(names)
+            for batch in self._file.iter_batches(height, row_groups=groups, columns=names):
+                wanted = batch.select(names).slice(skip, left)
+                skip = max(0, skip - batch.num_rows)
+                left -= wanted.num_rows
+                yield wanted
+
+    def only(self, first: int, behind: int) -> None:
+        self.first, self.rows = first, behind - first
+
+    def _groups(self) -> tuple[list[int], int]:
+        """The row groups that hold the rows that are asked for, and how many rows come before these."""
+        groups: list[int] = []
+        skip = start = 0
+        for group in range(self._file.metadata.num_row_groups):
+            stop = start + self._file.metadata.row_group(group).num_rows
+            if start < self.first + (self.rows or 0) and stop > self.first:
+                if not groups:
+                    skip = self.first - start
+                groups.append(group)
+            start = stop
+        return groups, skip
 
     @property
     def notes(self) -> Mapping[str, str]:

@@ -28,6 +28,8 @@ class Layout:
     names: Sequence[str]
     dtype: np.dtype[Any]
     rows: int | None = None
+    first: int = 0
+    """Number of the first row: blocks say where they start in the input."""
     block_rows: int = 8192
     """No block is higher; only the last one is lower."""
     kept_schema: pa.Schema | None = None
@@ -93,6 +95,7 @@ def open_sink(
     names: Sequence[str],
     dtype: np.dtype[Any],
     rows: int | None = None,
+    first: int = 0,
     block_rows: int = 8192,
     kept_schema: pa.Schema | None = None,
     layout: Literal["columns", "list"] = "columns",
@@ -109,7 +112,7 @@ def open_sink(
     """A sink whose file appears when the block ends without an error; `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
     wanted = Layout(
-        tuple(names), np.dtype(dtype), rows, block_rows, kept_schema, layout, list_name, compression,
+        tuple(names), np.dtype(dtype), rows, first, block_rows, kept_schema, layout, list_name, compression,
         dict(metadata or {}), delimiter, header, nullable, dropping,
     )  # fmt: skip
     _refuse_clash(place, wanted)

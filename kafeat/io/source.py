@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from kafeat.errors import DataError, ValueRefused, quoted, spell_row
+from kafeat.errors import DataError, UsageError, ValueRefused, quoted, spell_row
 from kafeat.io.columns import Columns
 from kafeat.types import Array, Floats
 
@@ -118,6 +118,12 @@ class Source(ABC):
     def estimated_rows(self) -> int | None:
         """About how many rows there are, where they are not known; None where nothing tells."""
         return self.rows
+
+    def only(self, first: int, behind: int) -> None:
+        """From now on, just the rows from `first` to the one before `behind`, which keep their numbers."""
+        raise UsageError(
+            f"{self.place}: expected Parquet or NPY, whose rows can be found without reading those before, got another"
+        )
 
     def set_aside(self) -> None:
         """From now on, rows that break the format are rows with a mistake, where the format knows where they end."""

@@ -22,9 +22,10 @@ Broken = Callable[[int], tuple[str, str] | None]
 """What is wrong with a row as a whole, and its text."""
 
 
-def cut(pieces: Iterable[pa.RecordBatch], height: int) -> Iterator[tuple[int, pa.Table]]:
-    """Tables of `height` rows, the last shorter, each with the number of its first row."""
-    start, waiting, rows = 0, [], 0
+def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterator[tuple[int, pa.Table]]:
+    """Tables of `height` rows, the last shorter, each with the number of its first row, from `start` on."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
     for piece in pieces:
         if not piece.num_rows:
             continue

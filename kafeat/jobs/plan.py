@@ -11,7 +11,9 @@ from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import format_of
 from kafeat.io.output import check_place, naming
 from kafeat.io.space import free_bytes, require_space
-from kafeat.jobs.transform import Input, Output, Rules, refuse_same, transform_file
+from kafeat.jobs.options import Input, Output, Rules
+from kafeat.jobs.places import refuse_same
+from kafeat.jobs.transform import transform_file
 from kafeat.running import count_jobs
 
 # Enough for every thread to be warm.

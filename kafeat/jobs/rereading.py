@@ -19,7 +19,7 @@ from kafeat.io.memory import source_of
 from kafeat.io.names import require
 from kafeat.io.source import Source
 from kafeat.jobs.labels import read_label
-from kafeat.jobs.transform import Input
+from kafeat.jobs.options import Input
 from kafeat.types import Array
 
 

@@ -13,7 +13,8 @@ from kafeat.feature_map import FeatureMap
 from kafeat.io.files import digest_of
 from kafeat.io.formats import format_of
 from kafeat.io.output import beside
-from kafeat.jobs.transform import Done, Output, Rules
+from kafeat.jobs.options import Output, Rules
+from kafeat.jobs.tally import Done
 from kafeat.machine import machine, versions
 
 

@@ -17,7 +17,7 @@ from kafeat.io.columns import Column, Columns
 from kafeat.io.files import digest_of, opened
 from kafeat.io.selection import match
 from kafeat.io.source import Chunk, Field, Source
-from kafeat.jobs.transform import Input
+from kafeat.jobs.options import Input
 from kafeat.running import Transformed, Watch
 from kafeat.sampling import row_hashes
 from kafeat.types import Floats

@@ -12,7 +12,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError
-from kafeat.jobs.transform import Output, Rules, transform_file
+from kafeat.jobs.options import Output, Rules
+from kafeat.jobs.transform import transform_file
 
 N, D = 700, 3
 RNG = np.random.default_rng(11)

@@ -12,7 +12,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError, UsageError
-from kafeat.jobs.transform import Rules, transform_file
+from kafeat.jobs.options import Rules
+from kafeat.jobs.transform import transform_file
 from kafeat.seen import Seen
 
 RNG = np.random.default_rng(2)

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
+from kafeat.jobs.options import Output, Rules
 from kafeat.jobs.stats import open_stats, stats
-from kafeat.jobs.transform import Output, Rules, transform_file
+from kafeat.jobs.transform import transform_file
 from kafeat.jobs.verify import verify_file
 
 N, D, CHUNK = 1500, 3, 100

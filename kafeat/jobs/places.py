@@ -1,0 +1,36 @@
+"""Names that stand for the same file: an output there would destroy what is still read, or another output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from kafeat.errors import UsageError
+
+
+def refuse_same(read: Mapping[str, object], written: Mapping[str, str | None]) -> None:
+    """An output in the place of something that is still read would destroy it, or another output."""
+    for out in written.values():
+        for what, name in read.items():
+            if (
+                isinstance(name, str)
+                and "-" not in (name, out)
+                and out is not None
+                and is_same_file(name, out)
+            ):
+                raise UsageError(f"{out}: expected an output apart from the {what}, got the same file")
+    places: dict[str, str] = {}
+    for what, out in written.items():
+        if out is None or out == "-" or (os.path.exists(out) and not os.path.isfile(out)):
+            continue
+        other = places.setdefault(os.path.realpath(out), what)
+        if other != what:
+            raise UsageError(f"{out}: expected different files for {other} and {what}, got the same")
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Whether both names stand for one existing regular file."""
+    try:
+        return os.path.isfile(one) and os.path.samefile(one, other)
+    except OSError:
+        return False

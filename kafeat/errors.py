@@ -6,7 +6,7 @@ A message reads `place: name: expected ..., got ...`, and names the remedy where
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 LONGEST = 60
 """Characters of a name that a message shows."""
@@ -76,6 +76,32 @@ class GateError(KafeatError):
     """A quality gate was not met."""
 
     exit_code = 6
+
+
+class _Failed(Protocol):
+    """A part of a data set that could not be done."""
+
+    @property
+    def error(self) -> str: ...
+    @property
+    def exit_code(self) -> int: ...
+
+
+class PartsError(KafeatError):
+    """Some parts of a data set failed, and the others are done: a line for each, and the gravest code of them."""
+
+    def __init__(self, place: str, done: int, failed: Sequence[_Failed]) -> None:
+        self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]
+        lines = [failure.error for failure in failed]
+        super().__init__(
+            "\n".join(
+                [
+                    *lines,
+                    f"{place}: expected every part to be done, got {len(failed):,} that failed and {done:,} that are "
+                    "done; mend the inputs and run again with --resume",
+                ]
+            )
+        )
 
 
 def spell_row(row: int) -> str:

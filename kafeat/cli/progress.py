@@ -13,7 +13,7 @@ Progress = Callable[[int], None]
 
 
 @contextmanager
-def progress(what: str, quiet: bool) -> Iterator[Callable[[int | None], Progress]]:
+def progress(what: str, quiet: bool, unit: str = "rows") -> Iterator[Callable[[int | None], Progress]]:
     """Gives `announce(rows)`, which starts a bar of that length and returns what moves it, chunk by chunk."""
     if quiet or log.as_json() or not sys.stderr.isatty():
         yield lambda _rows: lambda _done: check()
@@ -22,7 +22,7 @@ def progress(what: str, quiet: bool) -> Iterator[Callable[[int | None], Progress
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
     with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
 
         def announce(rows: int | None) -> Progress:

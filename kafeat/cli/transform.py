@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
+from kafeat.errors import UsageError
 
 if TYPE_CHECKING:
+    from kafeat.cli.options import Scale
     from kafeat.jobs.options import Input, Output, Rules
+    from kafeat.jobs.parts import Run
+    from kafeat.jobs.tally import Done
 
 
 @click.command(
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
 Examples:
   kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
   kafeat transform --model map.joblib - - < sample_data/digits.csv > features.csv
+  kafeat transform --model map.joblib sample_data/digits.parquet features --rows-per-file 8192
 """
 )
 @options.model
@@ -50,8 +56,10 @@ Examples:
 )
 @click.option("--dry-run", is_flag=True, help="Say rows, bytes and seconds, and write nothing.")
 @click.option(
-    "--overwrite/--no-clobber", default=True, help="Replace an existing OUT (default), or refuse to."
-)
+    "--overwrite/--no-clobber", default=None,
+    help="Replace an existing OUT (a file: the default), or refuse to (a folder that holds something: the default).",
+)  # fmt: skip
+@options.parts
 @options.fsync
 @options.log_format
 @options.quiet
@@ -73,7 +81,8 @@ def transform(
     max_drift: float | None,
     stats_file: str | None,
     dry_run: bool,
-    overwrite: bool,
+    overwrite: bool | None,
+    scale: Scale,
     fsync: bool,
     quiet: bool,
     verbose: bool,
@@ -82,52 +91,115 @@ def transform(
 
     Rows stream through in chunks: memory stays bounded whatever the size of the file. OUT appears when it is
     complete, and not at all otherwise. Columns are matched by name; NPY by position.
+
+    If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each file is a part,
+    and OUT a folder with a part of the same name for each.
     """
-    from kafeat.cli.progress import progress
-    from kafeat.cli.summary import summarize
-    from kafeat.feature_map import load
     from kafeat.jobs.options import Output, Rules
-    from kafeat.jobs.places import refuse_same
-    from kafeat.jobs.stats import open_stats, stats
-    from kafeat.jobs.transform import transform_file
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
-    writing = Output(output_format, names, layout, prefix, compression, overwrite, fsync, output_dtype)
+    writing = Output(
+        output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype
+    )
     rules = Rules(on_bad_rows, rejects, stats_file is not None, max_drift)
-    if dry_run:
-        _say_plan(model, source, target, reading, writing, rules, jobs)
-        return
-    refuse_same(
-        {"input": source, "model": model}, {"--stats": stats_file, "--rejects": rejects, "OUT": target}
-    )
-    fm = load(model)
-    with open_stats(stats_file, fsync) as write_stats, progress("transform", quiet) as announce:
-        done = transform_file(
-            fm, source, target, reading=reading, writing=writing, rules=rules, jobs=jobs, announce=announce,
-            hashed=stats_file is not None,
+    job = _Job(model, source, target, reading, writing, rules, jobs, stats_file, quiet, verbose)
+    if scale.over_parts(source):
+        if dry_run:
+            raise UsageError("--dry-run: expected one file, got many: try it on one of the parts")
+        job.run_parts(scale, bool(overwrite))
+    elif dry_run:
+        job.say_plan()
+    else:
+        job.run_file()
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What was asked for."""
+
+    model: str
+    source: str
+    target: str
+    reading: Input
+    writing: Output
+    rules: Rules
+    jobs: int | None
+    stats_file: str | None
+    quiet: bool
+    verbose: bool
+
+    def run_file(self) -> None:
+        from kafeat.cli.progress import progress
+        from kafeat.feature_map import load
+        from kafeat.jobs.places import refuse_same
+        from kafeat.jobs.stats import open_stats, stats
+        from kafeat.jobs.transform import transform_file
+
+        written = {"--stats": self.stats_file, "--rejects": self.rules.rejects, "OUT": self.target}
+        refuse_same({"input": self.source, "model": self.model}, written)
+        fm = load(self.model)
+        with (
+            open_stats(self.stats_file, self.writing.fsync) as write_stats,
+            progress("transform", self.quiet) as announce,
+        ):
+            done = transform_file(
+                fm, self.source, self.target, reading=self.reading, writing=self.writing, rules=self.rules,
+                jobs=self.jobs, announce=announce, hashed=self.stats_file is not None,
+            )  # fmt: skip
+            if self.stats_file is not None:
+                write_stats(stats(done, fm, self.model, self.source, self.target, self.writing, self.rules))
+        self._say(f"{self.target}: {done.rows:,} rows", done)
+
+    def run_parts(self, scale: Scale, overwrite: bool) -> None:
+        from kafeat.cli.progress import progress
+        from kafeat.errors import PartsError
+        from kafeat.jobs.parts import transform_parts
+        from kafeat.jobs.stats import open_stats, stats_of_parts
+
+        with (
+            open_stats(self.stats_file, self.writing.fsync) as write_stats,
+            progress("transform", self.quiet, "parts") as announce,
+        ):
+            run = transform_parts(
+                self.model, self.source, self.target, reading=self.reading, writing=self.writing,
+                rules=self.rules, engine=scale.engine(self.jobs), rows_per_file=scale.rows_per_file,
+                resume=scale.resume, overwrite=overwrite, announce=announce,
+            )  # fmt: skip
+            write_stats(stats_of_parts(run, self.model, self.source, self.target))
+        kept = f" ({run.kept:,} of them kept)" if run.kept else ""
+        self._say(f"{self.target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run)
+        for names, what in ((run.removed, "were removed: they have no input any more"),
+                            (run.strange, "are no parts of it, and are read with them")):  # fmt: skip
+            if names:
+                log.say(f"{self.target}: {len(names):,} files {what}: {', '.join(names[:3])}")
+        if run.failed:
+            raise PartsError(self.target, run.parts, run.failed)
+
+    def _say(self, what: str, done: Done | Run) -> None:
+        from kafeat.cli.summary import summarize
+
+        clipped = (
+            f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
+        )
+        fate = {"drop": "left out", "null": "null"}.get(self.rules.on_bad_rows)
+        bad = f"; {done.bad_rows:,} bad rows were {fate}" if done.bad_rows else ""
+        summarize(
+            f"{what} x {done.columns:,} features in {done.seconds:.2f} s{bad}{clipped}",
+            self.quiet,
+            self.verbose,
+        )
+
+    def say_plan(self) -> None:
+        from kafeat.io.space import spell_bytes
+        from kafeat.jobs.plan import plan_transform
+
+        plan = plan_transform(
+            self.model, self.source, self.target, reading=self.reading, writing=self.writing,
+            rules=self.rules, jobs=self.jobs,
         )  # fmt: skip
-        if stats_file is not None:
-            write_stats(stats(done, fm, model, source, target, writing, rules))
-    clipped = f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
-    what = {"drop": "left out", "null": "null"}.get(on_bad_rows)
-    bad = f"; {done.bad_rows:,} bad rows were {what}" if done.bad_rows else ""
-    summarize(
-        f"{target}: {done.rows:,} rows x {done.columns:,} features in {done.seconds:.2f} s{bad}{clipped}",
-        quiet,
-        verbose,
-    )
-
-
-def _say_plan(
-    model: str, source: str, target: str, reading: Input, writing: Output, rules: Rules, jobs: int | None
-) -> None:
-    from kafeat.io.space import spell_bytes
-    from kafeat.jobs.plan import plan_transform
-
-    plan = plan_transform(model, source, target, reading=reading, writing=writing, rules=rules, jobs=jobs)
-    about = "" if plan.exact_rows else "about "
-    free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"
-    click.echo(f"rows:    {about}{plan.rows:,}")
-    click.echo(f"columns: {plan.columns:,}")
-    click.echo(f"bytes:   about {spell_bytes(plan.bytes)}{free}")
-    click.echo(f"time:    about {plan.seconds:.1f} s")
+        about = "" if plan.exact_rows else "about "
+        free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"
+        click.echo(f"rows:    {about}{plan.rows:,}")
+        click.echo(f"columns: {plan.columns:,}")
+        click.echo(f"bytes:   about {spell_bytes(plan.bytes)}{free}")
+        click.echo(f"time:    about {plan.seconds:.1f} s")

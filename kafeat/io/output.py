@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.files import refused
+from kafeat.io.files import digest_of, refused
 
 try:
     import fcntl
@@ -33,14 +33,25 @@ class Output:
     regular: bool
 
 
+@dataclass
+class Written:
+    """What was written, known once it is complete: bytes and SHA-256; None for a pipe or a device."""
+
+    bytes: int | None = None
+    sha256: str | None = None
+
+
 @contextmanager
-def atomic(path: str, clobber: bool = True, *, fsync: bool = True) -> Iterator[Output]:
+def atomic(
+    path: str, clobber: bool = True, *, fsync: bool = True, written: Written | None = None
+) -> Iterator[Output]:
     """A file to write that takes the name `path` when the block ends, and vanishes when it fails.
 
     A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
     through. With `fsync` the content is on the disk before the name is, and the name before this returns.
+    `written` is filled in.
     """
-    with naming(path), _writing(path, clobber, fsync) as output:
+    with naming(path), _writing(path, clobber, fsync, written) as output:
         yield output
 
 
@@ -103,7 +114,7 @@ def beside(path: str, fsync: bool) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _writing(path: str, clobber: bool, fsync: bool) -> Iterator[Output]:
+def _writing(path: str, clobber: bool, fsync: bool, written: Written | None) -> Iterator[Output]:
     mode = check_place(path, clobber)
     if mode is not None and not stat.S_ISREG(mode):
         # By its own name: what /dev/stdout links to may have none.
@@ -114,6 +125,8 @@ def _writing(path: str, clobber: bool, fsync: bool) -> Iterator[Output]:
     draft, lock = _draft(target, mode)
     try:
         yield Output(draft, regular=True)
+        if written is not None:
+            written.bytes, written.sha256 = os.path.getsize(draft), digest_of(draft)
         if fsync:
             os.fsync(lock)
         _publish(draft, target, path, clobber)
@@ -175,6 +188,15 @@ def _remove_dead(target: str) -> None:
         for name in os.listdir(folder):
             if pattern.fullmatch(name):
                 _remove_if_dead(os.path.join(folder, name))
+
+
+def remove_dead_below(folder: str) -> None:
+    """Remove every draft below a folder whose writer is no more."""
+    pattern = re.compile(r"\..+\.kafeat-\d+-[0-9a-f]{8}\.tmp")
+    for above, _, names in os.walk(folder):
+        for name in names:
+            if pattern.fullmatch(name):
+                _remove_if_dead(os.path.join(above, name))
 
 
 def _remove_if_dead(draft: str) -> None:

@@ -14,7 +14,7 @@ from kafeat.errors import UsageError
 from kafeat.io.files import refused
 from kafeat.io.formats import delimiter_of
 from kafeat.io.names import unique
-from kafeat.io.output import atomic
+from kafeat.io.output import Written, atomic
 from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def open_sink(
     header: bool = True,
     nullable: bool = False,
     dropping: bool = False,
+    written: Written | None = None,
 ) -> Iterator[Sink]:
     """A sink whose file appears when the block ends without an error; `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
@@ -128,7 +129,7 @@ def open_sink(
             raise refused("-", error) from error
         return
     with (
-        atomic(place, clobber, fsync=fsync) as output,
+        atomic(place, clobber, fsync=fsync, written=written) as output,
         _ended(_sink(place, output.path, output.regular, format, wanted)) as sink,
     ):
         yield sink

@@ -6,16 +6,18 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafeat._version import __version__
 from kafeat.feature_map import FeatureMap
-from kafeat.io.files import digest_of
 from kafeat.io.formats import format_of
 from kafeat.io.output import beside
 from kafeat.jobs.options import Output, Rules
 from kafeat.jobs.tally import Done
 from kafeat.machine import machine, versions
+
+if TYPE_CHECKING:
+    from kafeat.jobs.parts import Run
 
 
 def stats(
@@ -38,8 +40,8 @@ def stats(
             "rows": done.rows,
             "columns": done.columns,
             "dtype": writing.dtype or fm.dtype,
-            "bytes": _size(target),
-            "sha256": digest_of(target) if os.path.isfile(target) else None,
+            "bytes": done.output_bytes,
+            "sha256": done.output_sha256,
         },
         "seconds": done.seconds,
         "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
@@ -48,6 +50,31 @@ def stats(
         "drift": None
         if done.drift is None
         else {"largest": max(done.drift.values(), default=0.0), "columns": done.drift},
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+def stats_of_parts(run: Run, model: str, source: str, target: str) -> dict[str, Any]:
+    """Sums over the parts of a run; its manifest tells each of them."""
+    return {
+        "kafeat": __version__,
+        "command": "transform",
+        "model": {"path": model},
+        "input": {"path": source, "rows": run.rows_read},
+        "output": {
+            "path": target,
+            "parts": run.parts,
+            "kept": run.kept,
+            "failed": len(run.failed),
+            "rows": run.rows,
+            "columns": run.columns,
+            "bytes": run.bytes,
+        },
+        "seconds": run.seconds,
+        "clipped_values": run.clipped,
+        "bad_rows": {"count": run.bad_rows},
+        "drift": None if run.largest_drift is None else {"largest": run.largest_drift},
         "versions": versions(),
         "machine": machine(),
     }

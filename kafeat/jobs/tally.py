@@ -9,6 +9,7 @@ import numpy as np
 
 from kafeat.errors import GateError, quoted
 from kafeat.feature_map import FeatureMap
+from kafeat.io.output import Written
 from kafeat.jobs.options import Rules
 from kafeat.types import Array
 
@@ -31,6 +32,8 @@ class Done:
     drift: dict[str, float] | None
     rows_in_all: int | None
     input_sha256: str | None = None
+    output_bytes: int | None = None
+    output_sha256: str | None = None
 
 
 class Tally:
@@ -69,7 +72,19 @@ class Tally:
                 f"(--max-drift), got {worst}{more}"
             )
 
-    def done(self, seconds: float, rows_in_all: int | None, digest: str | None) -> Done:
+    def done(self, seconds: float, rows_in_all: int | None, digest: str | None, written: Written) -> Done:
         rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
         width, drift = self._fm.n_components, self.drift()
-        return Done(rows, self._read, width, seconds, self._clipped, self._bad, drift, rows_in_all, digest)
+        return Done(
+            rows,
+            self._read,
+            width,
+            seconds,
+            self._clipped,
+            self._bad,
+            drift,
+            rows_in_all,
+            digest,
+            written.bytes,
+            written.sha256,
+        )

@@ -12,6 +12,7 @@ import numpy as np
 from kafeat._version import __version__
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import format_of
+from kafeat.io.output import Written
 from kafeat.io.selection import match
 from kafeat.io.sink import Sink, open_sink
 from kafeat.io.source import Chunk, Source
@@ -46,7 +47,8 @@ def transform_file(
 
     `announce(rows)` is called when the number of rows is known (None if it cannot be) and returns what is told
     the rows of each chunk that is done. `first_chunks` ends after so many chunks; `only` are the first row and the
-    one behind the last. With `hashed` the SHA-256 of the input is told.
+    one behind the last. With `hashed` the SHA-256 of the output, and of an
+    input that is read whole, is told.
     """
     reading, writing = reading or Input(), writing or Output()
     format_of(target, writing.format)
@@ -61,10 +63,11 @@ def transform_file(
         told = announce(opened.rows) if announce else None
         rows = None if first_chunks is not None else opened.rows
         chunks = islice(stream.chunks(), first_chunks)
-        tally = stream.pour(chunks, target, rows, told, first=0 if only is None else only[0])
+        written = Written() if hashed else None
+        tally = stream.pour(chunks, target, rows, told, 0 if only is None else only[0], written)
         rows_in_all = opened.rows if first_chunks is None else opened.estimated_rows()
-        digest = opened.digest() if hashed else None
-    return tally.done(time.perf_counter() - started, rows_in_all, digest)
+        digest = opened.digest() if written and only is None else None
+    return tally.done(time.perf_counter() - started, rows_in_all, digest, written or Written())
 
 
 class Stream:
@@ -96,6 +99,7 @@ class Stream:
         rows: int | None,
         told: Progress | None = None,
         first: int = 0,
+        written: Written | None = None,
     ) -> Tally:
         """Write the features of these chunks, which have `rows` rows (None: nobody knows) from row `first` on."""
         rules = self._rules
@@ -103,7 +107,7 @@ class Stream:
         seen = self._fm.seen if tally.watches_drift else None
         watch = Watch(rules.on_bad_rows != "error", seen, _ADVICE)
         with ExitStack() as stack:
-            sink = stack.enter_context(self._sink(target, rows, first))
+            sink = stack.enter_context(self._sink(target, rows, first, written))
             rejects = (
                 None
                 if rules.rejects is None
@@ -123,7 +127,7 @@ class Stream:
         return tally
 
     @contextmanager
-    def _sink(self, target: str, rows: int | None, first: int) -> Iterator[Sink]:
+    def _sink(self, target: str, rows: int | None, first: int, written: Written | None) -> Iterator[Sink]:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
         prefix = "f" if writing.prefix is None else writing.prefix
         dtype = np.dtype(writing.dtype or fm.dtype)
@@ -148,5 +152,6 @@ class Stream:
             fsync=writing.fsync,
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
+            written=written,
         ) as sink:
             yield sink

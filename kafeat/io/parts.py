@@ -1,0 +1,195 @@
+"""Data sets of many files: the parts of a folder, a glob or a list, each with the name that it has in an output."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from kafeat.errors import DataError, UsageError, quoted
+from kafeat.io.files import opened
+from kafeat.io.formats import SUFFIXES, format_of
+from kafeat.io.locations import Entry, entry_of, join, kind_of, listed
+
+MANIFEST = "_kafeat.json"
+_MAGIC = re.compile(r"[*?\[]")
+_LISTS = (".json", ".txt", ".list")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of a data set, or some of its rows: independent of all others.
+
+    `name` is what it is called in an output, below its folder, with `/`. `only` are the first row and the one behind
+    the last.
+    """
+
+    name: str
+    place: str
+    bytes: int
+    stamp: str
+    only: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a data set, by name. `folder` is what they all lie in; None for a list of places.
+
+    `deep`: whatever lies below that folder is a part.
+    """
+
+    place: str
+    folder: str | None
+    parts: tuple[Part, ...]
+    deep: bool
+
+
+def is_data_set(place: str) -> bool:
+    """Whether a name stands for many files: a folder, a glob, or a list of names."""
+    kind = None if place == "-" else kind_of(place)
+    if kind is not None:
+        return kind == "folder" or (kind == "file" and _is_list(place))
+    return bool(_MAGIC.search(place))
+
+
+def list_parts(place: str, format: str | None = None) -> Parts:
+    """The parts of a data set, in the order of their names.
+
+    Names that begin with `_` or `.` are left out, folders too, as all readers of such data do. Files of no known
+    format are refused, unless `format` says what they are.
+    """
+    if kind_of(place) == "file":
+        folder, found = None, list(_named(place))
+    elif kind_of(place) == "folder":
+        folder, found = place, list(_in_folder(place, ""))
+    else:
+        folder, pattern = _fixed(place)
+        if kind_of(folder) != "folder":
+            raise DataError(f"{place}: expected files of that pattern, got no folder {folder}")
+        found = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
+    if not found:
+        raise DataError(f"{place}: expected at least one file, got none")
+    for part in found:
+        _check_format(place, part, format)
+    parts = tuple(sorted(found, key=lambda part: part.name))
+    return Parts(place, folder, parts, folder is not None and (folder == place or "**" in place))
+
+
+def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
+    """The parts as they are called in an output of that format, or each of its own; two of one name are refused."""
+    out: dict[str, Part] = {}
+    for part in parts:
+        wanted = format or format_of(part.name, input_format)
+        name = part.name if _is_of(part.name, wanted) else f"{stem(part.name)}.{wanted}"
+        if name in out:
+            raise UsageError(
+                f"{part.place}: expected parts with different names in the output, got {quoted(name)} for "
+                f"{out[name].place}, too"
+            )
+        out[name] = replace(part, name=name)
+    return list(out.values())
+
+
+def _is_of(name: str, format: str) -> bool:
+    try:
+        return format_of(name) == format
+    except UsageError:
+        return False
+
+
+def stem(name: str) -> str:
+    """A name without the suffix of a format."""
+    known = next(
+        (suffix for suffix in sorted(SUFFIXES, key=len, reverse=True) if name.lower().endswith(suffix)), ""
+    )
+    return name[: len(name) - len(known)] if known else name
+
+
+def is_hidden(name: str) -> bool:
+    """Whether readers leave it out: a name, or a folder above it, that begins with `_` or `.`."""
+    return any(piece.startswith(("_", ".")) for piece in name.split("/"))
+
+
+def _is_list(place: str) -> bool:
+    return place.lower().endswith(_LISTS)
+
+
+def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
+    wanted = is_hidden(pattern)  # who spells it out wants it
+    for entry in listed(folder):
+        if wanted or not is_hidden(entry.name):
+            yield _part(entry, join(folder, entry.name), entry.name)
+
+
+def _part(entry: Entry, place: str, name: str) -> Part:
+    return Part(name, place, entry.bytes, entry.stamp)
+
+
+def _fixed(pattern: str) -> tuple[str, str]:
+    """The folder above the first wildcard, and the pattern below it."""
+    pieces = pattern.split("/")
+    first = next(i for i, piece in enumerate(pieces) if _MAGIC.search(piece))
+    folder = "/".join(pieces[:first]) if first else "."
+    return folder or "/", "/".join(pieces[first:])
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Whether a name is of a pattern; `**` stands for any number of folders, `*` for none."""
+    return _pieces_match(name.split("/"), pattern.split("/"))
+
+
+def _pieces_match(names: list[str], patterns: list[str]) -> bool:
+    if not patterns:
+        return not names
+    if patterns[0] == "**":
+        return any(_pieces_match(names[i:], patterns[1:]) for i in range(len(names) + 1))
+    return (
+        bool(names) and fnmatch.fnmatchcase(names[0], patterns[0]) and _pieces_match(names[1:], patterns[1:])
+    )
+
+
+def _named(place: str) -> Iterator[Part]:
+    """The files that a list names: the outputs of a run by its manifest, a JSON list, or one a line."""
+    with opened(place) as file:
+        text = file.readall().decode("utf-8", errors="surrogateescape")
+    folder = os.path.dirname(place)
+    for name in _names(place, text):
+        at = name if os.path.isabs(name) or "://" in name else join(folder, name)
+        entry = entry_of(at)
+        if entry is None:
+            raise DataError(f"{place}: expected a file, got none of the name {quoted(name)}")
+        inside = not os.path.isabs(name) and "://" not in name and ".." not in name.split("/")
+        yield _part(entry, at, os.path.normpath(name) if inside else entry.name)
+
+
+def _names(place: str, text: str) -> list[str]:
+    if not place.lower().endswith(".json"):
+        return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{place}: expected JSON, got {error}") from None
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        if content.get("state") != "complete":
+            raise DataError(
+                f"{place}: expected the manifest of a finished run, got {content.get('state')!r}; --resume it"
+            )
+        content = [part.get("name") if isinstance(part, dict) else None for part in content["parts"]]
+    if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
+        raise DataError(f"{place}: expected a list of names, or the manifest of a run, got another JSON")
+    return content
+
+
+def _check_format(place: str, part: Part, format: str | None) -> None:
+    if format is not None:
+        return
+    try:
+        format_of(part.name)
+    except UsageError:
+        raise DataError(
+            f"{place}: expected data files, got {quoted(part.name)}; choose with a glob, or name the format with "
+            "--input-format"
+        ) from None

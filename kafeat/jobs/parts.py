@@ -1,0 +1,270 @@
+"""Stream a data set of many files through a map to a folder: each part by itself, complete or not there."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kafeat.blas import one_blas_thread
+from kafeat.engine import Engine, completed
+from kafeat.errors import UsageError
+from kafeat.feature_map import FeatureMap, load
+from kafeat.io.formats import format_of
+from kafeat.io.locations import entry_of, join, make_folder
+from kafeat.io.output import remove_dead_below
+from kafeat.io.parts import Part, Parts, list_parts, renamed, stem
+from kafeat.jobs.earlier import Earlier
+from kafeat.jobs.manifest import Failure, Manifest, Record
+from kafeat.jobs.options import STRICT, Input, Output, Rules
+from kafeat.jobs.part import Outcome, Stop, Task, do_part, failed
+from kafeat.jobs.split import pour_parts, ranges
+from kafeat.running import count_jobs
+
+Progress = Callable[[int], None]
+Announce = Callable[[int | None], Progress]
+
+# The manifest of a running run costs at most a twentieth of the time.
+_SHARE = 20.0
+_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run over parts did: `parts` are there now, of which `kept` were made by an earlier run.
+
+    `failed` are those that could not be made, `removed` outputs of an earlier run whose inputs are no more, `strange`
+    files of the output's folder that no run of kafeat has made.
+    """
+
+    parts: int
+    kept: int
+    rows: int
+    rows_read: int
+    bytes: int
+    columns: int
+    seconds: float
+    clipped: int
+    bad_rows: int
+    failed: tuple[Failure, ...]
+    removed: tuple[str, ...]
+    strange: tuple[str, ...]
+    largest_drift: float | None
+
+
+def transform_parts(
+    model: str,
+    source: str,
+    target: str,
+    *,
+    reading: Input | None = None,
+    writing: Output | None = None,
+    rules: Rules = STRICT,
+    engine: Engine | None = None,
+    rows_per_file: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    announce: Announce | None = None,
+) -> Run:
+    """Write the features of every part of `source` to a part of the same name below the folder `target`.
+
+    `source` is a folder, a glob or a list of names; with `rows_per_file` one file, which is cut into parts of so many
+    rows at most. `resume` keeps parts that the manifest of an earlier run proves done and unchanged. A part that fails
+    does not end the others. `announce(parts)` returns what is told of each part that is done.
+    """
+    reading, writing, engine = reading or Input(), writing or Output(), engine or Engine()
+    engine.check()
+    if target == "-":
+        raise UsageError("-: expected a folder for the parts of the output, got standard output")
+    started = time.perf_counter()
+    fm = load(model)
+    rules.check(fm)
+    if fm.digest is None:
+        raise UsageError(f"{model}: expected a map that a file can hold, got none")
+    earlier = Earlier.of(target, resume, overwrite)
+    manifest = Manifest(
+        input=source,
+        map=fm.digest,
+        settings=_settings(reading, writing, rules, rows_per_file),
+        engine=engine.name,
+    )
+    stop = Stop()
+    plan = _Plan(fm, model, target, reading, writing, rules, engine, stop if engine.here else None)
+    if rows_per_file is None:
+        found = list_parts(source, reading.format)
+        _refuse_nested(found, target)
+        parts, text = renamed(found.parts, writing.format, reading.format), False
+    else:
+        parts = ranges(source, reading, writing, fm.chunk_rows, rows_per_file)
+        text = not parts
+    proven, known = earlier.of_parts(manifest, parts)
+    if text and source != "-":
+        proven = earlier.whole(manifest, entry_of(source))
+    todo = [part for part in parts if part.name not in proven]
+    make_folder(target)
+    wanted = None if text else {part.name for part in parts}
+    removed = earlier.remove_stale(target, wanted, {*proven, *known})
+    journal = _Journal(target, manifest, list(proven.values()))
+    told = announce(None if text else len(parts)) if announce else (lambda _done: None)
+    told(len(proven))
+    try:
+        with one_blas_thread():
+            if text and rows_per_file is not None and not proven:
+                outcomes = pour_parts(
+                    fm, source, target, reading, writing, rules, engine, rows_per_file, stop
+                )
+            else:
+                outcomes = plan.outcomes(todo, known)
+            for outcome in outcomes:
+                journal.add(outcome)
+                told(1)
+    except BaseException:
+        stop.ask()
+        journal.write()
+        raise
+    seconds = time.perf_counter() - started
+    journal.end(seconds)
+    remove_dead_below(target)
+    return journal.run(len(proven), fm.n_components, seconds, tuple(removed), earlier.strange)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    fm: FeatureMap
+    model: str
+    target: str
+    reading: Input
+    writing: Output
+    rules: Rules
+    engine: Engine
+    stop: Stop | None
+
+    def outcomes(self, parts: Sequence[Part], known: dict[str, Record]) -> Iterator[Outcome]:
+        """What becomes of the parts, in the order in which they are done."""
+        if not parts:
+            return
+        engine, inner = self.engine, 1
+        if engine.here:
+            at_once = min(count_jobs(engine.jobs), len(parts))
+            engine, inner = replace(engine, jobs=at_once), max(1, count_jobs(engine.jobs) // at_once)
+        for folder in {os.path.dirname(part.name) for part in parts}:
+            make_folder(join(self.target, folder) if folder else self.target)
+        tasks = [self._task(part, inner, known.get(part.name)) for part in parts]
+        for task, outcome in completed(engine, do_part, tasks):
+            yield outcome or failed(
+                task.part.name,
+                f"{task.part.place}: expected a worker to finish, got none: it died every time; is there memory "
+                "enough?",
+                5,
+            )
+
+    def _task(self, part: Part, jobs: int, known: Record | None) -> Task:
+        writing = replace(self.writing, format=format_of(part.name), overwrite=True)
+        rules = self.rules
+        if rules.rejects is not None:
+            rejects = join(rules.rejects, f"{stem(part.name)}.csv")
+            make_folder(os.path.dirname(rejects))
+            rules = replace(rules, rejects=rejects)
+        target = join(self.target, part.name)
+        return Task(
+            part,
+            self.model,
+            str(self.fm.digest),
+            target,
+            self.reading,
+            writing,
+            rules,
+            jobs,
+            known,
+            self.stop,
+        )
+
+
+class _Journal:
+    """What is done so far, in a manifest that says so: a run that is killed loses the last seconds of it."""
+
+    def __init__(self, folder: str, manifest: Manifest, records: list[Record]) -> None:
+        self._folder, self._manifest = folder, manifest
+        self._records, self._failures = {record.name: record for record in records}, dict[str, Failure]()
+        self._machines = list(manifest.machines)
+        self._drift: float | None = None
+        self._kept = 0
+        self._next = 0.0
+        self.write()
+
+    def add(self, outcome: Outcome) -> None:
+        if outcome.failure is not None:
+            self._failures[outcome.failure.name] = outcome.failure
+        if outcome.record is not None:
+            made_by = outcome.record.made_by if not outcome.again else self._number(outcome.machine)
+            self._records[outcome.record.name] = outcome.record.model_copy(update={"made_by": made_by})
+        self._kept += not outcome.again
+        if outcome.drift is not None:
+            self._drift = max(outcome.drift, self._drift or 0.0)
+        if time.monotonic() >= self._next:
+            self.write()
+
+    def _number(self, machine: dict[str, str]) -> int:
+        if machine not in self._machines:
+            self._machines.append(machine)
+        return self._machines.index(machine)
+
+    def write(self, **more: object) -> None:
+        started = time.monotonic()
+        manifest = self._manifest.with_parts(
+            self._records.values(), self._failures.values(), machines=self._machines, **more
+        )
+        manifest.write(self._folder)
+        ended = time.monotonic()
+        self._next = ended + max(_SECONDS, _SHARE * (ended - started))
+
+    def end(self, seconds: float) -> None:
+        self.write(state="incomplete" if self._failures else "complete", seconds=round(seconds, 3))
+
+    def run(
+        self, kept: int, columns: int, seconds: float, removed: tuple[str, ...], strange: tuple[str, ...]
+    ) -> Run:
+        records = list(self._records.values())
+        return Run(
+            parts=len(records),
+            kept=kept + self._kept,
+            rows=sum(record.rows for record in records),
+            rows_read=sum(record.rows_read for record in records),
+            bytes=sum(record.output.bytes for record in records),
+            columns=columns,
+            seconds=seconds,
+            clipped=sum(record.clipped for record in records),
+            bad_rows=sum(record.bad_rows for record in records),
+            failed=tuple(self._failures[name] for name in sorted(self._failures)),
+            removed=removed,
+            strange=strange,
+            largest_drift=self._drift,
+        )
+
+
+def _settings(reading: Input, writing: Output, rules: Rules, rows_per_file: int | None) -> dict[str, object]:
+    """All that the bytes of the parts depend on, besides the map and the input."""
+    return {
+        "input_format": reading.format,
+        "delimiter": reading.delimiter,
+        "header": reading.header,
+        "format": writing.format,
+        "keep": None if writing.keep is None else list(writing.keep),
+        "layout": writing.layout,
+        "prefix": writing.prefix,
+        "compression": writing.compression,
+        "dtype": writing.dtype,
+        "on_bad_rows": rules.on_bad_rows,
+        "rows_per_file": rows_per_file,
+    }
+
+
+def _refuse_nested(found: Parts, target: str) -> None:
+    """An output among the inputs, now or in the next run."""
+    inside = os.path.join(os.path.realpath(target), "")
+    places = [part.place for part in found.parts if "://" not in part.place]
+    if any(os.path.realpath(place).startswith(inside) for place in places) or (
+        found.deep and inside.startswith(os.path.join(os.path.realpath(found.folder or ""), ""))
+    ):
+        raise UsageError(f"{target}: expected an output apart from the input, got one inside of the other")

@@ -1,0 +1,104 @@
+"""One big input as many parts: ranges of its rows, cut where chunks begin, so that every row's bytes stay the same."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, count, islice
+
+from kafeat.engine import Engine
+from kafeat.errors import KafeatError, UsageError
+from kafeat.feature_map import FeatureMap
+from kafeat.io.formats import format_of
+from kafeat.io.locations import entry_of, join
+from kafeat.io.output import Written
+from kafeat.io.parts import Part, stem
+from kafeat.jobs.options import Input, Output, Rules
+from kafeat.jobs.part import Outcome, Stop, failed, record_of, this_machine
+from kafeat.jobs.transform import Stream
+
+
+def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: int) -> list[Part]:
+    """Parts of at most `rows` rows, whole chunks each; none where an input must be read from its beginning."""
+    if rows < chunk_rows:
+        raise UsageError(
+            f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
+        )
+    entry = None if source == "-" else entry_of(source)
+    if entry is None:
+        return []
+    with reading.open(source) as opened:
+        if opened.rows is None or opened.untyped:
+            return []
+        height = rows - rows % chunk_rows
+        starts = range(0, max(1, opened.rows), height)
+        return [
+            Part(
+                _name(source, reading, writing, i, len(starts)),
+                source,
+                entry.bytes,
+                entry.stamp,
+                (start, min(start + height, opened.rows)),
+            )
+            for i, start in enumerate(starts)
+        ]
+
+
+def pour_parts(
+    fm: FeatureMap,
+    source: str,
+    target: str,
+    reading: Input,
+    writing: Output,
+    rules: Rules,
+    engine: Engine,
+    rows: int,
+    stop: Stop,
+) -> Iterator[Outcome]:
+    """The same for text, which is read from its first row to its last, by the threads of this process."""
+    if not engine.here:
+        raise UsageError(
+            f"{source}: expected Parquet or NPY for --engine {engine.name}, got text, whose rows cannot be found "
+            "without reading all before; --engine threads cuts it"
+        )
+    if rules.rejects is not None:
+        raise UsageError("--rejects: expected Parquet or NPY with --rows-per-file, got text")
+    entry = None if source == "-" else entry_of(source)
+    format = format_of(_name(source, reading, writing, 0, 1))
+    with reading.open(source) as opened:
+        stream = Stream(
+            fm, opened, format, replace(writing, format=format, overwrite=True), rules, engine.jobs
+        )
+        chunks = stream.chunks()
+        for number in count():
+            name = _name(source, reading, writing, number, 0)
+            first = None if number == 0 else next(chunks, None)
+            if number and first is None:
+                return
+            at = 0 if first is None else first.start
+            group = chain(
+                [] if first is None else [first], islice(chunks, rows // fm.chunk_rows - (number > 0))
+            )
+            part = Part(name, source, entry.bytes if entry else 0, entry.stamp if entry else "")
+            started, written = time.perf_counter(), Written()
+            try:
+                with stop.watching():
+                    tally = stream.pour(group, join(target, name), None, stop.check, at, written)
+            except KafeatError as error:
+                yield failed(name, str(error), error.exit_code)
+                for (
+                    _
+                ) in group:  # the rest of its rows; where the text itself is broken, there are none behind
+                    pass
+                continue
+            done = tally.done(time.perf_counter() - started, None, None, written)
+            part = replace(part, only=(at, at + done.rows_read))
+            yield Outcome(record_of(part, done, entry_of(join(target, name))), None, this_machine())
+
+
+def _name(source: str, reading: Input, writing: Output, number: int, parts: int) -> str:
+    own = format_of(source, reading.format)
+    base = "part" if source == "-" else stem(os.path.basename(source))
+    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"

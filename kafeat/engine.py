@@ -165,6 +165,7 @@ def _dask(engine: Engine, jobs: int) -> Iterator[_Running]:
     import distributed
 
     address = engine.address
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it warns of is dealt with here
 
     try:
         client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
@@ -184,10 +185,28 @@ def _dask(engine: Engine, jobs: int) -> Iterator[_Running]:
             raise Died("a worker")
 
     try:
-        yield _Running({"backend": "dask", "client": client, "n_jobs": jobs}, look)
+        try:
+            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise SystemRefusedError(
+                f"{address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker {address}"
+            ) from error
+        yield _Running({"backend": _on_workers(client), "n_jobs": jobs}, look)
     finally:
         with suppress(Exception):
             client.close(timeout=5)
+
+
+def _on_workers(client: Any) -> Any:
+    """joblib's backend, but for one thing: with a single worker it would do the work here, and die of it, too."""
+    with joblib.parallel_config(backend="dask", client=client):
+        backend, _ = joblib.parallel.get_active_backend()
+
+    class OnWorkers(type(backend)):  # type: ignore[misc]
+        def configure(self, *args: Any, **options: Any) -> int:
+            return max(2, int(super().configure(*args, **options)))
+
+    return OnWorkers(client=client)
 
 
 @contextmanager

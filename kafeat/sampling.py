@@ -25,6 +25,19 @@ def row_hashes(seed: int, start: int, rows: int) -> Hashes:
     return result
 
 
+def smallest(seed: int, rows: int, size: int) -> npt.NDArray[np.int64]:
+    """The numbers (size,) of the rows with the smallest hashes among `rows`, ascending: those that a sample keeps."""
+    sample = RowSample(seed, size)
+    for start in range(0, rows, _AT_ONCE):
+        n = min(_AT_ONCE, rows - start)
+        offsets = sample.choose(start, n)
+        sample.add(start, n, offsets, np.empty((len(offsets), 0)), None)
+    return sample.result()[0]
+
+
+_AT_ONCE = 1 << 20
+
+
 class RowSample:
     """Keeps the `size` rows (all if None) with the smallest hashes of what it is shown, or with the largest.
 

@@ -88,6 +88,17 @@ def opened_regular(place: str) -> io.FileIO:
     return file
 
 
+def ends_of(place: str, size: int, edge: int) -> bytes:
+    """The first and the last `edge` bytes of a file of `size` bytes; all of a short one."""
+    with opened(place) as file:
+        try:
+            head = read_full(file, edge)
+            file.seek(max(len(head), size - edge))
+            return head + read_full(file, edge)
+        except OSError as error:
+            raise refused(place, error) from error
+
+
 def digest_of(place: str) -> str:
     """SHA-256 of the file, in hex."""
     with opened(place) as file:

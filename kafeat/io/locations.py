@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,6 +67,16 @@ def remove(place: str) -> None:
         return
     except OSError as error:
         raise refused(place, error) from error
+
+
+def remove_if_nothing(folder: str, besides: str) -> None:
+    """Remove a folder that holds nothing but one file and empty folders; others stay as they are."""
+    if any(entry.name != besides for entry in listed(folder)):
+        return
+    remove(join(folder, besides))
+    with suppress(OSError):
+        for above, _, _ in os.walk(folder, topdown=False):
+            os.rmdir(above)
 
 
 def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[Entry]:

@@ -16,6 +16,9 @@ from kafeat.io.array import ArraySource
 from kafeat.io.files import digest_of, opened_regular, refused
 from kafeat.types import Array
 
+_BLOCK = 256
+"""Rows that are read at once where only some are wanted."""
+
 
 class NpySource(ArraySource):
     """The array of an NPY file."""
@@ -51,6 +54,9 @@ class NpySource(ArraySource):
                     "it was cut short while it was read"
                 )
             rest, at = rest[done:], at + done
+
+    def blocks(self) -> Array:
+        return np.append(np.arange(0, self._n_rows, _BLOCK), self._n_rows)
 
     def digest(self) -> str:
         return digest_of(self.place)

@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafeat.errors import DataError, KafeatError
 from kafeat.io.arrow import PEEK, ArrowSource, fields_from
 from kafeat.io.files import digest_of, opened_regular
+from kafeat.types import Array
 
 READ_BUFFER = 1 << 16
 """Column chunks are read through a buffer: a row group is never held whole."""
@@ -47,6 +49,11 @@ class ParquetSource(ArrowSource):
 
     def only(self, first: int, behind: int) -> None:
         self.first, self.rows = first, behind - first
+
+    def blocks(self) -> Array:
+        groups = self._file.metadata
+        heights = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
+        return np.cumsum([0, *heights])
 
     def _groups(self) -> tuple[list[int], int]:
         """The row groups that hold the rows that are asked for, and how many rows come before these."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from kafeat.errors import DataError, UsageError, quoted
+from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
 from kafeat.io.files import opened
 from kafeat.io.formats import SUFFIXES, format_of
 from kafeat.io.locations import Entry, entry_of, join, kind_of, listed
@@ -52,7 +52,7 @@ def is_data_set(place: str) -> bool:
     kind = None if place == "-" else kind_of(place)
     if kind is not None:
         return kind == "folder" or (kind == "file" and _is_list(place))
-    return bool(_MAGIC.search(place))
+    return bool(_MAGIC.search(place)) or place.endswith("/")
 
 
 def list_parts(place: str, format: str | None = None) -> Parts:
@@ -65,6 +65,8 @@ def list_parts(place: str, format: str | None = None) -> Parts:
         folder, found = None, list(_named(place))
     elif kind_of(place) == "folder":
         folder, found = place, list(_in_folder(place, ""))
+    elif not _MAGIC.search(place):
+        raise SystemRefusedError(f"{place}: expected a folder, got nothing of that name")
     else:
         folder, pattern = _fixed(place)
         if kind_of(folder) != "folder":

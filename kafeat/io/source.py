@@ -44,9 +44,22 @@ class Chunk(ABC):
     start: int
     """Row number of the first row, from 0."""
     rows: int
+    before: int = 0
+    """Rows of other parts before the file: they count for `start`, and not for what is told of a row."""
 
     def __init__(self, place: str, start: int, rows: int, columns: Columns) -> None:
         self.place, self.start, self.rows, self.columns = place, start, rows, columns
+
+    def behind(self, rows: int) -> Self:
+        """The same chunk, in a data set whose parts before have so many rows."""
+        self.start += rows
+        self.before += rows
+        return self
+
+    @property
+    def first_row(self) -> int:
+        """Number of the first row in its file."""
+        return self.start - self.before
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
         """The features (rows, n_features) in `dtype`, in any memory order; refuses by place what may not stand."""
@@ -65,7 +78,7 @@ class Chunk(ABC):
 
     def located(self, refused: ValueRefused) -> DataError:
         """An error of a row of this chunk, for people."""
-        return refused.moved(self.start).located(self.place, self.columns.names)
+        return refused.moved(self.first_row).located(self.place, self.columns.names)
 
     @abstractmethod
     def cells(self, row: int) -> list[Any]:
@@ -90,7 +103,7 @@ class Chunk(ABC):
         if column.null_count:
             row = next(i for i, value in enumerate(column) if not value.is_valid)
             raise DataError(
-                f"{self.place}: {spell_row(self.start + row)}, column {quoted(name)}: expected a value, got null"
+                f"{self.place}: {spell_row(self.first_row + row)}, column {quoted(name)}: expected a value, got null"
             )
         kind = column.type
         # Categories are read as the values that they stand for.
@@ -125,6 +138,10 @@ class Source(ABC):
             f"{self.place}: expected Parquet or NPY, whose rows can be found without reading those before, got another"
         )
 
+    def blocks(self) -> Array:
+        """Where blocks of rows begin that can be read by themselves, and the number of all rows."""
+        return np.array([0, self.rows or 0])
+
     def set_aside(self) -> None:
         """From now on, rows that break the format are rows with a mistake, where the format knows where they end."""
         return
@@ -137,6 +154,10 @@ class Source(ABC):
 
         `typed_keep` matters to sources of text only: whether kept columns get an inferred type.
         """
+
+    def locate(self, row: int) -> tuple[str, int]:
+        """The file that holds a row, and the number of the row in it."""
+        return self.place, row
 
     @abstractmethod
     def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:

@@ -60,7 +60,7 @@ class TableChunk(Chunk):
 
     @cached_property
     def kept(self) -> pa.Table | None:
-        return None if self._keeper is None else self._keeper(self._table, self.start)
+        return None if self._keeper is None else self._keeper(self._table, self.first_row)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
         # A single list column is row-major in Arrow; scalar columns are feature-major.
@@ -76,7 +76,7 @@ class TableChunk(Chunk):
         """Rows that are none, by their numbers within the chunk."""
         if self._broken is None:
             return {}
-        found = ((row, self._broken(self.start + row)) for row in range(self.rows))
+        found = ((row, self._broken(self.first_row + row)) for row in range(self.rows))
         return {row: problem for row, problem in found if problem is not None}
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
@@ -118,7 +118,7 @@ class TableChunk(Chunk):
         return [self._table.column(index)[row].as_py() for index in range(len(self.columns.features))]
 
     def broken_text(self, row: int) -> str | None:
-        broken = None if self._broken is None else self._broken(self.start + row)
+        broken = None if self._broken is None else self._broken(self.first_row + row)
         return None if broken is None else broken[1]
 
     def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,15 +16,16 @@ from kafeat.errors import DataError, UsageError, ValueRefused
 from kafeat.evaluation.task import task_of
 from kafeat.feature_map import FeatureMap
 from kafeat.io.columns import Columns
+from kafeat.io.dataset import PartsSource, open_data
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
 from kafeat.io.selection import choose, match
-from kafeat.io.source import Source
+from kafeat.io.source import Chunk, Source
 from kafeat.jobs.labels import read_label
 from kafeat.jobs.rows import matrices
 from kafeat.jobs.search import settle
 from kafeat.provenance import Origin, Provenance, printable
-from kafeat.sampling import RowSample
+from kafeat.sampling import RowSample, smallest
 from kafeat.seen import Seen
 from kafeat.step import Sample, takes_missing
 from kafeat.types import Array, Floats
@@ -36,12 +37,12 @@ def fit(config: Any, data: Any, label: Any = None) -> FeatureMap:
     """Fit a feature map.
 
     `config` is a dict, the path of a YAML file, or a `Config`. `data` is a 2-D array (n_rows, n_features), a table
-    (pyarrow, pandas, polars) or the path of a file; `label` names its label column, which is no feature, or is an
-    array (n_rows,) of labels. Raises `ConfigError`, `DataError` and `SystemRefusedError` of `kafeat.errors`.
+    (pyarrow, pandas, polars), the path of a file, or of a data set of many; `label` names its label column, which is
+    no feature, or is an array (n_rows,) of labels. Raises `ConfigError`, `DataError` and `SystemRefusedError` of `kafeat.errors`.
     """
     recipe = load_config(config)
     if isinstance(data, str | os.PathLike):
-        with open_source(os.fspath(data), None) as source:
+        with open_data(os.fspath(data)) as source:
             return fit_source(recipe, source, label)
     return fit_source(recipe, source_of(data), label)
 
@@ -84,8 +85,8 @@ def fit_source(
         if config.prune is not None:
             chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
     except ValueRefused as refused:
-        in_file = ValueRefused(int(rows[refused.row]), refused.column, refused.problem)
-        raise in_file.located(source.place, columns.names) from None
+        place, row = source.locate(int(rows[refused.row]))
+        raise ValueRefused(row, refused.column, refused.problem).located(place, columns.names) from None
     except DataError as error:
         raise DataError(f"{source.place}: {error}") from None
     provenance = Provenance(
@@ -149,7 +150,7 @@ def _brought(config: Config, columns: Columns, label: str | None) -> tuple[dict[
 
 def _all_rows(source: Source, columns: Columns, config: Config) -> Floats:
     parts = [np.empty((0, columns.n_features), dtype=config.dtype)]
-    parts += [X for _, X in matrices(source, columns, (), config.chunk_rows, config.dtype)]
+    parts += [X for _, X in matrices(source.chunks(columns, (), config.chunk_rows), config.dtype)]
     return np.ascontiguousarray(np.concatenate(parts))
 
 
@@ -162,14 +163,16 @@ def _sample(
     progress: Progress | None,
     held_out: Array | None,
 ) -> tuple[Array, Sample, Seen]:
-    """Row numbers and rows with the smallest hashes, and the range of all; every row is read and checked."""
+    """Row numbers and rows with the smallest hashes, and the range of all that are read and checked."""
     if given is not None and given.shape != (source.rows,):
         raise UsageError(f"label: expected an array of shape ({source.rows},), got {given.shape}")
     size = None if config.fit_rows == "all" else config.fit_rows
     chosen = RowSample(config.seed, size)
     keep = () if label is None else (label,)
     seen = Seen.nothing(columns.n_features)
-    for chunk, X in matrices(source, columns, keep, config.chunk_rows, config.dtype):
+    few = None if held_out is not None else _few(config, source, columns, keep)
+    chunks = source.chunks(columns, keep, config.chunk_rows) if few is None else few
+    for chunk, X in matrices(chunks, config.dtype):
         rest = slice(None) if held_out is None else ~held_out[chunk.start : chunk.start + chunk.rows]
         seen = seen.adding(X[rest])
         offsets = chosen.choose(chunk.start, chunk.rows)
@@ -186,4 +189,14 @@ def _sample(
     if not chosen.n_rows:
         raise DataError(f"{source.place}: expected at least one row to fit on, got none")
     rows, X, labels = chosen.result()
-    return rows, Sample(np.ascontiguousarray(X), labels, chosen.n_rows), seen
+    n_rows = chosen.n_rows if few is None or source.rows is None else source.rows
+    return rows, Sample(np.ascontiguousarray(X), labels, n_rows), seen
+
+
+def _few(config: Config, source: Source, columns: Columns, keep: Sequence[str]) -> Iterator[Chunk] | None:
+    """Of a data set whose rows can be found, only the blocks that hold rows of the sample; None: all is to be read."""
+    size = config.fit_rows
+    if not isinstance(source, PartsSource) or size == "all" or source.rows is None or size >= source.rows:
+        return None
+    wanted = smallest(config.seed, source.rows, size)
+    return source.chunks_with(columns, keep, config.chunk_rows, wanted)

@@ -27,6 +27,6 @@ def read_label(chunk: Chunk, name: str) -> Array:
         row = int(np.argmax(bad))
         got = quoted(values[row]) if values.dtype.kind == "O" else f"{values[row]:g}"
         raise DataError(
-            f"{chunk.place}: {spell_row(chunk.start + row)}, label {quoted(name)}: expected a value, got {got}"
+            f"{chunk.place}: {spell_row(chunk.first_row + row)}, label {quoted(name)}: expected a value, got {got}"
         )
     return values

@@ -8,13 +8,13 @@ from typing import Literal
 
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap
-from kafeat.io.formats import open_source
+from kafeat.io.dataset import open_data
 from kafeat.io.source import Source
 
 
 @dataclass(frozen=True)
 class Input:
-    """How a file is read."""
+    """How a file is read, or the files of a data set."""
 
     format: str | None = None
     delimiter: str = ","
@@ -22,7 +22,7 @@ class Input:
 
     def open(self, place: str) -> Source:
         """The source of that name."""
-        return open_source(place, self.format, delimiter=self.delimiter, header=self.header)
+        return open_data(place, self.format, delimiter=self.delimiter, header=self.header)
 
 
 @dataclass(frozen=True)

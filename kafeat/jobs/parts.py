@@ -12,9 +12,9 @@ from kafeat.engine import Engine, completed
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import format_of
-from kafeat.io.locations import entry_of, join, make_folder
+from kafeat.io.locations import entry_of, join, make_folder, remove_if_nothing
 from kafeat.io.output import remove_dead_below
-from kafeat.io.parts import Part, Parts, list_parts, renamed, stem
+from kafeat.io.parts import MANIFEST, Part, Parts, list_parts, renamed, stem
 from kafeat.jobs.earlier import Earlier
 from kafeat.jobs.manifest import Failure, Manifest, Record
 from kafeat.jobs.options import STRICT, Input, Output, Rules
@@ -121,7 +121,7 @@ def transform_parts(
                 told(1)
     except BaseException:
         stop.ask()
-        journal.write()
+        journal.leave(new=not earlier.entries)
         raise
     seconds = time.perf_counter() - started
     journal.end(seconds)
@@ -218,6 +218,13 @@ class _Journal:
         manifest.write(self._folder)
         ended = time.monotonic()
         self._next = ended + max(_SECONDS, _SHARE * (ended - started))
+
+    def leave(self, new: bool) -> None:
+        """Before its end: what is done is noted; a folder that was empty, and is so still, keeps nothing."""
+        if new and not self._records and not self._failures:
+            remove_if_nothing(self._folder, MANIFEST)
+        else:
+            self.write()
 
     def end(self, seconds: float) -> None:
         self.write(state="incomplete" if self._failures else "complete", seconds=round(seconds, 3))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from kafeat.io.columns import Columns
-from kafeat.io.source import Chunk, Source
+from kafeat.io.source import Chunk
 from kafeat.stream import prefetch
 from kafeat.types import Floats
 
 
-def matrices(
-    source: Source, columns: Columns, keep: Sequence[str], chunk_rows: int, dtype: str
-) -> Iterator[tuple[Chunk, Floats]]:
+def matrices(chunks: Iterator[Chunk], dtype: str) -> Iterator[tuple[Chunk, Floats]]:
     """Chunks and their features (rows, d), read ahead."""
-    for chunk in prefetch(source.chunks(columns, keep, chunk_rows), 2):
+    for chunk in prefetch(chunks, 2):
         yield chunk, chunk.matrix(np.dtype(dtype))

@@ -48,7 +48,8 @@ class Subject:
         """These rows, as the map reads them, piece by piece."""
         with self._data.open() as source:
             columns = match(source, self._fm.columns, self._aside)
-            for chunk, X in matrices(source, columns, (), self._fm.chunk_rows, self._fm.dtype):
+            chunks = source.chunks(columns, (), self._fm.chunk_rows)
+            for chunk, X in matrices(chunks, self._fm.dtype):
                 wanted = np.flatnonzero(rows[chunk.start : chunk.start + chunk.rows])
                 if len(wanted):
                     yield chunk.start + wanted, np.ascontiguousarray(X[wanted])

@@ -246,7 +246,13 @@ def _registered(engine: Engine, jobs: int) -> Iterator[_Running]:
         raise UsageError(
             f"--engine: expected threads, loky, dask, ray, spark or another backend of joblib, got {engine.name!r}"
         ) from error
-    yield _Running(options)
+    try:
+        yield _Running(options)
+    finally:
+        if engine.name == "loky":  # its workers would wait minutes for more
+            from joblib.externals.loky import get_reusable_executor
+
+            get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
 
 
 _ELSEWHERE = {"dask": _dask, "ray": _ray, "spark": _spark}

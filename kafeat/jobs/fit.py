@@ -38,7 +38,8 @@ def fit(config: Any, data: Any, label: Any = None) -> FeatureMap:
 
     `config` is a dict, the path of a YAML file, or a `Config`. `data` is a 2-D array (n_rows, n_features), a table
     (pyarrow, pandas, polars), the path of a file, or of a data set of many; `label` names its label column, which is
-    no feature, or is an array (n_rows,) of labels. Raises `ConfigError`, `DataError` and `SystemRefusedError` of `kafeat.errors`.
+    no feature, or is an array (n_rows,) of labels. Raises `ConfigError`, `DataError` and `SystemRefusedError` of
+    `kafeat.errors`.
     """
     recipe = load_config(config)
     if isinstance(data, str | os.PathLike):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from kafeat.blas import one_blas_thread
@@ -108,19 +109,19 @@ def transform_parts(
     journal = _Journal(target, manifest, list(proven.values()))
     told = announce(None if text else len(parts)) if announce else (lambda _done: None)
     told(len(proven))
+    if text and rows_per_file is not None and not proven:
+        outcomes = pour_parts(fm, source, target, reading, writing, rules, engine, rows_per_file, stop)
+    else:
+        outcomes = plan.outcomes(todo, known)
     try:
-        with one_blas_thread():
-            if text and rows_per_file is not None and not proven:
-                outcomes = pour_parts(
-                    fm, source, target, reading, writing, rules, engine, rows_per_file, stop
-                )
-            else:
-                outcomes = plan.outcomes(todo, known)
+        # closed before anything else: then no worker is left that writes
+        with one_blas_thread(), closing(outcomes):
             for outcome in outcomes:
                 journal.add(outcome)
                 told(1)
     except BaseException:
         stop.ask()
+        remove_dead_below(target)
         journal.leave(new=not earlier.entries)
         raise
     seconds = time.perf_counter() - started
@@ -140,7 +141,7 @@ class _Plan:
     engine: Engine
     stop: Stop | None
 
-    def outcomes(self, parts: Sequence[Part], known: dict[str, Record]) -> Iterator[Outcome]:
+    def outcomes(self, parts: Sequence[Part], known: dict[str, Record]) -> Generator[Outcome]:
         """What becomes of the parts, in the order in which they are done."""
         if not parts:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import replace
 from itertools import chain, count, islice
 
@@ -56,7 +56,7 @@ def pour_parts(
     engine: Engine,
     rows: int,
     stop: Stop,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """The same for text, which is read from its first row to its last, by the threads of this process."""
     if not engine.here:
         raise UsageError(

@@ -53,7 +53,8 @@ def transform(
     """z of every row, lazily: of a DataFrame a DataFrame of the kept columns and the features; of an array an array.
 
     `model` is a path that every worker can read, or a `FeatureMap`, whose bytes become one task of the graph. Every
-    process loads it once; a file that is not the one seen here is refused. A large map costs less as a path.
+    process loads it once; a file that is not the one seen here is refused. A large map costs less as a path, above all
+    with the scheduler `processes`, which sends everything along with every task.
 
     *DataFrame*: index, divisions and partitions stay. Columns are matched by name, as `FeatureMap.transform` does it
     for tables; a map without names takes the numeric columns by position, without the kept ones. `keep` names columns

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq  # noqa: E402
 import kafeat.dask  # noqa: E402
 from kafeat.errors import ArtifactError, DataError, UsageError  # noqa: E402
 from kafeat.feature_map import FeatureMap  # noqa: E402
+from kafeat.jobs.transform import Output, transform_file  # noqa: E402
 from tests.engines.maps import WIDTH, fitted  # noqa: E402
 
 # Dask itself calls pandas in ways that pandas 3.1 will no longer take.
@@ -81,11 +82,30 @@ def test_lists_go_through_parquet(tmp_path, by_name, ddf):
 
 def test_a_column_of_lists_is_read(tmp_path):
     X = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
-    table = pa.table({"v": pa.array(list(X), pa.list_(pa.float32()))})
+    table = pa.table({"v": pa.array(list(X), pa.list_(pa.float32())), "row": range(50)})
     pq.write_table(table, tmp_path / "v.parquet")
-    fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": 3}]}, table)
-    made = kafeat.dask.transform(dd.read_parquet(tmp_path / "v.parquet"), fm).compute(scheduler="sync")
+    fm = kafeat.fit(
+        {"columns": {"include": ["v"]}, "steps": [{"kind": "projection", "n_components": 3}]}, table
+    )
+    ddf = dd.read_parquet(tmp_path / "v.parquet")
+    made = kafeat.dask.transform(ddf, fm).compute(scheduler="sync")
     assert made.to_numpy().tobytes() == features(fm, X, 50).tobytes()
+    # Objects of which there are none do not show that they would be lists.
+    assert kafeat.dask.transform(ddf[ddf["row"] > 50], fm).compute(scheduler="sync").shape == (0, 3)
+
+
+@pytest.mark.parametrize("layout", ["columns", "list"])
+def test_one_partition_has_the_bytes_of_the_file(tmp_path, digits_table, layout):
+    """Wide enough that the two memory orders differ in their last bits."""
+    pq.write_table(digits_table, tmp_path / "in.parquet")
+    fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": 400}]}, digits_table)
+    writing = Output(keep=["label"], layout=layout)
+    transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), writing=writing)
+    made = kafeat.dask.transform(dd.read_parquet(tmp_path / "in.parquet"), fm, keep=["label"], layout=layout)
+    done = pa.Table.from_pandas(made.compute(scheduler="threads"), preserve_index=False)
+    assert done.column_names == pq.read_schema(tmp_path / "out.parquet").names
+    want = pq.read_table(tmp_path / "out.parquet")
+    assert done.select(want.column_names).cast(want.schema).equals(want)
 
 
 def test_partitions_without_rows(by_name, ddf, frame):

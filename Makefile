@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test lint bench bench-quick faults fuzz soak format clean
+.PHONY: help demo test test-engines lint bench bench-quick faults fuzz soak format clean
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
 	@echo "make test    set up, then run the tests"
+	@echo "make test-engines  install Dask, Spark and Ray beside (500 MB; Spark needs Java 17), and run their tests (2 minutes)"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (40 minutes; bench-quick: 3)"
 	@echo "make faults  kill fit and transform at 200 random moments, and run them again (10 minutes)"
@@ -36,6 +37,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2  # two workers on two cores: no more threads than that
+
+test-engines: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark,ray]'
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/engines
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

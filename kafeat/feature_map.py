@@ -173,8 +173,18 @@ class FeatureMap:
 def load(path: str | os.PathLike[str]) -> FeatureMap:
     """The feature map of an artifact. A damaged, foreign or hostile file raises `ArtifactError`; nothing of it runs."""
     place = os.fspath(path)
+    return loads(artifact_bytes(place), place)
+
+
+def artifact_bytes(place: str) -> bytes:
+    """All bytes of the model file at a place."""
     with opened(place) as file:
-        content = artifact.loads(file.readall(), place)
+        return file.readall()
+
+
+def loads(data: bytes, place: str) -> FeatureMap:
+    """The feature map of an artifact's bytes, on the same terms as `load`; `place` names them in messages."""
+    content = artifact.loads(data, place)
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     version = content.get("format")
     if version != FORMAT:

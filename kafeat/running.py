@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import joblib
@@ -95,21 +96,35 @@ def run(
     The first row that is refused is an error, or is set aside with all others that are.
     """
 
-    def worker() -> Callable[[tuple[Chunk, Floats]], Transformed]:
-        loop = TileLoop(transform, dtype)
-        work = _setting_aside if watch.set_aside else _refusing
-
-        def run_one(item: tuple[Chunk, Floats]) -> Transformed:
-            chunk, out = item
-            done = work(loop, chunk, dtype, out, watch)
-            target.filled(chunk.start, out)
-            return done
-
-        return run_one
-
+    worker = partial(_worker, transform, dtype, target, watch)
     with one_blas_thread():
         items = ((chunk, target.buffer(chunk.start, chunk.rows)) for chunk in prefetch(chunks, 2))
         yield from ordered_map(worker, items, jobs)
+
+
+def run_here(
+    transform: Transform, dtype: np.dtype[Any], chunks: Iterator[Chunk], target: Target
+) -> Iterator[Transformed]:
+    """The same without threads, for an engine that has given this thread its one core."""
+    with one_blas_thread():
+        work = _worker(transform, dtype, target, NOTHING_ELSE)
+        for chunk in chunks:
+            yield work((chunk, target.buffer(chunk.start, chunk.rows)))
+
+
+def _worker(
+    transform: Transform, dtype: np.dtype[Any], target: Target, watch: Watch
+) -> Callable[[tuple[Chunk, Floats]], Transformed]:
+    loop = TileLoop(transform, dtype)
+    work = _setting_aside if watch.set_aside else _refusing
+
+    def run_one(item: tuple[Chunk, Floats]) -> Transformed:
+        chunk, out = item
+        done = work(loop, chunk, dtype, out, watch)
+        target.filled(chunk.start, out)
+        return done
+
+    return run_one
 
 
 def _refusing(loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, watch: Watch) -> Transformed:

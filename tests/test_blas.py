@@ -41,3 +41,28 @@ def test_a_thread_that_leaves_does_not_lift_the_limit_of_another():
         thread.join()
         assert threads() == {1}
     assert threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_any_thread_sets_the_limit_and_any_other_lifts_it():
+    """As under Dask and in servers: the first to come need not be the main thread, nor the last to leave."""
+    inside, leave = threading.Event(), threading.Event()
+    seen: list[set[int]] = []
+
+    def first() -> None:
+        with one_blas_thread():
+            seen.append(threads())
+            inside.set()
+            leave.wait(60)
+
+    with one_blas_thread():
+        pass
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert inside.wait(60)
+    with one_blas_thread():
+        leave.set()
+        thread.join()
+        seen.append(threads())
+    assert seen == [{1}, {1}]
+    assert threads() == {2}

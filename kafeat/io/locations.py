@@ -28,6 +28,11 @@ def join(folder: str, name: str) -> str:
     return os.path.join(folder, *name.split("/"))
 
 
+def absolute(place: str) -> str:
+    """The same place for processes that stand in other folders."""
+    return place if "://" in place else os.path.abspath(place)
+
+
 def kind_of(place: str) -> Literal["file", "folder", "other"] | None:
     """What is there; None for nothing. `other` is a pipe or a device."""
     if os.path.isdir(place):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +42,8 @@ def source_of(data: object) -> Source:
 class MemorySource(ArraySource):
     """An array; it must not change while it is read."""
 
-    def __init__(self, array: Array) -> None:
-        super().__init__("<array>", array.shape, array.dtype, lambda start, stop: array[start:stop])
+    def __init__(self, array: Array, place: str = "<array>") -> None:
+        super().__init__(place, array.shape, array.dtype, lambda start, stop: array[start:stop])
         self._array = array
 
     def digest(self) -> str:
@@ -56,8 +56,8 @@ class MemorySource(ArraySource):
 class TableSource(ArrowSource):
     """A table in memory."""
 
-    def __init__(self, table: pa.Table) -> None:
-        self.place, self.schema, self.rows, self._table = "<table>", table.schema, table.num_rows, table
+    def __init__(self, table: pa.Table, place: str = "<table>") -> None:
+        self.place, self.schema, self.rows, self._table = place, table.schema, table.num_rows, table
         self.fields = fields_from(table.schema, lambda index: table.column(index).slice(0, PEEK))
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
@@ -71,6 +71,22 @@ class TableSource(ArrowSource):
             for _, piece in cut(self._table.to_batches(), DIGEST_ROWS):
                 writer.write_table(piece.combine_chunks())
         return seen.digest.hexdigest()
+
+
+class BatchSource(ArrowSource):
+    """Record batches of one schema, read once, as they come. Lists whose type tells no length show none."""
+
+    def __init__(self, place: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
+        self.place, self.schema, self._batches = place, schema, batches
+        self.fields = fields_from(schema, lambda _: pa.nulls(0))
+
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        del height
+        for batch in self._batches:
+            yield batch.select(indices)
+
+    def digest(self) -> str:
+        raise TypeError("batches that are read once have no digest")
 
 
 class _Hash:

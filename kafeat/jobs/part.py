@@ -7,10 +7,9 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
 from kafeat.errors import DataError, KafeatError
-from kafeat.feature_map import FeatureMap, load
 from kafeat.io.files import digest_of
 from kafeat.io.locations import Entry, entry_of
 from kafeat.io.parts import Part
@@ -19,6 +18,7 @@ from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.tally import Done
 from kafeat.jobs.transform import transform_file
 from kafeat.machine import machine, versions
+from kafeat.shared_map import SharedMap
 
 
 class Stop:
@@ -55,14 +55,10 @@ class Stop:
 
 @dataclass(frozen=True)
 class Task:
-    """All that a worker is told: names, no data. `known` is what an earlier run made of the part, if it did.
-
-    `digest` is that of the map: a worker that finds another file refuses.
-    """
+    """All that a worker is told: names, no data. `known` is what an earlier run made of the part, if it did."""
 
     part: Part
-    model: str
-    digest: str
+    map: SharedMap
     target: str
     reading: Input
     writing: Output
@@ -138,7 +134,7 @@ def _outcome(task: Task) -> Outcome:
         if kept is not None:
             return Outcome(kept, None, {}, again=False)
     done = transform_file(
-        _map(task.model, task.digest),
+        task.map.map,
         part.place,
         task.target,
         reading=task.reading,
@@ -175,14 +171,3 @@ def _proven(task: Task, known: Record) -> Record | None:
             "output": known.output.model_copy(update={"stamp": entry.stamp}),
         }
     )
-
-
-@lru_cache(maxsize=4)
-def _map(model: str, digest: str) -> FeatureMap:
-    """Loaded once in a process."""
-    fm = load(model)
-    if fm.digest != digest:
-        raise DataError(
-            f"{model}: expected the map {digest[:12]}, which the run began with, got {str(fm.digest)[:12]}"
-        )
-    return fm

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from kafeat.blas import one_blas_thread
 from kafeat.engine import Engine, completed
 from kafeat.errors import UsageError
-from kafeat.feature_map import FeatureMap, load
+from kafeat.feature_map import FeatureMap
 from kafeat.io.formats import format_of
-from kafeat.io.locations import entry_of, join, make_folder, remove_if_nothing
+from kafeat.io.locations import absolute, entry_of, join, make_folder, remove_if_nothing
 from kafeat.io.output import remove_dead_below
 from kafeat.io.parts import MANIFEST, Part, Parts, list_parts, renamed, stem
 from kafeat.jobs.earlier import Earlier
@@ -22,6 +22,7 @@ from kafeat.jobs.options import STRICT, Input, Output, Rules
 from kafeat.jobs.part import Outcome, Stop, Task, do_part, failed
 from kafeat.jobs.split import pour_parts, ranges
 from kafeat.running import count_jobs
+from kafeat.shared_map import SharedMap, shared
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
@@ -55,7 +56,7 @@ class Run:
 
 
 def transform_parts(
-    model: str,
+    model: str | FeatureMap,
     source: str,
     target: str,
     *,
@@ -79,19 +80,18 @@ def transform_parts(
     if target == "-":
         raise UsageError("-: expected a folder for the parts of the output, got standard output")
     started = time.perf_counter()
-    fm = load(model)
+    travelling = shared(model)
+    fm = travelling.map
     rules.check(fm)
-    if fm.digest is None:
-        raise UsageError(f"{model}: expected a map that a file can hold, got none")
     earlier = Earlier.of(target, resume, overwrite)
     manifest = Manifest(
         input=source,
-        map=fm.digest,
+        map=travelling.digest,
         settings=_settings(reading, writing, rules, rows_per_file),
         engine=engine.name,
     )
     stop = Stop()
-    plan = _Plan(fm, model, target, reading, writing, rules, engine, stop if engine.here else None)
+    plan = _Plan(travelling, target, reading, writing, rules, engine, stop if engine.here else None)
     if rows_per_file is None:
         found = list_parts(source, reading.format)
         _refuse_nested(found, target)
@@ -132,8 +132,7 @@ def transform_parts(
 
 @dataclass(frozen=True)
 class _Plan:
-    fm: FeatureMap
-    model: str
+    map: SharedMap
     target: str
     reading: Input
     writing: Output
@@ -164,7 +163,7 @@ class _Plan:
         writing = replace(self.writing, format=format_of(part.name), overwrite=True)
         rules = self.rules
         if rules.rejects is not None:
-            rejects = join(rules.rejects, f"{stem(part.name)}.csv")
+            rejects = absolute(join(rules.rejects, f"{stem(part.name)}.csv"))
             make_folder(os.path.dirname(rejects))
             rules = replace(rules, rejects=rejects)
         target = join(self.target, part.name)

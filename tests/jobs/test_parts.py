@@ -24,6 +24,7 @@ from kafeat.io.locations import entry_of
 from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.parts import transform_parts
 from kafeat.jobs.transform import transform_file
+from kafeat.shared_map import SharedMap
 
 CONFIG = {
     "chunk_rows": 256,
@@ -346,10 +347,10 @@ def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, t
     from kafeat.jobs.part import Task, do_part
 
     (part, *_) = list_parts(data).parts
-    task = Task(part, model, "0" * 64, str(tmp_path / "x.parquet"), Input(), Output(), Rules(), 1)
-    outcome = do_part(task)
+    travelling = SharedMap("0" * 64, path=model)
+    outcome = do_part(Task(part, travelling, str(tmp_path / "x.parquet"), Input(), Output(), Rules(), 1))
     assert outcome.failure is not None
-    assert "expected the map 000000000000, which the run began with" in outcome.failure.error
+    assert "every machine has to see the same file, and it must not change" in outcome.failure.error
 
 
 def kafeat_command(*words: str) -> subprocess.Popen[str]:

@@ -1,0 +1,191 @@
+"""kafeat.spark: partitions through a map, by Python workers of a local Spark."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark")
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession, types
+
+import kafeat.spark
+from kafeat.errors import DataError, UsageError
+from kafeat.feature_map import FeatureMap
+from kafeat.shared_map import shared
+from tests.engines.maps import CHUNK_ROWS, WIDTH, fitted
+
+NAMES = [f"f{i}" for i in range(WIDTH)]
+BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+# Of PySpark's own calls, whatever is asked of it.
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """Two Python workers; none of them retries."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
+
+
+@pytest.fixture(scope="module")
+def df(spark: SparkSession, rows: pa.Table):
+    """Three partitions, in the order of the rows."""
+    fields = [
+        types.StructField("id", types.StringType(), False, {"note": "kept"}),
+        types.StructField("z.z", types.DoubleType()),
+        types.StructField("x", types.FloatType()),
+        types.StructField("y", types.LongType()),
+        types.StructField("day", types.DateType()),
+    ]
+    values = list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+    return spark.createDataFrame(spark.sparkContext.parallelize(values, 3), types.StructType(fields))
+
+
+def by_columns(fm: FeatureMap, X: Any, rows: int) -> np.ndarray:
+    """What the map itself makes of the rows, column by column: the last bit may depend on the memory order."""
+    return fm.transform(X, out=np.empty((rows, fm.n_components), fm.dtype, order="F"), jobs=1)
+
+
+def collected(made: Any, dtype: Any = np.float32) -> np.ndarray:
+    return np.array([[row[name] for name in NAMES] for row in made.collect()], dtype)
+
+
+@pytest.mark.parametrize("batch_rows", [37, 10_000])
+def test_a_partition_has_the_bytes_of_its_rows(spark, df, rows, by_name, batch_rows):
+    spark.conf.set(BATCH_ROWS, batch_rows)
+    made = kafeat.spark.transform(df, by_name)
+    assert made.schema == types.StructType([types.StructField(n, types.FloatType(), False) for n in NAMES])
+    sizes = df.rdd.glom().map(len).collect()
+    assert sizes == [500, 500, 500]
+    want = np.concatenate([by_columns(by_name, rows.slice(i, 500), 500) for i in (0, 500, 1000)])
+    assert collected(made).tobytes() == want.tobytes()
+
+
+def test_kept_columns_keep_their_types(df, rows, by_name):
+    made = kafeat.spark.transform(df, by_name, keep=["day", "id", "z.z"], prefix="k", dtype="float64")
+    assert made.schema[:3] == types.StructType([df.schema["day"], df.schema["id"], df.schema["z.z"]])
+    assert made.schema["id"].metadata == {"note": "kept"}
+    assert made.schema["k0"].dataType == types.DoubleType()
+    first = made.collect()[1]
+    assert (first["day"], first["id"], first["z.z"]) == (
+        datetime.date(1970, 1, 2), "row 1", rows["z.z"][1].as_py(),
+    )  # fmt: skip
+    assert kafeat.spark.transform(df, by_name, keep="all").columns == [*df.columns, *NAMES]
+
+
+def test_lists(df, rows, by_name):
+    made = kafeat.spark.transform(df.coalesce(1), by_name, keep=["id"], layout="list")
+    assert made.schema["features"].dataType == types.ArrayType(types.FloatType(), False)
+    done = made.collect()
+    assert [row["id"] for row in done] == rows["id"].to_pylist()
+    assert np.array([row["features"] for row in done], "f4").tobytes() == by_name.transform(rows).tobytes()
+
+
+def test_columns_of_arrays_and_without_names(spark):
+    X = np.random.default_rng(1).standard_normal((90, 3)).astype(np.float32)
+    fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": WIDTH}]}, X)
+    schema = "label int, v array<float>"
+    df = spark.createDataFrame([(i, row.tolist()) for i, row in enumerate(X)], schema).coalesce(1)
+    assert (
+        collected(kafeat.spark.transform(df, fm, keep=["label"])).tobytes() == by_columns(fm, X, 90).tobytes()
+    )
+    with pytest.raises(DataError, match="expected 3 feature columns, got 2"):
+        kafeat.spark.transform(df.drop("v").selectExpr("label", "label as other"), fm)
+
+
+def test_partitions_without_rows(df, by_name):
+    some = kafeat.spark.transform(df.where("x > 2.5"), by_name, keep=["x"]).collect()
+    assert 0 < len(some) < 100
+    assert kafeat.spark.transform(df.where("x > 1e9"), by_name, layout="list").collect() == []
+
+
+def test_a_bad_value_is_named_by_partition_row_and_column(spark, df, by_name):
+    spark.conf.set(BATCH_ROWS, 37)
+    bad = df.selectExpr("if(id = 'row 799', null, x) as x", "y", "`z.z`")
+    message = (
+        r"DataError: <partition 1>: row 300 \(index 299\), column 'x': expected a finite number, got null"
+    )
+    with pytest.raises(PythonException, match=message):
+        kafeat.spark.transform(bad, by_name).collect()
+
+
+transform = kafeat.spark.transform
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda df, fm: transform(df.drop("z.z"), fm), DataError, "expected columns 'z.z', got id, x"),
+        (
+            lambda df, fm: transform(df.withColumn("x", df.id), fm),
+            DataError,
+            "'x': expected numbers, got string",
+        ),
+        (lambda df, fm: transform(df, fm, keep=["ids"]), DataError, r"keep: .* \(did you mean 'id'\?\)"),
+        (
+            lambda df, fm: transform(df, fm, dtype="float16"),
+            UsageError,
+            "expected one of float32, float64, got",
+        ),
+        (lambda df, fm: transform([1], fm), UsageError, "df: expected a Spark DataFrame, got list"),
+    ],
+)
+def test_wrong_calls_are_refused_at_once(df, by_name, call, error, message):
+    with pytest.raises(error, match=message):
+        call(df, by_name)
+
+
+def test_a_path_sends_no_map_and_a_changed_file_is_refused(tmp_path: Path, df, rows):
+    place = tmp_path / "map.joblib"
+    fm = fitted(rows, seed=1)
+    fm.save(place)
+    done = collected(kafeat.spark.transform(df.coalesce(1), place))
+    assert done.tobytes() == by_columns(fm, rows, 1500).tobytes()
+    fitted(rows, seed=2).save(place)
+    late = kafeat.spark.transform(df, place)
+    fitted(rows, seed=3).save(place)
+    message = "ArtifactError: " + re.escape(str(place)) + r": expected the map with the SHA-256 \w+, got"
+    with pytest.raises(PythonException, match=message):
+        late.collect()
+
+
+def test_batches_of_any_height_become_chunks_of_the_map(rows, by_name):
+    """In this process, where the chunks show."""
+    table = rows.select(["x", "y", "z.z", "id"])
+    frame = kafeat.spark.Frame(("id",), False, "columns", tuple(NAMES), np.dtype("f4"))
+    batches = iter(table.to_batches(max_chunksize=41))
+    made = list(kafeat.spark._partition(batches, shared(by_name), by_name.columns, frame))
+    assert [len(batch) for batch in made] == [CHUNK_ROWS] * 5 + [1500 - 5 * CHUNK_ROWS]
+    assert pa.Table.from_batches(made)["id"].to_pylist() == rows["id"].to_pylist()
+
+
+def test_what_is_handed_over_at_a_time_is_bounded(monkeypatch, rows, by_name):
+    monkeypatch.setattr(kafeat.spark, "_BATCH_BYTES", 100 * WIDTH * 4)
+    for layout, names in (("columns", tuple(NAMES)), ("list", ("features",))):
+        frame = kafeat.spark.Frame((), False, layout, names, np.dtype("f4"))
+        batches = iter(rows.select(["x", "y", "z.z"]).to_batches())
+        made = list(kafeat.spark._partition(batches, shared(by_name), by_name.columns, frame))
+        assert max(len(batch) for batch in made) == 100
+        assert sum(len(batch) for batch in made) == 1500
+
+
+def test_rows_keep_their_order(df, by_name):
+    ids = [int(row["id"][4:]) for row in kafeat.spark.transform(df, by_name, keep=["id"]).collect()]
+    assert all(before < after for before, after in pairwise(ids))

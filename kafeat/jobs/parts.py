@@ -167,18 +167,9 @@ class _Plan:
             make_folder(os.path.dirname(rejects))
             rules = replace(rules, rejects=rejects)
         target = join(self.target, part.name)
-        return Task(
-            part,
-            self.model,
-            str(self.fm.digest),
-            target,
-            self.reading,
-            writing,
-            rules,
-            jobs,
-            known,
-            self.stop,
-        )
+        if not self.engine.here:  # a worker may stand in another folder
+            part, target = replace(part, place=absolute(part.place)), absolute(target)
+        return Task(part, self.map, target, self.reading, writing, rules, jobs, known, self.stop)
 
 
 class _Journal:

@@ -16,6 +16,7 @@ from kafeat._version import __version__
 from kafeat.errors import GateError, UsageError, quoted
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import format_of, open_source
+from kafeat.io.head import Head
 from kafeat.io.selection import match
 from kafeat.io.sink import Sink, open_sink
 from kafeat.io.source import Source
@@ -30,15 +31,17 @@ Announce = Callable[[int | None], Progress]
 
 @dataclass(frozen=True)
 class Input:
-    """How a file is read."""
+    """How a file is read, and how many rows of it (None: all)."""
 
     format: str | None = None
     delimiter: str = ","
     header: bool = True
+    limit: int | None = None
 
     def open(self, place: str) -> Source:
         """The source of that name."""
-        return open_source(place, self.format, delimiter=self.delimiter, header=self.header)
+        source = open_source(place, self.format, delimiter=self.delimiter, header=self.header)
+        return source if self.limit is None else Head(source, self.limit)
 
 
 @dataclass(frozen=True)

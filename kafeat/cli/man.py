@@ -36,7 +36,7 @@ def page(command: click.Command, context: click.Context, see: list[str]) -> str:
     lines += [".SH DESCRIPTION", *_paragraphs(command.help or "")]
     lines += [".SH OPTIONS"]
     for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
+        record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
         if record is not None:
             lines += [".TP", rf"\fB{_text(record[0])}\fR", _text(record[1])]
     if isinstance(command, click.Group):
@@ -69,7 +69,7 @@ def _paragraphs(text: str) -> Iterator[str]:
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         yield ".PP"
         if paragraph.lstrip().startswith("\b"):
-            yield from (".nf", *map(_text, paragraph.replace("\b\n", "").split("\n")), ".fi")
+            yield from _as_is(paragraph.replace("\b\n", ""))
         else:
             yield _text(" ".join(paragraph.split()))
 
@@ -80,7 +80,12 @@ def _sections(epilog: str) -> Iterator[str]:
         heading, _, rest = block.removeprefix("\b\n").partition("\n")
         if block.startswith("\b\n") and heading.endswith(":"):
             yield f".SH {_text(heading[:-1].upper())}"
-            yield from (".nf", *map(_text, rest.rstrip().split("\n")), ".fi")
+            yield from _as_is(rest)
+
+
+def _as_is(block: str) -> Iterator[str]:
+    """Lines that stay lines."""
+    yield from (".nf", *(_text(f"  {line.strip()}") for line in block.strip().split("\n")), ".fi")
 
 
 def _text(text: str) -> str:

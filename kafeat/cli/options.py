@@ -105,7 +105,11 @@ def reading(command: F) -> F:
 
     for option in (
         click.option(
-            "--limit", type=click.IntRange(min=1), metavar="N", help="Read the first N rows only, to try."
+            "--limit",
+            type=click.IntRange(min=1),
+            metavar="N",
+            allow_from_autoenv=False,
+            help="Read the first N rows only, to try.",
         ),
         click.option("--no-header", is_flag=True, help="The CSV has no header: its columns are c0, c1, …"),
         click.option("--delimiter", default=",", metavar="CHAR", help="Of a CSV input; default: a comma."),

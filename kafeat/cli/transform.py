@@ -57,7 +57,12 @@ Examples:
     metavar="FILE.json",
     help="What was done: rows, hashes, drift, versions.",
 )
-@click.option("--dry-run", is_flag=True, help="Say rows, bytes and seconds, and write nothing.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    allow_from_autoenv=False,
+    help="Say rows, bytes and seconds, and write nothing.",
+)
 @click.option(
     "--overwrite/--no-clobber", default=True, help="Replace an existing OUT (default), or refuse to."
 )

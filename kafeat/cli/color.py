@@ -17,13 +17,16 @@ _choice = "auto"
 
 
 def use(choice: str) -> None:
-    """From now on: on terminals, always or never."""
+    """From now on: auto, always or never."""
     global _choice
     _choice = choice
 
 
 def peek(arguments: Sequence[str]) -> None:
-    """What the arguments say, before they are parsed: help and mistakes in the options have colours, too."""
+    """Obey KAFEAT_COLOR, and --color before it, wherever it stands; the last one counts.
+
+    That is before anything is parsed, as help and mistakes in the options have colours, too.
+    """
     given = [value for option, value in pairwise(arguments) if option == "--color"]
     given += [one.removeprefix("--color=") for one in arguments if one.startswith("--color=")]
     for choice in (os.environ.get("KAFEAT_COLOR"), *given):

@@ -36,16 +36,10 @@ class Context(click.Context):
         self.color = color.forced()
 
 
-def _use_color(context: click.Context, _option: click.Parameter, choice: str | None) -> None:
-    if choice is not None:
-        color.use(choice)
-        context.color = color.forced()
-
-
 def color_option(variable: str | None) -> click.Option:
-    """--color, before the command or behind it; where it is not given, what was said before stands."""
+    """--color, before the command or behind it: checked here, and obeyed from the start (`color.peek`)."""
     return click.Option(
-        ["--color"], type=click.Choice(color.CHOICES), is_eager=True, expose_value=False, callback=_use_color,
+        ["--color"], type=click.Choice(color.CHOICES), expose_value=False,
         envvar=variable, allow_from_autoenv=False,
         help="Colours: on a terminal unless NO_COLOR is set (auto, the default), always or never.",
     )  # fmt: skip

@@ -61,7 +61,7 @@ def examples(text):
 
 
 @pytest.mark.parametrize(
-    "command", ["", "fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers"]
+    "command", ["", "fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers", "config"]
 )
 def test_every_help_has_examples_that_work_as_printed(folder, command):
     text = run(*command.split(), "--help", cwd=folder).stdout.decode()

@@ -4,13 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-engines lint bench bench-quick faults fuzz soak format clean
+.PHONY: help demo test test-engines lint man bench bench-quick faults fuzz soak format clean
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
 	@echo "make test    set up, then run the tests"
 	@echo "make test-engines  install Dask, Spark and Ray beside (500 MB; Spark needs Java 17), and run their tests (2 minutes)"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
+	@echo "make man     set up, then write the manual pages to man/, from the help"
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (40 minutes; bench-quick: 3)"
 	@echo "make faults  kill fit and transform at 200 random moments, and run them again (10 minutes)"
 	@echo "make fuzz    coverage-guided fuzzing of config, NPY, CSV and model files (4 minutes; FUZZ_SECONDS=600 for ten times that)"
@@ -49,6 +50,9 @@ lint: $(VENV)/.installed
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
+man: $(VENV)/.installed
+	$(BIN)/python -m kafeat.cli.man man
+
 bench: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python benchmarks/bench.py
@@ -74,4 +78,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DEMO) man build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -67,6 +67,11 @@ class Declaration(NamedTuple):
         return next((bound for bound in found if bound is not None), None)
 
 
+def headline(documented: type) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((documented.__doc__ or "").split("\n\n")[0].split())
+
+
 def expected(field: FieldInfo) -> str:
     """What a field accepts: "a number above 0, 'scale' or 'median'"."""
     return describe(Declaration.of_field(field))

@@ -18,6 +18,7 @@ from kafeat.chain import Chain
 from kafeat.config import Config, load_config
 from kafeat.content import chain_content, read_chain
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
+from kafeat.in_notebooks import InNotebooks
 from kafeat.io.columns import Columns
 from kafeat.io.files import opened
 from kafeat.io.output import write_bytes
@@ -34,7 +35,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureMap:
+class FeatureMap(InNotebooks):
     """z: rows of numbers → rows of features, with z(x)·z(y) ≈ k(x, y).
 
     Made by `kafeat.fit` or `kafeat.load`. `columns` are the input columns, `config` the recipe that it was fitted

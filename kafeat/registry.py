@@ -9,34 +9,40 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from importlib import import_module
-from pkgutil import iter_modules
-from types import ModuleType
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import PlainSerializer, PlainValidator, ValidationError
+from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
+from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 import kafeat.samplers
 import kafeat.scalers
-from kafeat.describe import Says, nearest, one_of, spell
-from kafeat.step import Step
+from kafeat.describe import Says, expected, nearest, one_of, spell
+from kafeat.errors import UsageError
+from kafeat.kinds import kinds, samplers, scalers
+from kafeat.step import ANY_STEP, Step
+
+__all__ = [
+    "SEARCHES",
+    "SEARCH_SCHEMAS",
+    "STEP",
+    "AnyStep",
+    "accepted",
+    "build_step",
+    "check_kind",
+    "kinds",
+    "samplers",
+    "scalers",
+    "step_class",
+]
 
 STEP = Says("a step (a mapping with a kind)", "steps")
 
 
-def samplers() -> tuple[str, ...]:
-    """The kinds of samplers, in alphabetical order."""
-    return _kinds_in(kafeat.samplers)
-
-
-def scalers() -> tuple[str, ...]:
-    """The kinds of scalers, in alphabetical order."""
-    return _kinds_in(kafeat.scalers)
-
-
-def kinds() -> tuple[str, ...]:
-    """Every kind: scalers first, as they come first in a chain."""
-    return scalers() + samplers()
+def check_kind(kind: str) -> None:
+    """Refuse what is no kind."""
+    if kind not in kinds():
+        raise UsageError(f"{kind}: expected one of {', '.join(kinds())}{nearest(kind, kinds())}")
 
 
 def step_class(kind: str) -> type[Step]:
@@ -84,6 +90,28 @@ SEARCHES = {
 }
 """Parameters that can be chosen from the data, and how that is written."""
 
+_ABOVE_0 = {"type": "number", "exclusiveMinimum": 0}
+SEARCH_SCHEMAS: dict[str, dict[str, Any]] = {
+    "gamma": {
+        "type": "object",
+        "properties": {"validate": {"type": "array", "items": _ABOVE_0, "minItems": 1}},
+        "required": ["validate"],
+        "additionalProperties": False,
+    },
+    "n_components": {
+        "type": "object",
+        "properties": {"target_error": {**_ABOVE_0, "exclusiveMaximum": 1}},
+        "required": ["target_error"],
+        "additionalProperties": False,
+    },
+}
+"""The same as JSON Schema."""
+
+
+def accepted(name: str, field: FieldInfo) -> str:
+    """What a parameter of a step accepts, in words, with the search where there is one."""
+    return expected(field) + (f", or {SEARCHES[name]}" if name in SEARCHES else "")
+
 
 def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """A search as builtins, or a refusal."""
@@ -108,13 +136,9 @@ AnyStep: TypeAlias = Annotated[
     PlainValidator(build_step),
     PlainSerializer(lambda step: step.recipe(), return_type=dict[str, Any]),
     STEP,
+    WithJsonSchema(ANY_STEP),
 ]
 """A field that holds a step of any kind; it reads and writes recipes."""
-
-
-def _kinds_in(package: ModuleType) -> tuple[str, ...]:
-    found = (module.name for module in iter_modules(package.__path__) if not module.ispkg)
-    return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
 def _refusal(loc: tuple[str, ...], value: object, ctx: dict[str, Any]) -> ValidationError:

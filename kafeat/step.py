@@ -22,6 +22,7 @@ from pydantic import (
     PlainValidator,
     PrivateAttr,
     ValidationInfo,
+    WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
 
@@ -185,11 +186,19 @@ def _build_nested(recipe: object, info: ValidationInfo) -> Step:
     return build(recipe)
 
 
+ANY_STEP = {
+    "type": "object",
+    "description": "a step: its kind, and parameters of that kind",
+    "required": ["kind"],
+}
+"""What JSON Schema says of a step before its kind is known."""
+
 NestedStep = Annotated[
     Step,
     PlainValidator(_build_nested),
     PlainSerializer(lambda step: step.recipe(), return_type=dict[str, Any]),
     Says("a step (a mapping with a kind)", "steps"),
+    WithJsonSchema(ANY_STEP),
 ]
 """A field of a step that holds a step of any kind."""
 

@@ -127,7 +127,7 @@ def test_has_a_test_and_a_config_of_its_own(kind: str, configs: Path) -> None:
     path = configs / f"{kind}.yaml"
     assert path.is_file(), f"a kind needs an example: write configs/{path.name}"
     assert kind in {step.kind for step in load_config(path).steps}
-    assert path.read_text().startswith("# "), (
+    assert path.read_text().splitlines()[1].startswith("# "), (
         f"configs/{path.name}: expected a comment that says what it is for"
     )
 

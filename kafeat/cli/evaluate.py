@@ -23,13 +23,18 @@ Examples:
 """
 )
 @click.option(
-    "--model", "models", multiple=True, metavar="MODEL", help="A map made by `kafeat fit`. Repeatable."
+    "--model",
+    "models",
+    type=options.FILE,
+    multiple=True,
+    metavar="MODEL",
+    help="A map made by `kafeat fit`. Repeatable.",
 )
 @click.option(
-    "--config", "configs", multiple=True, metavar="CONFIG.yaml",
+    "--config", "configs", type=options.FILE, multiple=True, metavar="CONFIG.yaml",
     help="A recipe, fitted here on the rows that are not held out. Repeatable.",
 )  # fmt: skip
-@click.argument("data")
+@click.argument("data", type=options.FILE)
 @options.label
 @click.option(
     "--split", metavar="COL", help="A column of train and test; default: a random fifth is held out."
@@ -64,9 +69,18 @@ Examples:
               help="End with code 6 if the relative Frobenius error of a map is larger.")  # fmt: skip
 @click.option("--min-score", type=float, metavar="S", help="End with code 6 if the score of a map is lower.")
 @click.option(
-    "--json", "json_file", metavar="FILE", help="Write the figures as JSON; - is stdout, without the table."
+    "--json",
+    "json_file",
+    type=options.FILE,
+    metavar="FILE",
+    help="Write the figures as JSON; - is stdout, without the table.",
 )
-@click.option("--report", metavar="DIR", help="Write a page with pictures; needs the extra kafeat[evaluate].")
+@click.option(
+    "--report",
+    type=options.FOLDER,
+    metavar="DIR",
+    help="Write a page with pictures; needs the extra kafeat[evaluate].",
+)
 @options.reading
 @options.jobs
 @options.log_format
@@ -108,6 +122,7 @@ def evaluate(
     from kafeat.jobs.evaluate import check_bounds, gate
     from kafeat.jobs.evaluate import evaluate as job
 
+    models, configs = _without_idle_defaults(models, configs)
     if not (models or configs):
         raise UsageError("evaluate: expected --model MODEL or --config CONFIG.yaml, got neither")
     if min_score is not None and label is None:
@@ -132,6 +147,24 @@ def evaluate(
     if json_file != "-" and not quiet:
         show(found)
     gate(found, max_error, min_score)
+
+
+def _without_idle_defaults(
+    models: tuple[str, ...], configs: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """KAFEAT_MODEL and KAFEAT_CONFIG are what other commands default to: where either is given, it is meant alone."""
+    from click.core import ParameterSource
+
+    context = click.get_current_context()
+    from_environment = [
+        context.get_parameter_source(name) is ParameterSource.ENVIRONMENT for name in ("models", "configs")
+    ]
+    match from_environment:
+        case [True, False] if configs:
+            return (), configs
+        case [False, True] if models:
+            return models, ()
+    return models, configs
 
 
 def _refuse_idle(label: str | None, learner: str) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
+from kafeat.cli import color
 from kafeat.evaluation.summary import spell, spell_briefly
 
 _WIDE = 200
@@ -18,7 +18,7 @@ _WIDE = 200
 def show(report: Mapping[str, Any]) -> None:
     """Print what was found."""
     # what is not read on a terminal has no width: nothing is cut off
-    console = Console(width=None if sys.stdout.isatty() else _WIDE)
+    console = color.console(width=None if sys.stdout.isatty() else _WIDE)
     if len(report["summary"]) == 1:
         for table in _one(report):
             console.print(table)

@@ -18,9 +18,15 @@ Example:
   kafeat fit --config configs/fourier.yaml sample_data/digits.parquet map.joblib --label label
 """
 )
-@click.option("--config", required=True, metavar="CONFIG.yaml", help="The recipe of the map.")
-@click.argument("data")
-@click.argument("model")
+@click.option(
+    "--config",
+    required=True,
+    type=options.FILE,
+    metavar="CONFIG.yaml",
+    help="The recipe of the map; - is stdin.",
+)
+@click.argument("data", type=options.FILE)
+@click.argument("model", type=options.FILE)
 @options.label
 @click.option(
     "--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to."
@@ -56,6 +62,8 @@ def fit(
     for name in (config, data):
         if is_same_file(name, model):
             raise UsageError(f"{model}: expected a model apart from {name}, got the same file")
+    if config == data == "-":
+        raise UsageError("-: expected the config or the data on standard input, got both")
     recipe = load_config(config)
     with reading.open(data) as source, progress("fit", quiet) as announce:
         fm = fit_source(recipe, source, label, announce(source.rows))

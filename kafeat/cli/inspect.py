@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from kafeat.cli import options
+
 
 @click.command(
     epilog="""\b
@@ -13,7 +15,7 @@ Example:
   kafeat inspect map.joblib
 """
 )
-@click.argument("model")
+@click.argument("model", type=options.FILE)
 @click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
 def inspect(model: str, as_json: bool) -> None:
     """Show what is in MODEL: steps, parameters, columns, sizes, and from what it was fitted."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 
 import click
 
+from kafeat.cli import color
+
 _json = False
 
 
-def use_json() -> None:
-    """From now on, lines are JSON objects with `time` (UTC), `level` and `message`."""
+def use_json(chosen: bool) -> None:
+    """From now on, lines are JSON objects with `time` (UTC), `level` and `message`, or are text."""
     global _json
-    _json = True
+    _json = chosen
 
 
 def as_json() -> bool:
@@ -31,8 +34,10 @@ def error(message: str, code: int) -> None:
     if _json:
         _put("error", message, exit_code=code)
         return
+    colours = color.wanted(sys.stderr)
+    name = click.style("kafeat:", fg="red", bold=True) if colours else "kafeat:"
     for line in message.splitlines() or [""]:
-        click.echo(f"kafeat: {line}", err=True)
+        click.echo(f"{name} {line}", err=True, color=colours)
 
 
 def _put(level: str, message: str, **more: object) -> None:

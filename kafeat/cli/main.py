@@ -13,13 +13,21 @@ from typing import NoReturn
 import click
 
 from kafeat._version import __version__
-from kafeat.cli import log
+from kafeat.cli import color, log
+from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError
 
-COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers")
+COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers", "config")
 
-EXIT_CODES = """\b
+EPILOG = """\b
+Environment:
+  KAFEAT_JOBS           a default of --jobs, for every command that has it; other options likewise
+  KAFEAT_FIT_LABEL      a default of --label, for fit alone; it goes before KAFEAT_LABEL
+  NO_COLOR              no colours
+  The command line wins. Tab completion: eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
+
+\b
 Exit codes:
   0    done
   1    an internal fault (with its traceback)
@@ -36,6 +44,8 @@ Exit codes:
 class LazyGroup(click.Group):
     """A group whose commands live in modules of their name and are imported when they are asked for."""
 
+    context_class = Context
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
         return list(COMMANDS)
@@ -45,10 +55,10 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command = getattr(import_module(f"kafeat.cli.{cmd_name}"), cmd_name)
-        return command if isinstance(command, click.Command) else None
+        return completed(command) if isinstance(command, click.Command) else None
 
 
-@click.group(cls=LazyGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="kafeat", message="%(prog)s %(version)s")
 def kafeat() -> None:
     """Turn tables of numbers into explicit kernel features.
@@ -62,13 +72,17 @@ def kafeat() -> None:
     """
 
 
+kafeat.params.append(color_option("KAFEAT_COLOR"))
+
+
 def main() -> NoReturn:
     """Run the command line and exit with a documented code."""
     listen()
     _mend_streams()
     # looked at first: a mistake in the options is to be told in that form, too
-    if "--log-format=json" in sys.argv or ("--log-format", "json") in pairwise(sys.argv):
-        log.use_json()
+    asked = {"--log-format=json", ("--log-format", "json")} & {*sys.argv, *pairwise(sys.argv)}
+    log.use_json(bool(asked) or os.environ.get("KAFEAT_LOG_FORMAT") == "json")
+    color.peek(sys.argv)
     code = _run()
     sys.stderr.flush()
     # Not sys.exit: after a signal, Arrow's threads may be in a read that needs the interpreter, and would wait for it
@@ -95,10 +109,11 @@ def _mend_streams() -> None:
 
 def _run() -> int:
     try:
-        code = kafeat.main(standalone_mode=False)
+        code = kafeat.main(standalone_mode=False, prog_name="kafeat", complete_var="_KAFEAT_COMPLETE")
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
+        name_variable(error)
         if log.as_json():
             return _failed(error.format_message(), error.exit_code)
         error.show()
@@ -110,7 +125,8 @@ def _run() -> int:
     except Terminated:
         return _failed("terminated", 143)
     except SystemExit:
-        # With standalone_mode off, click exits by itself in one case: the reader of a pipe has left.
+        # With standalone_mode off, click exits by itself in two cases: the reader of a pipe has left, or a shell was
+        # told how a line may go on.
         return 0
     except MemoryError as error:
         return _failed(f"out of memory ({error}): lower chunk_rows, n_components or --jobs", 5)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from kafeat.engine import Engine
@@ -15,6 +17,40 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = click.Choice(["csv", "parquet", "npy"])
+
+
+class FileName(click.types.StringParamType):
+    """Text that a shell completes to the names of files; several in a variable are apart as in PATH."""
+
+    envvar_list_splitter = os.pathsep
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+class FolderName(click.types.StringParamType):
+    """Text that a shell completes to the names of folders."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="dir")]
+
+
+class KindName(click.types.StringParamType):
+    """Text that a shell completes to the kinds of steps."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from kafeat.kinds import kinds
+
+        return [CompletionItem(kind) for kind in kinds() if kind.startswith(incomplete)]
+
+
+FILE, FOLDER, KIND = FileName(), FolderName(), KindName()
 
 label = click.option("--label", metavar="COL", help="The label column, which is no feature.")
 jobs = click.option(
@@ -38,8 +74,7 @@ fsync = click.option(
 def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) -> None:
     from kafeat.cli import log
 
-    if chosen == "json":
-        log.use_json()
+    log.use_json(chosen == "json")
 
 
 log_format = click.option(
@@ -52,7 +87,7 @@ verbose = click.option("--verbose", "-v", is_flag=True, help="Say what was done,
 def model(command: F) -> F:
     """--model MODEL."""
     return click.option(
-        "--model", required=True, metavar="MODEL", help="The map: a file made by `kafeat fit`."
+        "--model", required=True, type=FILE, metavar="MODEL", help="The map: a file made by `kafeat fit`."
     )(command)
 
 
@@ -115,17 +150,29 @@ def parts(command: F) -> F:
 
 
 def reading(command: F) -> F:
-    """--input-format, --delimiter and --no-header, handed to the command as `reading`."""
+    """--input-format, --delimiter, --no-header and --limit, handed to the command as `reading`."""
 
     @wraps(command)
     def with_reading(
-        *args: Any, input_format: str | None, delimiter: str, no_header: bool, **rest: Any
+        *args: Any,
+        input_format: str | None,
+        delimiter: str,
+        no_header: bool,
+        limit: int | None,
+        **rest: Any,
     ) -> Any:
         from kafeat.jobs.options import Input
 
-        return command(*args, reading=Input(input_format, delimiter, not no_header), **rest)
+        return command(*args, reading=Input(input_format, delimiter, not no_header, limit), **rest)
 
     for option in (
+        click.option(
+            "--limit",
+            type=click.IntRange(min=1),
+            metavar="N",
+            allow_from_autoenv=False,
+            help="Read the first N rows only, to try.",
+        ),
         click.option("--no-header", is_flag=True, help="The CSV has no header: its columns are c0, c1, …"),
         click.option("--delimiter", default=",", metavar="CHAR", help="Of a CSV input; default: a comma."),
         click.option("--input-format", type=FORMATS, help="Default: by the suffix; `-` is CSV."),

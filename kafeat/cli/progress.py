@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from kafeat.cli import log
+from kafeat.cli import color, log
 from kafeat.cli.signals import check
 
 Progress = Callable[[int], None]
@@ -18,12 +18,9 @@ def progress(what: str, quiet: bool, unit: str = "rows") -> Iterator[Callable[[i
     if quiet or log.as_json() or not sys.stderr.isatty():
         yield lambda _rows: lambda _done: check()
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from kafeat.cli.bar import bar as new_bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-    with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+    with new_bar(unit) as bar:
 
         def announce(rows: int | None) -> Progress:
             task = bar.add_task(what, total=rows)
@@ -43,9 +40,7 @@ def steps_of(quiet: bool) -> Iterator[Callable[[str], None]]:
     if quiet or log.as_json() or not sys.stderr.isatty():
         yield lambda _step: check()
         return
-    from rich.console import Console
-
-    with Console(stderr=True).status("") as status:
+    with color.console(stderr=True).status("") as status:
 
         def say(step: str) -> None:
             check()

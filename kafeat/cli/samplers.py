@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kafeat.cli import options
+
 
 @click.command(
     epilog="""\b
@@ -12,12 +14,10 @@ Examples:
   kafeat samplers fourier
 """
 )
-@click.argument("kind", required=False)
+@click.argument("kind", type=options.KIND, required=False)
 def samplers(kind: str | None) -> None:
     """List the kinds of steps; with KIND, what it computes and its parameters, bounds and defaults."""
     from kafeat import registry
-    from kafeat.describe import nearest
-    from kafeat.errors import UsageError
 
     if kind is None:
         for title, kinds in (("samplers", registry.samplers()), ("scalers", registry.scalers())):
@@ -26,10 +26,7 @@ def samplers(kind: str | None) -> None:
                 click.echo(f"  {name:<16} {_headline(name)}")
         click.echo("\nkafeat samplers KIND shows the parameters of one.")
         return
-    if kind not in registry.kinds():
-        raise UsageError(
-            f"{kind}: expected one of {', '.join(registry.kinds())}{nearest(kind, registry.kinds())}"
-        )
+    registry.check_kind(kind)
     _show(kind)
 
 
@@ -42,8 +39,8 @@ def _headline(kind: str) -> str:
 def _show(kind: str) -> None:
     from inspect import getdoc
 
-    from kafeat.describe import expected, spell
-    from kafeat.registry import SEARCHES, step_class
+    from kafeat.describe import spell
+    from kafeat.registry import accepted, step_class
 
     step = step_class(kind)
     click.echo(f"kind: {kind}\n\n{getdoc(step)}\n")
@@ -53,6 +50,5 @@ def _show(kind: str) -> None:
     click.echo("parameters:")
     for name, field in step.model_fields.items():
         click.echo(f"  {name}: {field.description}")
-        search = f", or {SEARCHES[name]}" if name in SEARCHES else ""
         default = "required" if field.is_required() else f"default: {spell(field.default)}"
-        click.echo(f"      {expected(field)}{search}; {default}")
+        click.echo(f"      {accepted(name, field)}; {default}")

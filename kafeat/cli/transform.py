@@ -26,8 +26,8 @@ Examples:
 """
 )
 @options.model
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
+@click.argument("source", type=options.FILE, metavar="IN")
+@click.argument("target", type=options.FILE, metavar="OUT")
 @click.option("--keep", metavar="COLS", help="Columns to copy unchanged, separated by commas, or `all`.")
 @options.jobs
 @options.reading
@@ -46,15 +46,29 @@ Examples:
     "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
     help="Rows that cannot be transformed: fail, leave them out, or write null features (NaN in NPY).",
 )  # fmt: skip
-@click.option("--rejects", metavar="FILE.csv", help="The bad rows, and what is wrong with each of them.")
+@click.option(
+    "--rejects",
+    type=options.FILE,
+    metavar="FILE.csv",
+    help="The bad rows, and what is wrong with each of them.",
+)
 @click.option(
     "--max-drift", type=click.FloatRange(0.0, 1.0), metavar="SHARE",
     help="Write nothing (exit code 6) if more of a column lies outside of the range that the fit saw.",
 )  # fmt: skip
 @click.option(
-    "--stats", "stats_file", metavar="FILE.json", help="What was done: rows, hashes, drift, versions."
+    "--stats",
+    "stats_file",
+    type=options.FILE,
+    metavar="FILE.json",
+    help="What was done: rows, hashes, drift, versions.",
 )
-@click.option("--dry-run", is_flag=True, help="Say rows, bytes and seconds, and write nothing.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    allow_from_autoenv=False,
+    help="Say rows, bytes and seconds, and write nothing.",
+)
 @click.option(
     "--overwrite/--no-clobber", default=None,
     help="Replace an existing OUT (a file: the default), or refuse to (a folder that holds something: the default).",

@@ -20,9 +20,14 @@ Examples:
 """
 )
 @options.model
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
-@click.option("--stats", metavar="FILE.json", help="Compare the hashes that `transform --stats` told, too.")
+@click.argument("source", type=options.FILE, metavar="IN")
+@click.argument("target", type=options.FILE, metavar="OUT")
+@click.option(
+    "--stats",
+    type=options.FILE,
+    metavar="FILE.json",
+    help="Compare the hashes that `transform --stats` told, too.",
+)
 @click.option(
     "--rows", type=click.IntRange(min=1), default=100_000, show_default=True, help="To make again, about."
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -21,7 +22,7 @@ MOST_BYTES = 1 << 20
 
 
 def load_config(source: Source) -> Config:
-    """The config at a path, in a mapping, or as it is; `ConfigError` lists all mistakes, by place."""
+    """The config at a path (`-`: standard input), in a mapping, or as it is; `ConfigError` lists all mistakes."""
     if isinstance(source, Config):
         return source
     if isinstance(source, Mapping):
@@ -38,7 +39,10 @@ def load_config(source: Source) -> Config:
 
 
 def _content(name: str) -> bytes:
+    """Of a file, or of standard input (`-`)."""
     try:
+        if name == "-":
+            return sys.stdin.buffer.read(MOST_BYTES + 1)
         with open(name, "rb") as file:
             return file.read(MOST_BYTES + 1)
     except OSError as error:

@@ -54,7 +54,7 @@ def drawn(
         figure.set_facecolor(style.paper)
         axes = np.atleast_1d(figure.subplots(1, columns))
         for one in axes:
-            _plain(one, style)
+            plain(one, style)
         draw(axes if columns > 1 else axes[0], style)
         out = io.BytesIO()
         nothing = (
@@ -65,7 +65,8 @@ def drawn(
     return Picture(name, kind, title, caption, columns, files)
 
 
-def _plain(axes: Axes, style: Style) -> None:
+def plain(axes: Axes, style: Style) -> None:
+    """Axes without a box, in the colours of the style."""
     axes.set_facecolor(style.paper)
     axes.tick_params(colors=style.ink, which="both", labelsize=9)
     for edge, spine in axes.spines.items():

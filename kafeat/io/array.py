@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +68,9 @@ class ArrayChunk(Chunk):
             known = coded.get(column)
             problem = spell_problem(value, None, 0, X.dtype) if known is None else known.problem(value)
             yield ValueRefused(row, column, problem)
+
+    def head(self, rows: int) -> Self:
+        return type(self)(self.place, self.start, self._block[:rows], self.columns, self._picks, self._keeps)
 
     def cells(self, row: int) -> list[Any]:
         return [self._block[row, column].item() for column in self._picks]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import io
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ class Tap(io.RawIOBase):
         self._place = place
         self._file = standard_input() if place == "-" else opened(place)
         self._hash = hashlib.sha256()
+        # Arrow reads ahead in a thread of its own, also while `digest` reads the rest of what was cut short.
+        self._lock = threading.Lock()
         self.ended = False
         self.n_bytes = 0
         self._ahead = self._take(4)
@@ -38,16 +41,17 @@ class Tap(io.RawIOBase):
         return ahead or self._take(size)
 
     def _take(self, size: int) -> bytes:
-        if self.ended:
-            return b""
-        try:
-            data = read_full(self._file, size)
-        except OSError as error:
-            raise refused(self._place, error) from error
-        self.ended = len(data) < size
-        self._hash.update(data)
-        self.n_bytes += len(data)
-        return data
+        with self._lock:
+            if self.ended:
+                return b""
+            try:
+                data = read_full(self._file, size)
+            except OSError as error:
+                raise refused(self._place, error) from error
+            self.ended = len(data) < size
+            self._hash.update(data)
+            self.n_bytes += len(data)
+            return data
 
     def digest(self) -> str:
         """SHA-256 of all bytes; the rest is read if need be."""

@@ -81,6 +81,10 @@ class Chunk(ABC):
         return refused.moved(self.first_row).located(self.place, self.columns.names)
 
     @abstractmethod
+    def head(self, rows: int) -> Self:
+        """The first rows of this chunk, as a chunk of their own."""
+
+    @abstractmethod
     def cells(self, row: int) -> list[Any]:
         """What stands in the feature columns of a row, as builtins."""
 

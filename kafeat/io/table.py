@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -113,6 +113,10 @@ class TableChunk(Chunk):
                 yield ValueRefused(row, None, broken[row][0])
             else:
                 yield ValueRefused(row, feature, self._problem(row, feature, X.dtype))
+
+    def head(self, rows: int) -> Self:
+        table = self._table.slice(0, rows)
+        return type(self)(self.place, self.start, table, self.columns, self._keeper, self._broken)
 
     def cells(self, row: int) -> list[Any]:
         return [self._table.column(index)[row].as_py() for index in range(len(self.columns.features))]

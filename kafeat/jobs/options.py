@@ -9,20 +9,23 @@ from typing import Literal
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.io.dataset import open_data
+from kafeat.io.head import Head
 from kafeat.io.source import Source
 
 
 @dataclass(frozen=True)
 class Input:
-    """How a file is read, or the files of a data set."""
+    """How a file is read, or the files of a data set, and how many rows of it (None: all)."""
 
     format: str | None = None
     delimiter: str = ","
     header: bool = True
+    limit: int | None = None
 
     def open(self, place: str) -> Source:
         """The source of that name."""
-        return open_data(place, self.format, delimiter=self.delimiter, header=self.header)
+        source = open_data(place, self.format, delimiter=self.delimiter, header=self.header)
+        return source if self.limit is None else Head(source, self.limit)
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,10 @@ def transform_parts(
     """
     reading, writing, engine = reading or Input(), writing or Output(), engine or Engine()
     engine.check()
+    if reading.limit is not None:
+        raise UsageError(
+            "--limit: expected one file, got many or --rows-per-file: try it on one of the parts"
+        )
     if target == "-":
         raise UsageError("-: expected a folder for the parts of the output, got standard output")
     started = time.perf_counter()

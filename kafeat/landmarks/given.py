@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from kafeat.describe import Says, spell
@@ -39,7 +39,11 @@ class Given(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", arbitrary_types_allowed=True)
 
     given: Annotated[
-        Any, PlainValidator(_path_or_rows), PlainSerializer(key_of, return_type=str), Says(_ROWS, "rows")
+        Any,
+        PlainValidator(_path_or_rows),
+        PlainSerializer(key_of, return_type=str),
+        Says(_ROWS, "rows"),
+        WithJsonSchema({"type": "string", "minLength": 1}),
     ] = Field(description=f"the landmarks: {_ROWS}")
 
     @property

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -60,16 +59,20 @@ def examples(text):
     return re.findall(r"^ {2,6}(kafeat (?!COMMAND|samplers KIND)[^#\n]*)", text, flags=re.M)
 
 
+def in_bash(line, folder):
+    subprocess.run(["bash", "-ec", f'PATH="{Path(KAFEAT).parent}:$PATH"; {line}'], cwd=folder, check=True,
+                   capture_output=True, timeout=120)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "command", ["", "fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers"]
+    "command", ["", "fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers", "config"]
 )
 def test_every_help_has_examples_that_work_as_printed(folder, command):
     text = run(*command.split(), "--help", cwd=folder).stdout.decode()
     lines = examples(text)
     assert lines, "no example"
     for line in lines:
-        subprocess.run(["bash", "-ec", f'PATH="{Path(KAFEAT).parent}:$PATH"; {line}'], cwd=folder, check=True,
-                       capture_output=True, timeout=120)  # fmt: skip
+        in_bash(line, folder)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/evaluate.md", "docs/reliability.md"])
@@ -77,7 +80,7 @@ def test_commands_of_the_pages_work_as_printed(folder, page):
     lines = [line for line in examples((ROOT / page).read_text()) if "DATA" not in line]
     assert page != "README.md" or len(lines) >= 6
     for line in lines:
-        run(*shlex.split(line)[1:], cwd=folder)
+        in_bash(line, folder)
 
 
 def test_version(folder):

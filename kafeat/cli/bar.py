@@ -1,0 +1,39 @@
+"""The progress bar: how far, how fast, and how long it will take."""
+
+from __future__ import annotations
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from kafeat.cli import color
+
+
+class _Speed(ProgressColumn):
+    """Rows or parts a second, over the last half minute."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(
+            "" if speed is None else f"{speed:,.{0 if speed > 10 else 1}f} {self._unit}/s",
+            style="progress.data.speed",
+        )
+
+
+def bar(unit: str) -> Progress:
+    """A bar on stderr that leaves nothing behind."""
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), _Speed(unit),
+        TimeRemainingColumn(), TextColumn("left"), console=color.console(stderr=True), transient=True,
+    )  # fmt: skip

@@ -1,0 +1,74 @@
+"""`kafeat config`."""
+
+from __future__ import annotations
+
+import click
+
+from kafeat.cli import options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kafeat config --kind fourier > rbf.yaml
+  kafeat config --check rbf.yaml
+  kafeat config --schema > kafeat.schema.json
+"""
+)
+@click.argument("files", type=options.FILE, nargs=-1, metavar="[FILE.yaml]...")
+@click.option(
+    "--kind", type=options.KIND, metavar="KIND", allow_from_autoenv=False,
+    help="Write a config with a step of that kind: every key, its default, and what it may be.",
+)  # fmt: skip
+@click.option(
+    "--check", is_flag=True, allow_from_autoenv=False,
+    help="Say that the configs FILE.yaml are sound, or list every mistake in them (exit code 2).",
+)  # fmt: skip
+@click.option(
+    "--schema", is_flag=True, allow_from_autoenv=False, help="Write the JSON Schema of configs, for editors."
+)
+def config(files: tuple[str, ...], kind: str | None, check: bool, schema: bool) -> None:
+    """Start a config, check configs, or write their JSON Schema; on stdout."""
+    from kafeat.errors import UsageError
+
+    if (kind is not None) + check + schema != 1:
+        raise UsageError("config: expected one of --kind KIND, --check FILE.yaml and --schema; see --help")
+    if bool(files) != check:
+        got = "one without it" if files else "none"
+        raise UsageError(f"config: expected the names of files with --check, got {got}")
+    if kind is not None:
+        click.echo(_start(kind), nl=False)
+    elif schema:
+        import json
+
+        from kafeat.config.schema import config_schema
+
+        click.echo(json.dumps(config_schema(), indent=2, ensure_ascii=False))
+    else:
+        _check(files)
+
+
+def _start(kind: str) -> str:
+    from kafeat.config.starting import starting_config
+    from kafeat.registry import check_kind
+
+    check_kind(kind)
+    return starting_config(kind)
+
+
+def _check(files: tuple[str, ...]) -> None:
+    from kafeat.config import load_config
+    from kafeat.errors import ConfigError
+
+    problems: list[str] = []
+    for name in files:
+        try:
+            found = load_config(name)
+        except ConfigError as error:
+            problems += error.problems
+            continue
+        chain = " -> ".join(step.kind for step in found.steps)
+        rows = "every row" if found.fit_rows == "all" else f"at most {found.fit_rows:,} rows"
+        click.echo(f"{name}: sound: {chain}, {found.dtype}, fitted on {rows}")
+    if problems:
+        raise ConfigError(problems)

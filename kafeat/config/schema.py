@@ -1,0 +1,95 @@
+"""The config as JSON Schema (draft 2020-12), for editors: made from the declarations that the check itself reads.
+
+It knows what one value may be. What two values say of each other (an even `n_components` for paired features) only
+the check knows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticOmit, core_schema
+
+from kafeat.config.model import Columns, Config
+from kafeat.describe import headline
+from kafeat.registry import SEARCH_SCHEMAS, kinds, step_class
+from kafeat.step import ANY_STEP
+
+Schema = dict[str, Any]
+
+
+def config_schema() -> Schema:
+    """The schema of a whole config; a step's keys follow from its `kind`."""
+    definitions: Schema = {}
+    whole = _schema_of(Config, definitions)
+    whole["properties"]["columns"]["default"] = Columns().to_plain()
+    for kind in kinds():
+        definitions[kind] = _of_kind(kind, definitions)
+    definitions["step"] = {
+        **ANY_STEP,
+        "properties": {"kind": {"enum": list(kinds())}},
+        "allOf": [
+            {
+                "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},
+                "then": {"$ref": f"#/$defs/{kind}"},
+            }
+            for kind in kinds()
+        ],
+    }
+    found: Schema = _settled({**whole, "$defs": dict(sorted(definitions.items()))})
+    return {"$schema": GenerateJsonSchema.schema_dialect, "title": "kafeat config", **found}
+
+
+class _Generator(GenerateJsonSchema):
+    """pydantic's, without what no file can hold and without titles that repeat the keys."""
+
+    def callable_schema(self, schema: core_schema.CallableSchema) -> Schema:
+        raise PydanticOmit
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _schema_of(model: type[BaseModel], definitions: Schema) -> Schema:
+    schema = model.model_json_schema(schema_generator=_Generator)
+    for name, inner in schema.pop("$defs", {}).items():
+        if definitions.setdefault(name, inner) != inner:
+            raise TypeError(f"two models are named {name}")
+    del schema["title"]
+    return {**schema, "description": headline(model)}
+
+
+def _of_kind(kind: str, definitions: Schema) -> Schema:
+    schema = _schema_of(step_class(kind), definitions)
+    properties = {name: _searched(name, one) for name, one in schema.get("properties", {}).items()}
+    return {
+        **schema,
+        "properties": {"kind": {"const": kind}, **properties},
+        "required": ["kind", *schema.get("required", ())],
+    }
+
+
+def _searched(name: str, schema: Schema) -> Schema:
+    """A parameter that may also be chosen from the data."""
+    if name not in SEARCH_SCHEMAS:
+        return schema
+    about: Schema = {key: schema[key] for key in ("default", "description") if key in schema}
+    plain: Schema = {key: value for key, value in schema.items() if key not in about}
+    return {"anyOf": [*plain.get("anyOf", [plain]), SEARCH_SCHEMAS[name]], **about}
+
+
+def _settled(schema: Any) -> Any:
+    """Whatever stands for a step becomes a reference, and choices are spelled as no version of pydantic matters to."""
+    if isinstance(schema, list):
+        return [_settled(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema == ANY_STEP:  # the definition itself has more keys
+        return {"$ref": "#/$defs/step"}
+    if "const" in schema:
+        schema = {key: one for key, one in schema.items() if key not in ("enum", "type")}
+    if "enum" in schema:
+        schema = {key: one for key, one in schema.items() if key != "type"}
+    return {key: _settled(one) for key, one in schema.items()}

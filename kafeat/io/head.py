@@ -1,0 +1,67 @@
+"""The first rows of a source, to try something on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kafeat.io.columns import Columns
+from kafeat.io.source import Chunk, Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Head(Source):
+    """The first `limit` rows of a source, in the chunks that the source itself has: the last of them is cut short.
+
+    A row's bytes do not depend on what follows it, so the output is the beginning of the whole one. The digest
+    remains that of the whole source.
+    """
+
+    def __init__(self, source: Source, limit: int) -> None:
+        self._source, self._limit = source, limit
+        self.fields, self.positional, self.untyped = source.fields, source.positional, source.untyped
+        self.rows = None if source.rows is None else min(source.rows, limit)
+
+    @property
+    def place(self) -> str:
+        """The name of the source, which may be renamed."""
+        return self._source.place
+
+    @place.setter
+    def place(self, name: str) -> None:
+        self._source.place = name
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return self._source.notes
+
+    def estimated_rows(self) -> int | None:
+        rows = self._source.estimated_rows()
+        return None if rows is None else min(rows, self._limit)
+
+    def set_aside(self) -> None:
+        self._source.set_aside()
+
+    def chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    ) -> Iterator[Chunk]:
+        left = self._limit
+        for chunk in self._source.chunks(columns, keep, height, typed_keep=typed_keep):
+            yield chunk if chunk.rows <= left else chunk.head(left)
+            left -= chunk.rows
+            if left <= 0:  # before the source is asked for a chunk that nobody wants
+                return
+
+    def locate(self, row: int) -> tuple[str, int]:
+        return self._source.locate(row)
+
+    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        return self._source.kept_fields(keep, typed)
+
+    def digest(self) -> str:
+        return self._source.digest()
+
+    def close(self) -> None:
+        self._source.close()

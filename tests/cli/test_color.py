@@ -1,0 +1,61 @@
+"""Colours: on terminals, and where they are asked for."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import on_terminal
+
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+ESCAPE = "\x1b["
+
+
+@pytest.mark.parametrize(
+    ("options", "env", "coloured"),
+    [
+        ([], {}, True),
+        ([], {"NO_COLOR": "1"}, False),
+        ([], {"NO_COLOR": ""}, True),
+        ([], {"TERM": "dumb"}, False),
+        (["--color", "never"], {}, False),
+        (["--color=always"], {"NO_COLOR": "1"}, True),
+        ([], {"KAFEAT_COLOR": "never"}, False),
+        (["--color", "auto"], {"KAFEAT_COLOR": "never"}, True),
+    ],
+)
+def test_on_a_terminal(options, env, coloured):
+    for words in ([*options, "config"], ["fit", "--help", *options]):
+        text, code = on_terminal([KAFEAT, *words], env=env)
+        assert code == (0 if "--help" in words else 2)
+        assert (ESCAPE in text) == coloured, (words, text)
+
+
+@pytest.mark.parametrize(("options", "env", "coloured"), [
+    ([], {}, False),
+    (["--color", "always"], {}, True),
+    ([], {"KAFEAT_COLOR": "always"}, True),
+    (["--color", "never"], {"KAFEAT_COLOR": "always"}, False),
+])  # fmt: skip
+def test_in_a_pipe(options, env, coloured):
+    for words in ([*options, "config"], ["--help", *options]):
+        done = subprocess.run([KAFEAT, *words], env={**os.environ, **env}, capture_output=True, text=True)
+        assert (ESCAPE in done.stdout + done.stderr) == coloured
+
+
+def test_json_has_no_colours():
+    done = subprocess.run(
+        [KAFEAT, "--color", "always", "config"], env={**os.environ, "KAFEAT_LOG_FORMAT": "json"},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stderr.startswith("{")
+    assert ESCAPE not in done.stderr
+
+
+def test_the_command_has_the_last_word():
+    done = subprocess.run(
+        [KAFEAT, "--color", "always", "config", "--color", "never"], capture_output=True, text=True
+    )
+    assert ESCAPE not in done.stderr

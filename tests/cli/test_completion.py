@@ -1,0 +1,100 @@
+"""Tab completion as bash calls it, and the scripts for the other shells."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kafeat.registry import kinds
+
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+ENV = {**os.environ, "PATH": f"{Path(KAFEAT).parent}:{os.environ['PATH']}"}
+
+# What the README says to write, then what bash does for a tab at the end of the words; `compopt` only works there.
+BASH = """
+eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
+complete -p kafeat > /dev/null || exit 9
+compopt() { echo "compopt $*"; }
+COMP_WORDS=(%s "%s"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+$(complete -p kafeat | sed 's/.*-F \\([^ ]*\\).*/\\1/') kafeat "%s" ""
+printf '%%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def completed(words, last, cwd):
+    script = BASH % (words, last, last)
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script], cwd=cwd, env=ENV, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "last", "expected"),
+    [
+        ("kafeat", "tr", ["transform"]),
+        ("kafeat transform", "--lim", ["--limit"]),
+        ("kafeat transform --layout", "", ["columns", "list"]),
+        ("kafeat config --kind", "four", ["fourier"]),
+        ("kafeat samplers", "tensor_s", ["tensor_sketch", "tensor_srht"]),
+        ("kafeat --color", "a", ["auto", "always"]),
+    ],
+)
+def test_bash_is_told_words(words, last, expected, tmp_path):
+    assert completed(words, last, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    "words", ["kafeat fit --config", "kafeat transform", "kafeat inspect", "kafeat config --check"]
+)
+def test_bash_is_told_to_complete_files(words, tmp_path):
+    assert completed(words, "rb", tmp_path) == ["compopt", "-o", "default"]
+
+
+def test_bash_is_told_to_complete_folders(tmp_path):
+    assert completed("kafeat evaluate --report", "", tmp_path) == ["compopt", "-o", "dirnames"]
+
+
+def test_every_kind_is_offered(tmp_path):
+    assert completed("kafeat samplers", "", tmp_path) == list(kinds())
+
+
+@pytest.mark.parametrize(
+    ("shell", "says"), [("zsh", "#compdef kafeat"), ("fish", "complete --no-files --command kafeat")]
+)
+def test_the_other_shells_have_scripts(shell, says):
+    done = subprocess.run(
+        [KAFEAT], env={**ENV, "_KAFEAT_COMPLETE": f"{shell}_source"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert says in done.stdout
+
+
+def test_nothing_heavy_is_imported_to_complete():
+    """A tab must not wait: NumPy, pydantic and pyarrow would take most of a second."""
+    code = """
+import os, sys
+os._exit = lambda code: print(*sys.modules)
+from kafeat.__main__ import main
+main()
+"""
+    env = {**ENV, "_KAFEAT_COMPLETE": "bash_complete", "COMP_WORDS": "kafeat samplers ", "COMP_CWORD": "2"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert "plain,fourier" in done.stdout
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert "kafeat.cli.main" in imported
+    assert imported.isdisjoint({"numpy", "pydantic", "pyarrow", "rich"})
+
+
+def test_a_tab_is_answered_at_once():
+    env = {**ENV, "_KAFEAT_COMPLETE": "bash_complete", "COMP_WORDS": "kafeat transform --", "COMP_CWORD": "2"}
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([KAFEAT], env=env, capture_output=True, check=True)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.3 * 3  # 0.1 s where nothing else runs; other tests do

@@ -1,0 +1,79 @@
+"""`kafeat config` as a person types it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+
+
+def run(*arguments, cwd, stdin=None, code=0):
+    done = subprocess.run(
+        [KAFEAT, "config", *arguments], cwd=cwd, input=stdin, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_a_started_config_is_piped_into_a_fit(tmp_path):
+    line = f"set -o pipefail; kafeat config --kind pca | kafeat fit --config - {ROOT}/sample_data/digits.npy m.joblib"
+    env = {**os.environ, "PATH": f"{Path(KAFEAT).parent}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, check=True, timeout=60)
+    assert (tmp_path / "m.joblib").stat().st_size
+
+
+def test_check_tells_what_is_sound_and_every_mistake_of_every_file(tmp_path):
+    (tmp_path / "good.yaml").write_text("steps: [{kind: standardize}, {kind: fourier}]\nfit_rows: all\n")
+    (tmp_path / "bad.yaml").write_text("seed: -1\nsteps:\n  - kind: fuorier\n")
+    (tmp_path / "worse.yaml").write_text("steps: []\n")
+    said = "good.yaml: sound: standardize -> fourier, float32, fitted on every row\n"
+    assert run("--check", "good.yaml", cwd=tmp_path).stdout == said
+    done = run("--check", "bad.yaml", "good.yaml", "worse.yaml", cwd=tmp_path, code=2)
+    assert done.stdout == said
+    lines = done.stderr.splitlines()
+    assert len(lines) == 3
+    assert lines[0] == "kafeat: bad.yaml:1:7: seed: expected a whole number from 0 to 2^63 - 1, got -1"
+    assert lines[1].startswith("kafeat: bad.yaml:3:11: steps[0].kind: expected one of 'impute', ")
+    assert lines[1].endswith("got 'fuorier'; did you mean 'fourier'?")
+    assert lines[2].startswith("kafeat: worse.yaml:1:8: steps: expected a non-empty list of steps")
+    assert run("--check", "-", cwd=tmp_path, stdin="steps: [{kind: pca}]").stdout.startswith(
+        "-: sound: pca, "
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("", 2, "config: expected one of --kind KIND, --check FILE.yaml and --schema"),
+        ("--kind pca --schema", 2, "config: expected one of --kind KIND, --check FILE.yaml and --schema"),
+        ("--check", 2, "config: expected the names of files with --check, got none"),
+        ("--schema x.yaml", 2, "config: expected the names of files with --check, got one without it"),
+        ("--kind fuorier", 2, "did you mean 'fourier'?"),
+        ("--check nope.yaml", 5, "nope.yaml: cannot read the config: No such file"),
+    ],
+)
+def test_mistakes(tmp_path, arguments, code, message):
+    assert message in run(*arguments.split(), cwd=tmp_path, code=code).stderr
+
+
+def test_a_config_and_data_on_one_stdin_are_refused(tmp_path):
+    done = subprocess.run(
+        [KAFEAT, "fit", "--config", "-", "-", "m.joblib"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "kafeat: -: expected the config or the data on standard input, got both\n",
+    )
+
+
+def test_the_schema_beside_the_configs_is_the_one_that_is_printed(tmp_path):
+    printed = json.loads(run("--schema", cwd=tmp_path).stdout)
+    kept = json.loads((ROOT / "configs/kafeat.schema.json").read_text())
+    assert kept == printed, "kafeat config --schema > configs/kafeat.schema.json"
+    for path in (ROOT / "configs").glob("*.yaml"):
+        assert path.read_text().startswith("# yaml-language-server: $schema=kafeat.schema.json\n"), path.name

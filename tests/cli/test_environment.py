@@ -1,0 +1,120 @@
+"""Options from variables: KAFEAT_FIT_JOBS for one command, KAFEAT_JOBS for every one; the command line wins."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+
+import kafeat as package
+from kafeat.cli.command import settings
+from kafeat.cli.main import COMMANDS, kafeat
+
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+
+
+def command(name):
+    return kafeat.get_command(click.Context(kafeat), name)
+
+
+def parsed(name, arguments, env, monkeypatch):
+    """The parameters that the command would be called with."""
+    for key, value in env.items():
+        monkeypatch.setenv(key, value)
+    return command(name).make_context(name, list(arguments)).params
+
+
+def test_the_command_line_wins_over_its_own_variable_and_that_over_the_one_of_all(monkeypatch):
+    words, env = ("--model", "m", "a", "b"), {"KAFEAT_JOBS": "3"}
+    assert parsed("transform", words, env, monkeypatch)["jobs"] == 3
+    env["KAFEAT_TRANSFORM_JOBS"] = "2"
+    assert parsed("transform", words, env, monkeypatch)["jobs"] == 2
+    assert parsed("transform", (*words, "--jobs", "1"), env, monkeypatch)["jobs"] == 1
+    assert parsed("verify", words, env, monkeypatch)["jobs"] == 3
+    assert parsed("transform", words, {"KAFEAT_TRANSFORM_JOBS": ""}, monkeypatch)["jobs"] == 3
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", True), ("yes", True), ("0", False), ("off", False)])
+def test_flags_are_read_as_words(monkeypatch, text, value):
+    words = ("--model", "m", "a", "b")
+    env = {"KAFEAT_QUIET": text, "KAFEAT_FSYNC": text, "KAFEAT_OVERWRITE": text}
+    found = parsed("transform", words, env, monkeypatch)
+    assert [found[name] for name in ("quiet", "fsync", "overwrite")] == [value] * 3
+    assert parsed("transform", (*words, "--no-fsync"), env, monkeypatch)["fsync"] is False
+
+
+def test_several_names_are_apart_as_in_path(monkeypatch):
+    found = parsed("evaluate", ("a.npy",), {"KAFEAT_MODEL": "my map.joblib:b.joblib"}, monkeypatch)
+    assert found["models"] == ("my map.joblib", "b.joblib")
+
+
+def test_what_one_call_alone_decides_has_no_variable(monkeypatch):
+    """An exported KAFEAT_LIMIT would cut every output short, with exit code 0."""
+    env = {"KAFEAT_LIMIT": "3", "KAFEAT_DRY_RUN": "1"}
+    assert parsed("transform", ("--model", "m", "a", "b"), env, monkeypatch)["dry_run"] is False
+    assert all(
+        option.name not in ("limit", "dry_run") for name in COMMANDS for option in settings(command(name))
+    )
+
+
+def test_one_variable_means_the_same_in_every_command():
+    meanings = {}
+    for name in COMMANDS:
+        for option in settings(command(name)):
+            for variable in option.envvar:
+                shape = (type(option.type).__name__, option.is_flag)
+                assert meanings.setdefault(variable, shape) == shape, variable
+    assert {"KAFEAT_MODEL", "KAFEAT_JOBS", "KAFEAT_EVALUATE_JSON", "KAFEAT_DIFF_EXIT_CODE"} <= set(meanings)
+    assert "KAFEAT_JSON" not in meanings
+
+
+def run(*arguments, cwd, code=0, **env):
+    import os
+
+    done = subprocess.run(
+        [KAFEAT, *arguments], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("environment")
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    np.save(path / "x.npy", rows)
+    for kind in ("standardize", "minmax"):
+        package.fit({"steps": [{"kind": kind}]}, rows).save(path / f"{kind}.joblib")
+    (path / "c.yaml").write_text("steps: [{kind: minmax}]\n")
+    return path
+
+
+def test_a_bad_value_is_told_by_the_name_of_its_variable(folder):
+    done = run("inspect", "x", cwd=folder, code=2, KAFEAT_COLOR="pink")
+    assert "Invalid value for KAFEAT_COLOR: 'pink' is not one of" in done.stderr
+    done = run("transform", "x.npy", "z.npy", "--model", "m", cwd=folder, code=2, KAFEAT_TRANSFORM_JOBS="0")
+    assert "Invalid value for KAFEAT_TRANSFORM_JOBS: 0 is not in the range" in done.stderr
+    done = run("transform", "x.npy", "z.npy", "--model", "m", "-j", "0", cwd=folder, code=2, KAFEAT_JOBS="1")
+    assert "Invalid value for '--jobs' / '-j': 0 is not in the range" in done.stderr
+
+
+def test_errors_are_json_where_the_variable_says_so_and_the_command_line_does_not(folder):
+    assert run("transform", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith('{"time": ')
+    assert run("config", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith('{"time": ')
+    words = ("transform", "no.npy", "z.npy", "--log-format", "text", "--model", "no")
+    assert run(*words, cwd=folder, code=5, KAFEAT_LOG_FORMAT="json").stderr.startswith("kafeat: no: ")
+
+
+def test_maps_of_the_environment_do_not_join_a_comparison(folder):
+    words = ("evaluate", "x.npy", "--json", "-")
+    both = {"KAFEAT_MODEL": "standardize.joblib", "KAFEAT_CONFIG": "c.yaml"}
+    assert "standardize" not in run(*words, "--config", "c.yaml", cwd=folder, **both).stdout
+    assert "minmax" not in run(*words, "--model", "standardize.joblib", cwd=folder, **both).stdout
+
+
+def test_the_help_names_a_variable(folder):
+    text = " ".join(run("fit", "--help", cwd=folder).stdout.split())
+    assert "--config from KAFEAT_FIT_CONFIG or KAFEAT_CONFIG. The command line wins." in text
+    assert "Environment:" in run("--help", cwd=folder).stdout

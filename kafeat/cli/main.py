@@ -15,7 +15,7 @@ import click
 from kafeat._version import __version__
 from kafeat.cli import log
 from kafeat.cli.signals import Interrupted, Terminated, listen
-from kafeat.errors import KafeatError
+from kafeat.errors import KafeatError, without_secrets
 
 COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers")
 
@@ -101,6 +101,7 @@ def _run() -> int:
     except click.ClickException as error:
         if log.as_json():
             return _failed(error.format_message(), error.exit_code)
+        error.message = without_secrets(error.message)  # type: ignore[misc]
         error.show()
         return error.exit_code
     except KafeatError as error:
@@ -119,7 +120,7 @@ def _run() -> int:
     except Exception:  # a fault of ours: the person can only report it, and needs the traceback for that
         if log.as_json():
             return _failed(traceback.format_exc(), 1)
-        traceback.print_exc()
+        sys.stderr.write(without_secrets(traceback.format_exc()))
         return 1
 
 

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
+from xml.sax.saxutils import unescape
 
 BUCKET = "rows"
 
@@ -29,14 +29,20 @@ class Store:
         return f"s3://{user}{BUCKET}/{key}?endpoint_override=127.0.0.1:{port or self.port}&scheme=http&region=us-east-1"
 
     def ask(self, method: str, path: str, data: bytes | None = None) -> bytes:
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/{BUCKET}{path}", data=data, method=method
-        )
+        # It looks for a signature, and believes any.
+        headers = {
+            "Authorization": "AWS4-HMAC-SHA256 Credential=test/20200101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0",
+            "Content-Type": "application/octet-stream",
+        }  # fmt: skip
+        url = f"http://127.0.0.1:{self.port}/{BUCKET}{path}"
+        request = urllib.request.Request(url, data=data, headers=headers, method=method)
         with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.read()
 
     def keys(self) -> list[str]:
-        return re.findall(r"<Key>(.*?)</Key>", self.ask("GET", "?list-type=2").decode())
+        return [
+            unescape(key) for key in re.findall(r"<Key>(.*?)</Key>", self.ask("GET", "?list-type=2").decode())
+        ]
 
     def uploads(self) -> list[str]:
         return re.findall(r"<UploadId>(.*?)</UploadId>", self.ask("GET", "?uploads").decode())
@@ -49,10 +55,10 @@ class Store:
 
     def clear(self) -> None:
         for key in self.keys():
-            self.ask("DELETE", f"/{urllib.request.quote(key)}")
-        found = self.ask("GET", "?uploads").decode()
-        for key, name in re.findall(r"<Key>(.*?)</Key>\s*<UploadId>(.*?)</UploadId>", found):
-            self.ask("DELETE", f"/{urllib.request.quote(key)}?uploadId={name}")
+            self.ask("DELETE", f"/{quote(key)}")
+        for one in re.findall(r"<Upload>.*?</Upload>", self.ask("GET", "?uploads").decode(), re.DOTALL):
+            key, name = (re.findall(f"<{tag}>(.*?)</{tag}>", one)[0] for tag in ("Key", "UploadId"))
+            self.ask("DELETE", f"/{quote(unescape(key))}?uploadId={name}")
 
 
 @contextlib.contextmanager
@@ -81,34 +87,34 @@ def running() -> Iterator[Store]:
 
 
 class Gate:
-    """Hands requests on to the server; a part may be slow, or fail."""
+    """Hands requests on to the server; parts may be held from the third on, or refused from some number on."""
 
-    def __init__(self, port: int, slow: float = 0.0, broken_part: int | None = None) -> None:
+    def __init__(self, port: int, held: bool = False, broken_part: int | None = None) -> None:
         self.parts, self.asked = 0, []
-        self.second_part = threading.Event()
+        self.second_part, self.released = threading.Event(), threading.Event()
         gate = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def _hand_on(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                if "chunked" in self.headers.get("Transfer-Encoding", ""):
-                    raise AssertionError("not for this gate")
+                body = self._body()
                 gate.asked.append(f"{self.command} {unquote(self.path)}")
                 part = re.search(r"partNumber=(\d+)", self.path)
                 if part:
                     gate.parts += 1
                     if gate.parts >= 2:
                         gate.second_part.set()
-                    time.sleep(slow)
+                    if held and gate.parts > 2:
+                        gate.released.wait(60)
                 if part and broken_part is not None and int(part[1]) >= broken_part:
                     self.send_response(403)
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                     return
                 onward = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-                onward.request(self.command, self.path, body, dict(self.headers))
+                headers = {k: v for k, v in self.headers.items() if k.lower() != "transfer-encoding"}
+                onward.request(self.command, self.path, body, headers | {"Content-Length": str(len(body))})
                 answer = onward.getresponse()
                 data = answer.read()
                 self.send_response(answer.status)
@@ -121,6 +127,17 @@ class Gate:
                 if self.command != "HEAD":
                     self.wfile.write(data)
                 onward.close()
+
+            def _body(self) -> bytes:
+                if "chunked" not in self.headers.get("Transfer-Encoding", ""):
+                    return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                parts = []
+                while size := int(self.rfile.readline().split(b";")[0], 16):
+                    parts.append(self.rfile.read(size))
+                    self.rfile.readline()
+                while self.rfile.readline().strip():
+                    pass
+                return b"".join(parts)
 
             do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _hand_on  # noqa: N815
 
@@ -137,6 +154,7 @@ class Gate:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.released.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -51,7 +51,8 @@ class _Sender:
 
     def __init__(self, fs: Any, draft: str, path: str, may_stand: Callable[[], None]) -> None:
         self._fs, self._draft, self._path, self._may_stand = fs, draft, path, may_stand
-        self._stop = threading.Event()
+        # Not a join: one that a signal interrupts takes the thread for ended ever after (Python 3.11).
+        self._stop, self._ended = threading.Event(), threading.Event()
         self._error: BaseException | None = None
         self._in_parts = self._done = False
         self._thread = threading.Thread(target=self._send, name="kafeat-upload", daemon=True)
@@ -59,14 +60,14 @@ class _Sender:
     def run(self) -> None:
         """Send all of it, or raise what went wrong."""
         self._thread.start()
-        self._thread.join()
+        self._ended.wait()
         if self._error is not None:
             raise self._error
 
     def give_up(self) -> bool:
         """Wait until the thread has stopped, but not for ever; whether it leaves something unfinished."""
         self._stop.set()
-        self._thread.join(_GRACE_SECONDS)
+        self._ended.wait(_GRACE_SECONDS)
         return self._in_parts and not self._done
 
     def _send(self) -> None:
@@ -75,6 +76,8 @@ class _Sender:
                 self._copy(file)
         except BaseException as error:
             self._error = error
+        finally:
+            self._ended.set()
 
     def _copy(self, file: Any) -> None:
         stream = _kept(self._fs.open_output_stream(self._path, compression=None))

@@ -177,12 +177,12 @@ def test_the_endpoint_of_the_environment(store, folder, monkeypatch):
 
 
 def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
-    data = RNG.integers(0, 256, 35 << 20, dtype=np.uint8)
+    data = RNG.integers(0, 256, 25 << 20, dtype=np.uint8)
     np.save(tmp_path / "big.npy", data.reshape(-1, 1024))
     content = (tmp_path / "big.npy").read_bytes()
     with Gate(store.port) as gate:
         write_bytes(store.uri("big.npy", port=gate.port), content)
-        assert gate.parts == 4
+        assert gate.parts == 3
     assert store.get("big.npy") == content
     assert store.uploads() == []
     assert locations.size_of(store.uri("big.npy")) == len(content)
@@ -192,7 +192,8 @@ def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
     ("spelled", "key"),
     [
         ("two%20words.csv", "two words.csv"), ("two words.csv", "two words.csv"), ("ö/λ.csv", "ö/λ.csv"),
-        ("100%25.csv", "100%.csv"), ("a%23b%3Fc.csv", "a#b?c.csv"), ("%2520.csv", "%20.csv"), ("a+b=c&d@e.csv", "a+b=c&d@e.csv"),
+        ("100%25.csv", "100%.csv"), ("a%23b%3Fc.csv", "a#b?c.csv"), ("%2520.csv", "%20.csv"),
+        ("a+b=c&d@e.csv", "a+b=c&d@e.csv"),
     ],
 )  # fmt: skip
 def test_odd_keys(store, folder, spelled, key):
@@ -361,7 +362,8 @@ def test_an_endpoint_that_is_not_there(folder, tmp_path, monkeypatch, silent):
         if silent:
             listener.listen(20)
         place = Store(listener.getsockname()[1]).uri(f"in{silent}.csv")
-        for read, written in ((place, str(tmp_path / "o.csv")), (str(folder / "in.npy"), place)):
+        both = [(place, str(tmp_path / "o.csv")), (str(folder / "in.npy"), place)]
+        for read, written in both[: 1 if silent else 2]:
             began = time.monotonic()
             with pytest.raises(SystemRefusedError, match=r"csv: no connection \(.*look at the network"):
                 transform_file(str(folder / "m.joblib"), read, written)
@@ -414,12 +416,12 @@ def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_
     assert (store.keys(), store.get("f.csv"), store.uploads()) == (["f.csv"], b"previous", [])
 
 
-BIG = 45 << 20
+BIG = 32 << 20
 
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory, folder):
-    """A model and rows whose features take some 45 MB: five parts."""
+    """Rows whose features take some 32 MB: four parts."""
     path = tmp_path_factory.mktemp("wide")
     rows = BIG // (64 * 4)
     np.save(path / "in.npy", RNG.normal(size=(rows, 6)).astype(np.float32))
@@ -586,7 +588,8 @@ def test_nothing_shows_secrets(store, folder, tmp_path, in_process):
 @pytest.mark.parametrize(
     ("text", "clean"),
     [
-        ("s3://a:b@c/d.csv?x=1: no", "s3://c/d.csv: no"), ("s3://a:b/c@d/e: no", "s3://d/e: no"), ("'s3://a@b/c' x", "'s3://b/c' x"),
+        ("s3://a:b@c/d.csv?x=1: no", "s3://c/d.csv: no"), ("s3://a:b/c@d/e: no", "s3://d/e: no"),
+        ("'s3://a@b/c' x", "'s3://b/c' x"),
         ("hdfs://n:8020/a@b: no", "hdfs://n:8020/a@b: no"), ("s3://b/a@c", "s3://b/a@c"), ("a:b@c?d=e", "a:b@c?d=e"),
         ("s3://b/k?x=1, s3://u:p@b/l?x=1", "s3://b/k, s3://b/l"),
     ],
@@ -608,7 +611,8 @@ def test_local_files_load_no_file_systems(folder, tmp_path):
         "import sys\n"
         "from kafeat.jobs.transform import transform_file\n"
         "transform_file(*sys.argv[1:4])\n"
-        "print([name for name in ('pyarrow.fs', 'pyarrow._fs', 'kafeat.io.remote', 'http.client') if name in sys.modules])"
+        "heavy = 'pyarrow.fs', 'pyarrow._fs', 'kafeat.io.remote', 'http.client'\n"
+        "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, folder / "m.joblib", folder / "in.npy", tmp_path / "o.csv"],

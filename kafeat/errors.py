@@ -5,6 +5,7 @@ A message reads `place: name: expected ..., got ...`, and names the remedy where
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
@@ -16,6 +17,9 @@ class KafeatError(Exception):
     """A fault that the person who runs kafeat can mend; never a traceback."""
 
     exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(without_secrets(message))
 
 
 class UsageError(KafeatError):
@@ -102,6 +106,16 @@ class PartsError(KafeatError):
                 ]
             )
         )
+
+
+def without_secrets(text: str) -> str:
+    """The text with its URIs cut down to scheme, host and path: messages and manifests are read by many."""
+    if "://" not in text:
+        return text
+    # A secret key with a slash that was not written %2F reaches into the path: all up to the last @ goes.
+    text = re.sub(r"(\w://)(?![^\s/?#@]*:\d+/)[^\s/?#@]*:[^\s?#]*@", r"\1", text)
+    text = re.sub(r"(\w://)[^\s/?#@]*@", r"\1", text)
+    return re.sub(r"(\w://[^?'\"\n]*)\?(?=\w+=)[^\s'\"]*?(?=[:,;]?(?:[\s'\"]|$))", r"\1", text)
 
 
 def spell_row(row: int) -> str:

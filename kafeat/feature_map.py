@@ -150,7 +150,7 @@ class FeatureMap(InNotebooks):
         return artifact.dumps(self._content())
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = True, *, fsync: bool = True) -> None:
-        """Write the artifact, beside its place first and then renamed. It is safe to `kafeat.load`.
+        """Write the artifact, complete or not at all, to a path or a URI. It is safe to `kafeat.load`.
 
         With `fsync` it is on the disk when this returns.
         """
@@ -172,7 +172,10 @@ class FeatureMap(InNotebooks):
 
 
 def load(path: str | os.PathLike[str]) -> FeatureMap:
-    """The feature map of an artifact. A damaged, foreign or hostile file raises `ArtifactError`; nothing of it runs."""
+    """The feature map of an artifact, by its path or URI.
+
+    A damaged, foreign or hostile file raises `ArtifactError`; nothing of it runs.
+    """
     place = os.fspath(path)
     return loads(artifact_bytes(place), place)
 

@@ -118,7 +118,8 @@ def evaluate(
     from kafeat.cli.evaluation import show
     from kafeat.cli.progress import steps_of
     from kafeat.errors import SystemRefusedError, UsageError
-    from kafeat.io.output import write_bytes
+    from kafeat.io.output import check_place, write_bytes
+    from kafeat.io.uri import is_remote, local_path, shown
     from kafeat.jobs.evaluate import check_bounds, gate
     from kafeat.jobs.evaluate import evaluate as job
 
@@ -129,8 +130,10 @@ def evaluate(
         raise UsageError("--min-score: expected --label, as without one there is no score")
     _refuse_idle(label, learner)
     check_bounds(max_error, min_score)
-    folder = os.path.dirname(json_file or "") or "."
-    if not os.path.isdir(folder):  # said before the work, and not behind it
+    folder = os.path.dirname(local_path(json_file or "")) or "."
+    if json_file and is_remote(json_file):
+        check_place(json_file, clobber=True)
+    elif not os.path.isdir(folder):  # said before the work, and not behind it
         raise SystemRefusedError(f"{json_file}: expected a folder that exists, got {folder}")
     with steps_of(quiet) as say:
         found = job(
@@ -138,8 +141,8 @@ def evaluate(
             split=split, task=task, learner=learner, tau=tau, exact_rows=exact_rows, jobs=jobs,
             output_dtype=output_dtype, report=report, say=say,
         )  # fmt: skip
-    named = {"model": models[0]} if len(models) == 1 and not configs else {}
-    text = json.dumps({**named, "data": data, **found}, indent=2) + "\n"
+    named = {"model": shown(models[0])} if len(models) == 1 and not configs else {}
+    text = json.dumps({**named, "data": shown(data), **found}, indent=2) + "\n"
     if json_file == "-":
         click.echo(text, nl=False)
     elif json_file:

@@ -21,6 +21,7 @@ def inspect(model: str, as_json: bool) -> None:
     """Show what is in MODEL: steps, parameters, columns, sizes, and from what it was fitted."""
     import json
 
+    from kafeat.io.uri import shown
     from kafeat.jobs.inspect import inspect as job
 
     found = job(model)
@@ -28,7 +29,7 @@ def inspect(model: str, as_json: bool) -> None:
         click.echo(json.dumps(found, indent=2))
         return
     click.echo(
-        f"{model}: kafeat {found['kafeat']} map, format {found['format']}, {found['bytes']:,} bytes, "
+        f"{shown(model)}: kafeat {found['kafeat']} map, format {found['format']}, {found['bytes']:,} bytes, "
         f"sha256 {found['sha256']}"
     )
     click.echo(

@@ -9,6 +9,7 @@ import time
 import click
 
 from kafeat.cli import color
+from kafeat.errors import without_secrets
 
 _json = False
 
@@ -26,11 +27,12 @@ def as_json() -> bool:
 
 def say(message: str) -> None:
     """A line that tells what was done."""
-    _put("info", message)
+    _put("info", without_secrets(message))
 
 
 def error(message: str, code: int) -> None:
     """The lines of an error that ends the command with that code."""
+    message = without_secrets(message)
     if _json:
         _put("error", message, exit_code=code)
         return

@@ -16,7 +16,7 @@ from kafeat._version import __version__
 from kafeat.cli import color, log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
-from kafeat.errors import KafeatError
+from kafeat.errors import KafeatError, without_secrets
 
 COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers", "config")
 
@@ -116,6 +116,7 @@ def _run() -> int:
         name_variable(error)
         if log.as_json():
             return _failed(error.format_message(), error.exit_code)
+        error.message = without_secrets(error.message)  # type: ignore[misc]
         error.show()
         return error.exit_code
     except KafeatError as error:
@@ -135,7 +136,7 @@ def _run() -> int:
     except Exception:  # a fault of ours: the person can only report it, and needs the traceback for that
         if log.as_json():
             return _failed(traceback.format_exc(), 1)
-        traceback.print_exc()
+        sys.stderr.write(without_secrets(traceback.format_exc()))
         return 1
 
 

@@ -7,7 +7,6 @@ column is copied as it stands, and a pipe needs to be read only once.
 from __future__ import annotations
 
 import csv
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -22,20 +21,22 @@ from kafeat.io.csv_kept import ARROW, typed
 from kafeat.io.csv_ragged import Ragged
 from kafeat.io.csv_sniff import sniff
 from kafeat.io.files import digest_of
+from kafeat.io.locations import kind_of, size_of
 from kafeat.io.names import indices_of
 from kafeat.io.source import Chunk, Source
 from kafeat.io.table import Broken, Keeper, TableChunk, cut
+from kafeat.io.uri import is_remote, shown
 
 
 class CsvSource(Source):
-    """A CSV file, or standard input (`-`), which can be read once."""
+    """A CSV file or object, or standard input (`-`), which can be read once."""
 
     untyped = True
 
     def __init__(self, place: str, *, delimiter: str = ",", header: bool = True) -> None:
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
-        self._name, self.place = place, "<stdin>" if place == "-" else place
+        self._name, self.place = place, "<stdin>" if place == "-" else shown(place)
         self.positional, self._delimiter = not header, delimiter
         text = self._open()
         self._sniffed = sniff(self.place, text, delimiter, header)
@@ -84,7 +85,7 @@ class CsvSource(Source):
             return self.rows
         with closing(self._open()) as text:
             head = text.look(_HEAD)
-            share = text.tap.n_bytes / max(1, os.path.getsize(self._name))
+            share = text.tap.n_bytes / max(1, size_of(self._name) or 0)
         return max(0, round(head.count(b"\n") / max(share, 1e-12)) - self._sniffed.skip)
 
     def digest(self) -> str:
@@ -182,4 +183,4 @@ _HEAD = 8 << 20
 
 
 def _repeats(place: str) -> bool:
-    return os.path.isfile(place)
+    return is_remote(place) or kind_of(place) == "file"

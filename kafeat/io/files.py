@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from kafeat.errors import SystemRefusedError
+from kafeat.io.uri import is_remote, local_path
 
 
 def refused(place: str, error: OSError) -> SystemRefusedError:
@@ -18,8 +19,16 @@ def refused(place: str, error: OSError) -> SystemRefusedError:
     return SystemRefusedError(f"{place}: {os.strerror(error.errno) if error.errno else error}")
 
 
-def opened(place: str) -> io.FileIO:
-    """The file for reading, unbuffered."""
+def opened(place: str) -> io.RawIOBase:
+    """The file or object for reading, unbuffered."""
+    if is_remote(place):
+        from kafeat.io.remote import RemoteFile
+
+        return RemoteFile(place)
+    return _opened_here(local_path(place))
+
+
+def _opened_here(place: str) -> io.FileIO:
     try:
         if stat.S_ISDIR(os.stat(place).st_mode):
             raise SystemRefusedError(f"{place}: expected a file, got a directory")
@@ -52,7 +61,7 @@ def _standard(number: int, mode: str) -> io.FileIO:
         raise refused("-", error) from error
 
 
-def read_full(file: io.FileIO, size: int) -> bytes:
+def read_full(file: io.RawIOBase, size: int) -> bytes:
     """As many bytes as asked for, fewer only at the end: a pipe hands over less at a time."""
     data = bytearray()
     while len(data) < size:
@@ -78,8 +87,8 @@ def write_full(file: io.FileIO, data: Any) -> None:
 
 
 def opened_regular(place: str) -> io.FileIO:
-    """The same, for formats that are read out of order."""
-    file = opened(place)
+    """A local file, for formats that are read out of order."""
+    file = _opened_here(local_path(place))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise SystemRefusedError(
@@ -100,7 +109,7 @@ def ends_of(place: str, size: int, edge: int) -> bytes:
 
 
 def digest_of(place: str) -> str:
-    """SHA-256 of the file, in hex."""
+    """SHA-256 of the bytes, in hex."""
     with opened(place) as file:
         try:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafeat.errors import UsageError
 from kafeat.io.source import Source
+from kafeat.io.uri import path_of
 
 SUFFIXES = {
     ".csv": "csv",
@@ -28,7 +29,7 @@ def format_of(place: str, given: str | None = None) -> str:
     if place == "-":
         return "csv"
     for suffix, name in SUFFIXES.items():
-        if place.lower().endswith(suffix):
+        if path_of(place).lower().endswith(suffix):
             return name
     raise UsageError(
         f"{place}: expected a name that ends in one of {', '.join(SUFFIXES)}; "
@@ -38,7 +39,7 @@ def format_of(place: str, given: str | None = None) -> str:
 
 def delimiter_of(place: str, delimiter: str) -> str:
     """A tab for .tsv where nothing else was asked for."""
-    tabs = delimiter == "," and place.lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
+    tabs = delimiter == "," and path_of(place).lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
     return "\t" if tabs else delimiter
 
 

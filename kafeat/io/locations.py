@@ -1,4 +1,7 @@
-"""Where files are: which there are in a folder, and what marks each of them as unchanged."""
+"""Where files are: what there is at a place, what is below a folder, and what marks each file as unchanged.
+
+A place is a local path or a URI. In an object store a folder is there as long as anything lies below it.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,19 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from kafeat.errors import SystemRefusedError
 from kafeat.io.files import refused
+from kafeat.io.uri import is_remote, joined, local_path, name_of, shown
 
 
 @dataclass(frozen=True)
 class Entry:
     """A file: its name below the folder that was listed, with `/`, its bytes, and its stamp.
 
-    Equal stamps mean that nobody has written to the file in between: they hold what a writer cannot set back.
+    Equal stamps mean that nobody has written to the file in between: they hold what a writer cannot set back. Those of
+    an object store know whole seconds and the size only.
     """
 
     name: str
@@ -25,7 +31,9 @@ class Entry:
 
 def join(folder: str, name: str) -> str:
     """The place of that name below a folder."""
-    return os.path.join(folder, *name.split("/"))
+    if is_remote(folder):
+        return joined(folder, name)
+    return os.path.join(local_path(folder), *name.split("/"))
 
 
 def absolute(place: str) -> str:
@@ -35,6 +43,9 @@ def absolute(place: str) -> str:
 
 def kind_of(place: str) -> Literal["file", "folder", "other"] | None:
     """What is there; None for nothing. `other` is a pipe or a device."""
+    if is_remote(place):
+        return _KINDS[_info(place).type.name]
+    place = local_path(place)
     if os.path.isdir(place):
         return "folder"
     if os.path.isfile(place):
@@ -42,8 +53,26 @@ def kind_of(place: str) -> Literal["file", "folder", "other"] | None:
     return "other" if os.path.lexists(place) else None
 
 
+_KINDS: dict[str, Literal["file", "folder", "other"] | None] = {
+    "File": "file", "Directory": "folder", "NotFound": None, "Unknown": "other",
+}  # fmt: skip
+
+
+def size_of(place: str) -> int | None:
+    """Bytes of a file; None for what is none."""
+    if is_remote(place):
+        found = _info(place)
+        return int(found.size) if found.type.name == "File" else None
+    place = local_path(place)
+    return os.path.getsize(place) if os.path.isfile(place) else None
+
+
 def entry_of(place: str) -> Entry | None:
     """The entry of one file, by its last name; None if there is no such file."""
+    if is_remote(place):
+        info = _info(place)
+        return _entry(name_of(place), info) if info.type.name == "File" else None
+    place = local_path(place)
     try:
         found = os.stat(place)
     except OSError:
@@ -53,21 +82,30 @@ def entry_of(place: str) -> Entry | None:
 
 def listed(folder: str) -> Iterator[Entry]:
     """Every file below a folder, in no order that counts; links are followed, circles of them refused."""
-    yield from _below(folder, "", ())
+    if is_remote(folder):
+        yield from _listed_there(folder)
+    else:
+        yield from _below(local_path(folder), "", ())
 
 
 def make_folder(place: str) -> None:
-    """Make a folder and those above it, where there are none yet."""
+    """Make a folder and those above it, where there are none yet. In an object store it needs no making."""
+    if is_remote(place):
+        _make_there(place)
+        return
     try:
-        os.makedirs(place, exist_ok=True)
+        os.makedirs(local_path(place), exist_ok=True)
     except OSError as error:
         raise refused(place, error) from error
 
 
 def remove(place: str) -> None:
     """Remove a file; that it is gone already is no error."""
+    if is_remote(place):
+        _remove_there(place)
+        return
     try:
-        os.unlink(place)
+        os.unlink(local_path(place))
     except FileNotFoundError:
         return
     except OSError as error:
@@ -80,7 +118,7 @@ def remove_if_nothing(folder: str, besides: str) -> None:
         return
     remove(join(folder, besides))
     with suppress(OSError):
-        for above, _, _ in os.walk(folder, topdown=False):
+        for above, _, _ in os.walk(local_path(folder), topdown=False):
             os.rmdir(above)
 
 
@@ -109,3 +147,60 @@ def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iter
 def _stamp(found: os.stat_result) -> str:
     # The change time cannot be set back by who writes, as the time of modification can.
     return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_ctime_ns:x}"
+
+
+def _info(place: str) -> Any:
+    from kafeat.io.remote import info_of
+
+    return info_of(place)
+
+
+def _entry(name: str, info: Any) -> Entry:
+    # A listing knows parts of a second, the object itself does not.
+    return Entry(name, int(info.size), f"{info.size:x}-{(info.mtime_ns or 0) // 10**9:x}")
+
+
+def _listed_there(folder: str) -> Iterator[Entry]:
+    from pyarrow.fs import FileSelector, FileType
+
+    from kafeat.io.remote import file_system, unreachable
+
+    fs, path = file_system(folder)
+    base = path.rstrip("/")
+    try:
+        found = fs.get_file_info(FileSelector(base, recursive=True))
+    except FileNotFoundError:
+        raise SystemRefusedError(
+            f"{shown(folder)}: expected a folder with something in it, got none"
+        ) from None
+    except OSError as error:
+        raise unreachable(folder, error) from error
+    for info in found:
+        if info.type == FileType.File:
+            yield _entry(info.path[len(base) + 1 :], info)
+
+
+def _make_there(place: str) -> None:
+    from kafeat.io.remote import bucket_is_missing, file_system, unreachable
+
+    fs, path = file_system(place)
+    if fs.type_name in ("s3", "gcs"):
+        if bucket_is_missing(place):
+            raise SystemRefusedError(f"{shown(place)}: expected a bucket of that name, got none; make it")
+        return
+    try:
+        fs.create_dir(path, recursive=True)
+    except OSError as error:
+        raise unreachable(place, error) from error
+
+
+def _remove_there(place: str) -> None:
+    from kafeat.io.remote import file_system, unreachable
+
+    fs, path = file_system(place)
+    try:
+        fs.delete_file(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unreachable(place, error) from error

@@ -1,4 +1,4 @@
-"""NPY files, read a chunk at a time.
+"""NPY files and objects, read a chunk at a time.
 
 They are read and not mapped: a file that is cut short or a disk that fails while it is mapped kills the process
 without a word.
@@ -6,14 +6,19 @@ without a word.
 
 from __future__ import annotations
 
+import io
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, KafeatError
 from kafeat.io.array import ArraySource
 from kafeat.io.files import digest_of, opened_regular, refused
+from kafeat.io.npy_remote import RemoteNpy
+from kafeat.io.uri import is_remote, local_path, shown
 from kafeat.types import Array
 
 _BLOCK = 256
@@ -21,9 +26,17 @@ _BLOCK = 256
 
 
 class NpySource(ArraySource):
-    """The array of an NPY file."""
+    """The array of an NPY file or object."""
 
     def __init__(self, place: str) -> None:
+        self._name = place
+        if is_remote(place):
+            with _no_array(shown(place)):
+                there = RemoteNpy(place)
+            self._offset, self._by_rows = there.offset, there.by_rows
+            super().__init__(shown(place), there.shape, there.dtype, self._rows)
+            self._file: RemoteNpy | io.FileIO = there
+            return
         opened_regular(place).close()
         mapped = _mapped(place)
         self._offset, self._by_rows = int(mapped.offset), bool(mapped.flags.c_contiguous)  # type: ignore[attr-defined]
@@ -43,6 +56,9 @@ class NpySource(ArraySource):
 
     def _fill(self, block: Array, at: int) -> None:
         rest = block.reshape(-1).view(np.uint8)
+        if isinstance(self._file, RemoteNpy):
+            self._file.fill(rest, at)
+            return
         while len(rest):
             try:
                 done = os.preadv(self._file.fileno(), [rest.data], at)
@@ -59,22 +75,31 @@ class NpySource(ArraySource):
         return np.append(np.arange(0, self._n_rows, _BLOCK), self._n_rows)
 
     def digest(self) -> str:
-        return digest_of(self.place)
+        return digest_of(self._name)
 
     def close(self) -> None:
         self._file.close()
 
 
 def _mapped(place: str) -> Array:
-    """The array behind the header, which may be a lie: NumPy says so in many ways."""
+    """The array behind the header."""
+    with _no_array(place):
+        array: np.memmap[Any, Any] = np.lib.format.open_memmap(local_path(place), mode="r")
+    return array
+
+
+@contextmanager
+def _no_array(place: str) -> Iterator[None]:
+    """A header may be a lie, and NumPy says so in many ways."""
     try:
         with np.errstate(all="ignore"):
-            array: np.memmap[Any, Any] = np.lib.format.open_memmap(place, mode="r")
+            yield
+    except KafeatError:
+        raise
     except OSError as error:
         raise refused(place, error) from error
     except Exception as error:  # the header is a stranger's, and NumPy reads it with Python's own tools
         raise DataError(f"{place}: expected an NPY file of numbers, got {_first_line(error)}") from error
-    return array
 
 
 def _first_line(error: BaseException) -> str:

@@ -3,14 +3,18 @@
 What is written is a draft beside its place, `.NAME.kafeat-PID-HEX.tmp`, which takes the name when it is complete and
 on the disk. Its writer holds a lock on it, which ends with the process however that ends: so the next writer of NAME
 knows which drafts are dead, and removes them.
+
+What is for an object store is written to the temporary folder in the same way, and uploaded when it is complete.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import secrets
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +22,7 @@ from typing import IO
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.files import digest_of, refused
+from kafeat.io.uri import identity, is_remote, local_path, name_of, shown
 
 try:
     import fcntl
@@ -27,7 +32,7 @@ except ImportError:  # no locks: drafts of the dead are left alone
 
 @dataclass(frozen=True)
 class Output:
-    """Where to write: `path` exists and is empty. `regular` is false for a pipe or a device."""
+    """Where to write: `path`, on this machine, exists and is empty. `regular` is false for a pipe or a device."""
 
     path: str
     regular: bool
@@ -49,8 +54,17 @@ def atomic(
 
     A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
     through. With `fsync` the content is on the disk before the name is, and the name before this returns.
-    `written` is filled in.
+    `written` is filled in. A remote place gets its object when the block ends, by an upload that is complete or not
+    there.
     """
+    if is_remote(path):
+        with (
+            naming(f"{shown(path)} (written to {tempfile.gettempdir()} first)"),
+            _for_upload(path, clobber, written) as output,
+        ):
+            yield output
+        return
+    path = local_path(path)
     with naming(path), _writing(path, clobber, fsync, written) as output:
         yield output
 
@@ -71,7 +85,11 @@ _OF_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
 
 
 def check_place(path: str, clobber: bool) -> int | None:
-    """Refuse a place that `atomic` would refuse; the mode of what is there, None for nothing."""
+    """Refuse a place that `atomic` would refuse; the mode of a local file that is there, None for nothing."""
+    if is_remote(path):
+        _check_there(path, clobber)
+        return None
+    path = local_path(path)
     if path.endswith(os.sep):
         raise SystemRefusedError(f"{path}: expected the name of a file, got that of a folder")
     try:
@@ -114,6 +132,46 @@ def beside(path: str, fsync: bool) -> Iterator[IO[str]]:
 
 
 @contextmanager
+def _for_upload(place: str, clobber: bool, written: Written | None) -> Iterator[Output]:
+    from kafeat.io.upload import upload
+
+    _check_there(place, clobber)
+    target = spool_of(place)
+    _remove_dead(target)
+    # Nobody else is to read what may lie in a folder of all users.
+    spool, lock = _draft(target, 0o600)
+    try:
+        yield Output(spool, regular=True)
+        if written is not None:
+            written.bytes, written.sha256 = os.path.getsize(spool), digest_of(spool)
+        upload(spool, place, lambda: None if clobber else _check_there(place, clobber))
+    finally:
+        with suppress(OSError):
+            os.unlink(spool)
+        with suppress(OSError):
+            os.close(lock)
+
+
+def spool_of(place: str) -> str:
+    """The name in the temporary folder by which drafts for a remote place are known."""
+    mark = hashlib.sha256(identity(place).encode()).hexdigest()[:12]
+    return os.path.join(tempfile.gettempdir(), f"{mark}-{name_of(place)}")
+
+
+def _check_there(place: str, clobber: bool) -> None:
+    """Refuse what is no key, a missing bucket, a folder, and with `clobber` off an object that is there."""
+    from kafeat.io.locations import kind_of
+    from kafeat.io.remote import bucket_is_missing
+
+    if place.partition("?")[0].endswith("/") or not name_of(place):
+        raise SystemRefusedError(f"{place}: expected the name of an object, got that of a folder")
+    if bucket_is_missing(place):
+        raise SystemRefusedError(f"{shown(place)}: expected a bucket of that name, got none; make it first")
+    if not clobber and kind_of(place) is not None:
+        raise _taken(shown(place))
+
+
+@contextmanager
 def _writing(path: str, clobber: bool, fsync: bool, written: Written | None) -> Iterator[Output]:
     mode = check_place(path, clobber)
     if mode is not None and not stat.S_ISREG(mode):
@@ -151,7 +209,8 @@ def _draft(target: str, mode: int | None) -> tuple[str, int]:
     folder, stem = _stem(target)
     while True:
         draft = os.path.join(folder, f"{stem}{os.getpid()}-{secrets.token_hex(4)}.tmp")
-        lock = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o666)
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
+        lock = os.open(draft, flags, 0o666 if mode is None else 0o600)
         if not _locked(lock) or _is_at(lock, draft):
             break
         os.close(lock)  # someone took it for a dead one before it was locked
@@ -193,7 +252,7 @@ def _remove_dead(target: str) -> None:
 def remove_dead_below(folder: str) -> None:
     """Remove every draft below a folder whose writer is no more."""
     pattern = re.compile(r"\..+\.kafeat-\d+-[0-9a-f]{8}\.tmp")
-    for above, _, names in os.walk(folder):
+    for above, _, names in os.walk(local_path(folder)):
         for name in names:
             if pattern.fullmatch(name):
                 _remove_if_dead(os.path.join(above, name))

@@ -1,4 +1,4 @@
-"""Parquet files, read a batch at a time."""
+"""Parquet files and objects, read a batch at a time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from kafeat.errors import DataError, KafeatError
 from kafeat.io.arrow import PEEK, ArrowSource, fields_from
 from kafeat.io.files import digest_of, opened_regular
+from kafeat.io.uri import is_remote, local_path, shown
 from kafeat.types import Array
 
 READ_BUFFER = 1 << 16
@@ -20,13 +21,14 @@ READ_BUFFER = 1 << 16
 
 
 class ParquetSource(ArrowSource):
-    """A Parquet file."""
+    """A Parquet file or object."""
 
     def __init__(self, place: str) -> None:
-        self.place = place
-        opened_regular(place).close()
-        with _damage(place):
-            self._file = pq.ParquetFile(place, pre_buffer=False, buffer_size=READ_BUFFER)
+        self._name, self.place, self._remote = place, shown(place), is_remote(place)
+        if not self._remote:
+            opened_regular(place).close()
+        with _damage(self.place):
+            self._file = _opened(place)
             self.schema = self._file.schema_arrow
             self.rows = self._file.metadata.num_rows
             self.fields = fields_from(self.schema, self._peek)
@@ -39,13 +41,16 @@ class ParquetSource(ArrowSource):
         names = [self.schema.field(i).name for i in indices]
         groups, skip = self._groups()
         left = self.rows or 0
+        # What is fetched before it is asked for is kept to the end of the call: a row group at a time bounds it.
+        calls = [[group] for group in groups] if self._remote else [groups]
         with _damage(self.place):
-            # The reader takes names as prefixes of paths, and may hand over more than was asked for.
-            for batch in self._file.iter_batches(height, row_groups=groups, columns=names):
-                wanted = batch.select(names).slice(skip, left)
-                skip = max(0, skip - batch.num_rows)
-                left -= wanted.num_rows
-                yield wanted
+            for call in calls:
+                # The reader takes names as prefixes of paths, and may hand over more than was asked for.
+                for batch in self._file.iter_batches(height, row_groups=call, columns=names):
+                    wanted = batch.select(names).slice(skip, left)
+                    skip = max(0, skip - batch.num_rows)
+                    left -= wanted.num_rows
+                    yield wanted
 
     def only(self, first: int, behind: int) -> None:
         self.first, self.rows = first, behind - first
@@ -77,19 +82,33 @@ class ParquetSource(ArrowSource):
         return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
     def digest(self) -> str:
-        return digest_of(self.place)
+        return digest_of(self._name)
 
     def close(self) -> None:
-        self._file.close()
+        self._file.close(force=True)
+
+
+def _opened(place: str) -> pq.ParquetFile:
+    if not is_remote(place):
+        return pq.ParquetFile(local_path(place), pre_buffer=False, buffer_size=READ_BUFFER)
+    from kafeat.io.remote import opened_at_random
+
+    # Over a network the ranges of all columns of a row group are fetched at once, near ones as one.
+    return pq.ParquetFile(opened_at_random(place), pre_buffer=True)
 
 
 @contextmanager
 def _damage(place: str) -> Iterator[None]:
-    """Whatever the decoder stumbles over is the file's fault: it is a regular file that could be opened."""
+    """Whatever the decoder stumbles over is the file's fault, as it could be opened; unless its store fails."""
     try:
         yield
     except KafeatError:
         raise
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, OSError) and "://" in place:
+            from kafeat.io.remote import is_of_transport, unreachable
+
+            if is_of_transport(error):
+                raise unreachable(place, error) from error
         what = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{place}: expected a sound Parquet file, got: {what}") from error

@@ -13,9 +13,11 @@ from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
 from kafeat.io.files import opened
 from kafeat.io.formats import SUFFIXES, format_of
 from kafeat.io.locations import Entry, entry_of, join, kind_of, listed
+from kafeat.io.uri import is_remote, parent, parsed, path_of, shown
 
 MANIFEST = "_kafeat.json"
 _MAGIC = re.compile(r"[*?\[]")
+_REMOTE_MAGIC = re.compile(r"[*\[]")
 _LISTS = (".json", ".txt", ".list")
 
 
@@ -52,7 +54,7 @@ def is_data_set(place: str) -> bool:
     kind = None if place == "-" else kind_of(place)
     if kind is not None:
         return kind == "folder" or (kind == "file" and _is_list(place))
-    return bool(_MAGIC.search(place)) or place.endswith("/")
+    return is_pattern(place) or path_of(place).endswith("/")
 
 
 def list_parts(place: str, format: str | None = None) -> Parts:
@@ -65,12 +67,12 @@ def list_parts(place: str, format: str | None = None) -> Parts:
         folder, found = None, list(_named(place))
     elif kind_of(place) == "folder":
         folder, found = place, list(_in_folder(place, ""))
-    elif not _MAGIC.search(place):
+    elif not is_pattern(place):
         raise SystemRefusedError(f"{place}: expected a folder, got nothing of that name")
     else:
         folder, pattern = _fixed(place)
         if kind_of(folder) != "folder":
-            raise DataError(f"{place}: expected files of that pattern, got no folder {folder}")
+            raise DataError(f"{place}: expected files of that pattern, got no folder {shown(folder)}")
         found = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
     if not found:
         raise DataError(f"{place}: expected at least one file, got none")
@@ -115,8 +117,13 @@ def is_hidden(name: str) -> bool:
     return any(piece.startswith(("_", ".")) for piece in name.split("/"))
 
 
+def is_pattern(place: str) -> bool:
+    """Whether a name has wildcards; in a URI, `?` begins the options."""
+    return bool((_REMOTE_MAGIC if is_remote(place) else _MAGIC).search(path_of(place)))
+
+
 def _is_list(place: str) -> bool:
-    return place.lower().endswith(_LISTS)
+    return path_of(place).lower().endswith(_LISTS)
 
 
 def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
@@ -132,9 +139,11 @@ def _part(entry: Entry, place: str, name: str) -> Part:
 
 def _fixed(pattern: str) -> tuple[str, str]:
     """The folder above the first wildcard, and the pattern below it."""
-    pieces = pattern.split("/")
+    pieces = path_of(pattern).split("/")
     first = next(i for i, piece in enumerate(pieces) if _MAGIC.search(piece))
     folder = "/".join(pieces[:first]) if first else "."
+    if is_remote(pattern):
+        folder = replace(parsed(pattern), path="/".join(parsed(pattern).path.split("/")[:first])).spelled()
     return folder or "/", "/".join(pieces[first:])
 
 
@@ -157,7 +166,7 @@ def _named(place: str) -> Iterator[Part]:
     """The files that a list names: the outputs of a run by its manifest, a JSON list, or one a line."""
     with opened(place) as file:
         text = file.readall().decode("utf-8", errors="surrogateescape")
-    folder = os.path.dirname(place)
+    folder = parent(place)
     for name in _names(place, text):
         at = name if os.path.isabs(name) or "://" in name else join(folder, name)
         entry = entry_of(at)

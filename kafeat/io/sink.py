@@ -15,6 +15,7 @@ from kafeat.io.files import refused
 from kafeat.io.formats import delimiter_of
 from kafeat.io.names import unique
 from kafeat.io.output import Written, atomic
+from kafeat.io.uri import shown
 from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def open_sink(
         tuple(names), np.dtype(dtype), rows, first, block_rows, kept_schema, layout, list_name, compression,
         dict(metadata or {}), delimiter, header, nullable, dropping,
     )  # fmt: skip
-    _refuse_clash(place, wanted)
+    _refuse_clash(shown(place), wanted)
     if place == "-":
         if format != "csv":
             raise UsageError(f"-: expected CSV on standard output, got {format}; name a file")
@@ -130,7 +131,7 @@ def open_sink(
         return
     with (
         atomic(place, clobber, fsync=fsync, written=written) as output,
-        _ended(_sink(place, output.path, output.regular, format, wanted)) as sink,
+        _ended(_sink(shown(place), output.path, output.regular, format, wanted)) as sink,
     ):
         yield sink
 

@@ -12,6 +12,7 @@ import numpy as np
 from kafeat.config import Config, load_config
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.feature_map import FeatureMap, load
+from kafeat.io.uri import identity, name_of, shown
 from kafeat.jobs.fit import fit_source
 from kafeat.jobs.rereading import Data
 from kafeat.jobs.sweep import Sweep, settings
@@ -98,12 +99,12 @@ def contenders(
 def _names(given: Sequence[Any]) -> list[str]:
     """File names where they tell the maps apart, else whole paths; a map without a file gets a number."""
     whole = [
-        os.fspath(one) if isinstance(one, str | os.PathLike) else f"map {i + 1}"
+        shown(os.fspath(one)) if isinstance(one, str | os.PathLike) else f"map {i + 1}"
         for i, one in enumerate(given)
     ]
-    short = [os.path.basename(name) for name in whole]
+    short = [name_of(name) for name in whole]
     names = short if len(set(short)) == len(short) else whole
-    real = [os.path.realpath(one) for one in given if isinstance(one, str | os.PathLike)]
+    real = [identity(os.fspath(one)) for one in given if isinstance(one, str | os.PathLike)]
     if len(set(names)) < len(names) or len(set(real)) < len(real):
         raise UsageError(f"evaluate: expected every map once, got {', '.join(names)}")
     return names

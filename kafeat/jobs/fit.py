@@ -21,6 +21,7 @@ from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
 from kafeat.io.selection import choose, match
 from kafeat.io.source import Chunk, Source
+from kafeat.io.uri import name_of
 from kafeat.jobs.labels import read_label
 from kafeat.jobs.rows import matrices
 from kafeat.jobs.search import settle
@@ -91,9 +92,7 @@ def fit_source(
     except DataError as error:
         raise DataError(f"{source.place}: {error}") from None
     provenance = Provenance(
-        sources=[
-            Origin(name=printable(os.path.basename(source.place)), rows=sample.n_rows, sha256=source.digest())
-        ],
+        sources=[Origin(name=printable(name_of(source.place)), rows=sample.n_rows, sha256=source.digest())],
         rows_fitted=len(sample.X),
         label=None if name is None else printable(name),
         config_sha256=config.digest(),
@@ -144,7 +143,7 @@ def _brought(config: Config, columns: Columns, label: str | None) -> tuple[dict[
                 not_features = [label] if label in {field.name for field in source.fields} else []
                 matched = match(source, columns, [name for name in not_features if name is not None])
                 found[name] = _all_rows(source, matched, config)
-                file = printable(os.path.basename(name))
+                file = printable(name_of(name))
                 records.append(Origin(name=file, rows=len(found[name]), sha256=source.digest()))
     return found, records
 

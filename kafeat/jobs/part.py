@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
-from kafeat.errors import DataError, KafeatError
+from kafeat.errors import DataError, KafeatError, without_secrets
 from kafeat.io.files import digest_of
 from kafeat.io.locations import Entry, entry_of
 from kafeat.io.parts import Part
+from kafeat.io.uri import shown
 from kafeat.jobs.manifest import Failure, File, Record
 from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.tally import Done
@@ -90,11 +91,15 @@ def do_part(task: Task) -> Outcome:
         return failed(task.part.name, str(error), error.exit_code)
     except MemoryError:
         advice = "lower chunk_rows, n_components, or the parts that are made at once"
-        return failed(task.part.name, f"{task.part.place}: out of memory: {advice}", 5)
+        return failed(task.part.name, f"{shown(task.part.place)}: out of memory: {advice}", 5)
     except OSError as error:
-        return failed(task.part.name, f"{error.filename or task.part.place}: {error.strerror or error}", 5)
+        return failed(
+            task.part.name,
+            without_secrets(f"{error.filename or task.part.place}: {error.strerror or error}"),
+            5,
+        )
     except Exception:  # a fault of ours: it must not end the other parts
-        return failed(task.part.name, traceback.format_exc(), 1)
+        return failed(task.part.name, without_secrets(traceback.format_exc()), 1)
 
 
 def failed(name: str, error: str, exit_code: int) -> Outcome:

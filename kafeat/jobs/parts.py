@@ -16,6 +16,7 @@ from kafeat.io.formats import format_of
 from kafeat.io.locations import absolute, entry_of, join, make_folder, remove_if_nothing
 from kafeat.io.output import remove_dead_below
 from kafeat.io.parts import MANIFEST, Part, Parts, list_parts, renamed, stem
+from kafeat.io.uri import identity, parent, shown
 from kafeat.jobs.earlier import Earlier
 from kafeat.jobs.manifest import Failure, Manifest, Record
 from kafeat.jobs.options import STRICT, Input, Output, Rules
@@ -89,7 +90,7 @@ def transform_parts(
     rules.check(fm)
     earlier = Earlier.of(target, resume, overwrite)
     manifest = Manifest(
-        input=source,
+        input=shown(source),
         map=travelling.digest,
         settings=_settings(reading, writing, rules, rows_per_file),
         engine=engine.name,
@@ -158,7 +159,7 @@ class _Plan:
         for task, outcome in completed(engine, do_part, tasks):
             yield outcome or failed(
                 task.part.name,
-                f"{task.part.place}: expected a worker to finish, got none: it died every time; is there memory "
+                f"{shown(task.part.place)}: expected a worker to finish, got none: it died every time; is there memory "
                 "enough?",
                 5,
             )
@@ -168,7 +169,7 @@ class _Plan:
         rules = self.rules
         if rules.rejects is not None:
             rejects = absolute(join(rules.rejects, f"{stem(part.name)}.csv"))
-            make_folder(os.path.dirname(rejects))
+            make_folder(parent(rejects))
             rules = replace(rules, rejects=rejects)
         target = join(self.target, part.name)
         if not self.engine.here:  # a worker may stand in another folder
@@ -264,9 +265,8 @@ def _settings(reading: Input, writing: Output, rules: Rules, rows_per_file: int 
 
 def _refuse_nested(found: Parts, target: str) -> None:
     """An output among the inputs, now or in the next run."""
-    inside = os.path.join(os.path.realpath(target), "")
-    places = [part.place for part in found.parts if "://" not in part.place]
-    if any(os.path.realpath(place).startswith(inside) for place in places) or (
-        found.deep and inside.startswith(os.path.join(os.path.realpath(found.folder or ""), ""))
+    inside = f"{identity(target)}/"
+    if any(identity(part.place).startswith(inside) for part in found.parts) or (
+        found.deep and inside.startswith(f"{identity(found.folder or '')}/")
     ):
         raise UsageError(f"{target}: expected an output apart from the input, got one inside of the other")

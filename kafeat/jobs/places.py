@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 
 from kafeat.errors import UsageError
+from kafeat.io.uri import identity, is_remote, local_path
 
 
 def refuse_same(read: Mapping[str, object], written: Mapping[str, str | None]) -> None:
@@ -21,15 +22,23 @@ def refuse_same(read: Mapping[str, object], written: Mapping[str, str | None]) -
                 raise UsageError(f"{out}: expected an output apart from the {what}, got the same file")
     places: dict[str, str] = {}
     for what, out in written.items():
-        if out is None or out == "-" or (os.path.exists(out) and not os.path.isfile(out)):
+        if out is None or out == "-" or _is_device(out):
             continue
-        other = places.setdefault(os.path.realpath(out), what)
+        other = places.setdefault(identity(out), what)
         if other != what:
             raise UsageError(f"{out}: expected different files for {other} and {what}, got the same")
 
 
+def _is_device(place: str) -> bool:
+    path = local_path(place)
+    return not is_remote(place) and os.path.exists(path) and not os.path.isfile(path)
+
+
 def is_same_file(one: str, other: str) -> bool:
-    """Whether both names stand for one existing regular file."""
+    """Whether both names stand for one object or one existing regular file."""
+    if is_remote(one) or is_remote(other):
+        return identity(one) == identity(other)
+    one, other = local_path(one), local_path(other)
     try:
         return os.path.isfile(one) and os.path.samefile(one, other)
     except OSError:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import format_of
+from kafeat.io.locations import kind_of
 from kafeat.io.output import check_place, naming
 from kafeat.io.space import free_bytes, require_space
+from kafeat.io.uri import name_of
 from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.places import refuse_same
 from kafeat.jobs.transform import transform_file
@@ -43,7 +45,7 @@ def plan_transform(
     jobs: int | None = None,
 ) -> Plan:
     """Transform the first chunks to a temporary file, and take the rest to be like them."""
-    if not os.path.isfile(source):
+    if source == "-" or kind_of(source) != "file":
         raise UsageError(
             f"{source}: expected a file for --dry-run, got a pipe or nothing: it could be read once only"
         )
@@ -53,7 +55,7 @@ def plan_transform(
             check_place(target, writing.overwrite)
     fm = load(model) if isinstance(model, str) else model
     format = format_of(target, writing.format)
-    ending = "".join(os.path.basename(target).partition(".")[1:]) or f".{format}"
+    ending = "".join(name_of(target).partition(".")[1:]) or f".{format}"
     chunks = _CHUNKS_A_THREAD * count_jobs(jobs)
     with tempfile.TemporaryDirectory(prefix="kafeat-") as folder:
         sample = os.path.join(folder, f"sample{ending}")

@@ -11,6 +11,7 @@ from typing import Any
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.evaluation.gallery import Gallery
 from kafeat.io.output import write_bytes
+from kafeat.io.uri import is_remote
 
 
 @contextmanager
@@ -22,6 +23,8 @@ def report_folder(folder: str | None) -> Iterator[None]:
     if folder is None:
         yield
         return
+    if is_remote(folder):
+        raise UsageError(f"--report: expected a folder on this machine, got {folder}; copy the pages there")
     new = not os.path.isdir(folder)
     _check(folder)
     try:

@@ -18,6 +18,7 @@ from kafeat.io.columns import Columns
 from kafeat.io.memory import source_of
 from kafeat.io.names import require
 from kafeat.io.source import Source
+from kafeat.io.uri import name_of
 from kafeat.jobs.labels import read_label
 from kafeat.jobs.options import Input
 from kafeat.types import Array
@@ -37,7 +38,7 @@ class Data:
         """For people: the name of the file without its folders."""
         if self.place is not None:
             return self.place
-        return os.path.basename(self.what) if isinstance(self.what, str) else "data in memory"
+        return name_of(self.what) if isinstance(self.what, str) else "data in memory"
 
     @contextmanager
     def open(self) -> Iterator[Source]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Generator
 from dataclasses import replace
@@ -15,6 +14,7 @@ from kafeat.io.formats import format_of
 from kafeat.io.locations import entry_of, join
 from kafeat.io.output import Written
 from kafeat.io.parts import Part, stem
+from kafeat.io.uri import name_of
 from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.part import Outcome, Stop, failed, record_of, this_machine
 from kafeat.jobs.transform import Stream
@@ -100,5 +100,5 @@ def pour_parts(
 
 def _name(source: str, reading: Input, writing: Output, number: int, parts: int) -> str:
     own = format_of(source, reading.format)
-    base = "part" if source == "-" else stem(os.path.basename(source))
+    base = "part" if source == "-" else stem(name_of(source))
     return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from kafeat._version import __version__
 from kafeat.feature_map import FeatureMap
 from kafeat.io.formats import format_of
+from kafeat.io.locations import size_of
 from kafeat.io.output import beside
+from kafeat.io.uri import shown
 from kafeat.jobs.options import Output, Rules
 from kafeat.jobs.tally import Done
 from kafeat.machine import machine, versions
@@ -27,15 +28,15 @@ def stats(
     return {
         "kafeat": __version__,
         "command": "transform",
-        "model": {"path": model, "sha256": fm.digest},
+        "model": {"path": shown(model), "sha256": fm.digest},
         "input": {
-            "path": source,
+            "path": shown(source),
             "rows": done.rows_read,
-            "bytes": _size(source),
+            "bytes": size_of(source),
             "sha256": done.input_sha256,
         },
         "output": {
-            "path": target,
+            "path": shown(target),
             "format": format_of(target, writing.format),
             "rows": done.rows,
             "columns": done.columns,
@@ -46,7 +47,11 @@ def stats(
         "seconds": done.seconds,
         "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
         "clipped_values": done.clipped,
-        "bad_rows": {"rule": rules.on_bad_rows, "count": done.bad_rows, "rejects": rules.rejects},
+        "bad_rows": {
+            "rule": rules.on_bad_rows,
+            "count": done.bad_rows,
+            "rejects": None if rules.rejects is None else shown(rules.rejects),
+        },
         "drift": None
         if done.drift is None
         else {"largest": max(done.drift.values(), default=0.0), "columns": done.drift},
@@ -96,7 +101,3 @@ def open_stats(path: str | None, fsync: bool) -> Iterator[Callable[[dict[str, An
             file.write("\n")
 
         yield write
-
-
-def _size(path: str) -> int | None:
-    return os.path.getsize(path) if os.path.isfile(path) else None

@@ -99,11 +99,18 @@ def opened_regular(place: str) -> io.FileIO:
 
 def ends_of(place: str, size: int, edge: int) -> bytes:
     """The first and the last `edge` bytes of a file of `size` bytes; all of a short one."""
-    with opened(place) as file:
+    if is_remote(place):
+        from kafeat.io.remote import opened_at_random
+
+        opening = opened_at_random(place)
+    else:
+        opening = opened_regular(place)
+    with opening as file:
         try:
-            head = read_full(file, edge)
+            head: bytes = file.read(edge)
             file.seek(max(len(head), size - edge))
-            return head + read_full(file, edge)
+            tail: bytes = file.read(edge)
+            return head + tail
         except OSError as error:
             raise refused(place, error) from error
 

@@ -46,10 +46,10 @@ class Store:
         return re.findall(r"<UploadId>(.*?)</UploadId>", self.ask("GET", "?uploads").decode())
 
     def put(self, key: str, data: bytes) -> None:
-        self.ask("PUT", f"/{key}", data)
+        self.ask("PUT", f"/{quote(key)}", data)
 
     def get(self, key: str) -> bytes:
-        return self.ask("GET", f"/{key}")
+        return self.ask("GET", f"/{quote(key)}")
 
     def clear(self) -> None:
         for key in self.keys():

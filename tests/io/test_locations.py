@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -29,44 +28,17 @@ from kafeat.errors import DataError, SystemRefusedError, UsageError, without_sec
 from kafeat.io import locations, remote, s3_uploads, upload, uri
 from kafeat.io.output import atomic, check_place, write_bytes
 from kafeat.io.space import require_space
-from kafeat.jobs.transform import Output, refuse_same, transform_file
-from tests.io.object_store import BUCKET, Gate, Store, running
+from kafeat.jobs.options import Output
+from kafeat.jobs.places import refuse_same
+from kafeat.jobs.transform import transform_file
+from tests.io.object_store import BUCKET, Gate, Store
 
 pytest.importorskip("moto")
+pytestmark = pytest.mark.usefixtures("credentials")
 
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(3000, 6)).astype(np.float32)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def credentials():
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.startswith("AWS_"):
-                patch.delenv(name)
-        patch.setenv("AWS_ACCESS_KEY_ID", "AKIATEST")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "SECRETTEST")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        yield
-
-
-@pytest.fixture(scope="module")
-def server(credentials):
-    with running() as store:
-        yield store
-
-
-@pytest.fixture
-def store(server, tmp_path, monkeypatch):
-    """The server, empty, and a temporary folder in which nothing may be left."""
-    server.clear()
-    spool = tmp_path / "spool"
-    spool.mkdir()
-    monkeypatch.setenv("TMPDIR", str(spool))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    yield server
-    assert os.listdir(spool) == []
 
 
 @pytest.fixture(scope="module")

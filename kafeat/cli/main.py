@@ -17,7 +17,7 @@ from kafeat.cli import log
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError
 
-COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers")
+COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "samplers")
 
 EXIT_CODES = """\b
 Exit codes:

@@ -214,7 +214,9 @@ class Nystroem(Step):
         view = kernel.view(sample, self.dual_l1)
         try:
             if self._selector in POINTS:
-                return POINTS[self._selector](view, m, rng)
+                points = POINTS[self._selector](view, m, rng)
+                # a centre of rows that are never negative, but for rounding
+                return np.maximum(points, 0.0) if kernel.non_negative else points
             chosen = ROWS[self._selector](view, m, rng)
         except UsageError as error:
             raise UsageError(f"nystroem: landmarks: {self._selector}: {error}") from None

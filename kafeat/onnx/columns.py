@@ -86,7 +86,7 @@ def _code(graph: Graph, x: Value, categories: Categories) -> Value:
     numbers = numbers_of(categories)
     # A one in the place of the category, times the places from 1 on.
     found = graph.cast(graph.op("Equal", x, numbers[None, :]), _FLOAT32)
-    code = graph.op("Sub", graph.op("MatMul", found, np.arange(1.0, len(numbers) + 1)[:, None]), 1.0)
+    code = graph.op("Sub", graph.matmul(found, np.arange(1.0, len(numbers) + 1)[:, None]), 1.0)
     if not categories.lenient:
         graph.refuse(graph.op("Less", code, 0.0))
         return code

@@ -43,4 +43,4 @@ def flattened(graph: Graph, x: Value, width: int) -> Value:
 
 def product(graph: Graph, x: Value, matrix: Floats) -> Value:
     """x Mᵀ of a matrix M (m, d)."""
-    return graph.op("MatMul", x, np.ascontiguousarray(matrix.T))
+    return graph.matmul(x, np.ascontiguousarray(matrix.T))

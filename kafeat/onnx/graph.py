@@ -94,6 +94,13 @@ class Graph:
         """The same numbers in another type."""
         return self.op("Cast", x, to=helper.np_dtype_to_tensor_dtype(dtype))
 
+    def matmul(self, x: Value, matrix: Array) -> Value:
+        """x (n, d) times a matrix (d, m).
+
+        As a Gemm: onnxruntime melts a scalar beside a MatMul into it, rounded to float32 in float64 graphs, too.
+        """
+        return self.op("Gemm", x, matrix)
+
     def along_rows(self, reduction: str, x: Value) -> Value:
         """ReduceSum or ReduceMax of every row, (n, 1). Axis 1 and not −1, with which onnxruntime errs on no rows."""
         if reduction == "ReduceSum" or self.opset >= 18:

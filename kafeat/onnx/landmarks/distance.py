@@ -47,6 +47,6 @@ def _squared(graph: Graph, x: Value, landmarks: Floats, factor: float) -> Value:
     rows = graph.op("Sub", x, centre)
     squares = graph.along_rows("ReduceSum", graph.op("Mul", rows, rows))
     both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor)])
-    sums = graph.op("Add", graph.op("MatMul", graph.beside([rows, squares]), both), factor * norms)
+    sums = graph.op("Add", graph.matmul(graph.beside([rows, squares]), both), factor * norms)
     # rounding must not take r² below 0
     return graph.op("Max" if factor > 0.0 else "Min", sums, 0.0)

@@ -33,5 +33,5 @@ def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
     with graph.computing_in(inner):
         if inner != outer:
             x = graph.cast(x, inner)
-        z = graph.op("MatMul", KERNELS[step.kernel](graph, x, landmarks), state["projection"])
+        z = graph.matmul(KERNELS[step.kernel](graph, x, landmarks), state["projection"])
     return z if inner == outer else graph.cast(z, outer)

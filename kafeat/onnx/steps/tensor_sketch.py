@@ -47,4 +47,4 @@ def _in_time(graph: Graph, spectrum: Complex, D: int) -> Value:
     k = np.arange(D // 2 + 1)
     twice = np.where((k == 0) | (2 * k == D), 1.0, 2.0)[:, None] / D
     waves = twice * np.exp(2j * np.pi / D * (np.outer(k, np.arange(D)) % D))
-    return graph.op("MatMul", graph.beside(list(spectrum)), np.vstack([waves.real, -waves.imag]))
+    return graph.matmul(graph.beside(list(spectrum)), np.vstack([waves.real, -waves.imag]))

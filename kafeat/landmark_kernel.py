@@ -36,6 +36,11 @@ class LandmarkKernel:
     def precomputed(self) -> bool:
         return self.kernel == "precomputed"
 
+    @property
+    def non_negative(self) -> bool:
+        """Whether it is defined for values of at least 0 only."""
+        return isinstance(self.kernel, str) and not self.precomputed and KERNELS[self.kernel].non_negative
+
     def tile(self, landmarks: Array, scale: float, dtype: np.dtype[Any]) -> KernelTile:
         """k(·, landmarks)/scale; of a precomputed kernel, landmarks are numbers of columns."""
         if not isinstance(self.kernel, str):

@@ -168,8 +168,10 @@ def _tile(loop: TileLoop, X: Floats, out: Floats, start: int, aside: dict[int, V
             clipped, counts = loop(X, out), loop.counts
             return clipped if counts is None else int(counts[: len(X)][good].sum())
         except ValueRefused as refused:
-            aside[start + refused.row] = refused.moved(start)
-            good[refused.row] = False
+            # In the place of a row set aside stands the first that was not: if that one is refused, it is its turn.
+            row = refused.row if good[refused.row] else int(good.argmax())
+            aside[start + row] = ValueRefused(start + row, refused.column, refused.problem)
+            good[row] = False
     return 0
 
 

@@ -21,6 +21,15 @@ def draw_rows(m: int, d: int, rng: np.random.Generator) -> Array:
     return np.concatenate([rng.permutation(width) for _ in range(count_blocks(m, d))])[:m].astype(np.int64)
 
 
+def written_out(factors: Array, rows: Array) -> Array:
+    """The matrix (m, d) that `SampledHadamard` multiplies by: row r of H diag(f_b) for every row r of a block b."""
+    blocks = np.arange(len(rows)) // padded_width(factors.shape[1])
+    # An entry of H is −1 where the numbers of its row and its column share an odd number of ones.
+    odd = np.bitwise_count(rows[:, None] & np.arange(factors.shape[1])) & 1
+    matrix: Array = factors[blocks] * np.where(odd, -1.0, 1.0)
+    return matrix
+
+
 class SampledHadamard:
     """u ↦ (H diag(f_b) u)_r on feature-major tiles, for the m rows r of blocks b; H has entries ±1.
 

@@ -18,7 +18,7 @@ from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError, without_secrets
 
-COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers", "config")
+COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "samplers", "config")
 
 EPILOG = """\b
 Environment:

@@ -214,7 +214,9 @@ class Nystroem(Step):
         view = kernel.view(sample, self.dual_l1)
         try:
             if self._selector in POINTS:
-                return POINTS[self._selector](view, m, rng)
+                points = POINTS[self._selector](view, m, rng)
+                # a centre of rows that are never negative, but for rounding
+                return np.maximum(points, 0.0) if kernel.non_negative else points
             chosen = ROWS[self._selector](view, m, rng)
         except UsageError as error:
             raise UsageError(f"nystroem: landmarks: {self._selector}: {error}") from None
@@ -302,11 +304,15 @@ class Nystroem(Step):
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])
-        drowned = _drowned(float(state.get("gain", 0.0)), len(projection), dtype)
-        wide = np.dtype(np.float64) if drowned else dtype
+        wide = self.precision(state, dtype)
         tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide)
         transform = _NystroemTransform(tile, projection, n_features_in, wide)
         return transform if wide == dtype else InFloat64(transform, dtype)
+
+    def precision(self, state: State, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """What a transform in `dtype` computes in: float64 where it would drown the smallest features."""
+        drowned = _drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype)
+        return np.dtype(np.float64) if drowned else dtype
 
     def exact(self, state: State, pair: Pair) -> Pair:
         if self.no_exact:

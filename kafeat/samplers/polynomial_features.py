@@ -44,7 +44,7 @@ class PolynomialFeatures(Step):
 
     def _check_width(self, d: int) -> None:
         lowest = 0 if self.coef0 > 0 else self.degree
-        width = sum(_count(d, q) for q in range(lowest, self.degree + 1))
+        width = sum(count_monomials(d, q) for q in range(lowest, self.degree + 1))
         if width > MAX_WIDTH:
             raise ValueError(
                 f"expected at most {MAX_WIDTH:,} outputs, got {width:,} from degree {self.degree} and {d:,} inputs: "
@@ -64,9 +64,17 @@ class PolynomialFeatures(Step):
         return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
-def _count(d: int, q: int) -> int:
+def count_monomials(d: int, q: int) -> int:
     """Monomials of degree q in d variables."""
     return comb(d + q - 1, q)
+
+
+def monomial_weights(recipe: PolynomialFeatures, d: int, q: int) -> Floats:
+    """√(p!/(k₀! k₁! … k_d!) c₀^{k₀}) of the monomials of degree q, in their order."""
+    p = recipe.degree
+    of_constant = (p - q) * log(recipe.coef0) if p > q else 0.0
+    weights: Floats = np.exp(_log_repeats(d, q) + 0.5 * (lgamma(p + 1) - lgamma(p - q + 1) + of_constant))
+    return weights
 
 
 class _MonomialTransform(Transform):
@@ -75,17 +83,14 @@ class _MonomialTransform(Transform):
     def __init__(self, recipe: PolynomialFeatures, gamma: float, d: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in = d
         p = self._degree = recipe.degree
-        self._widths = [_count(d, q) for q in range(p + 1)]
+        self._widths = [count_monomials(d, q) for q in range(p + 1)]
         # Without c₀ the lower degrees are steps on the way only.
         self._lowest = 0 if recipe.coef0 > 0 else p
         self.n_features_out = sum(self._widths[self._lowest :])
         self._root = dtype.type(np.sqrt(gamma))
-        # 1/√k! of repeated variables; then √(p!/k₀! c₀^{k₀}) of each degree
-        logs = [_log_repeats(d, q) for q in range(self._lowest, p + 1)]
-        for q, part in zip(range(self._lowest, p + 1), logs, strict=True):
-            of_constant = (p - q) * log(recipe.coef0) if p > q else 0.0
-            part += 0.5 * (lgamma(p + 1) - lgamma(p - q + 1) + of_constant)
-        self._weights = np.exp(np.concatenate(logs)).astype(dtype)
+        self._weights = np.concatenate(
+            [monomial_weights(recipe, d, q) for q in range(self._lowest, p + 1)]
+        ).astype(dtype)
         self._dtype = dtype
 
     def scratch(self, rows: int) -> tuple[Array, ...]:
@@ -104,7 +109,7 @@ class _MonomialTransform(Transform):
             lower, target, start = levels[q - 1], levels[q], 0
             for j in range(d):
                 # those without a variable before j are the last ones
-                count = _count(d - j, q - 1)
+                count = count_monomials(d - j, q - 1)
                 np.multiply(
                     lower[:, lower.shape[1] - count :],
                     scaled[:, j : j + 1],
@@ -132,7 +137,7 @@ def _log_repeats(d: int, q: int) -> Floats:
     for degree in range(1, q + 1):
         parts = []
         for j in range(d):
-            count = _count(d - j, degree - 1)
+            count = count_monomials(d - j, degree - 1)
             tail = slice(len(logs) - count, None)
             runs = np.where((first[tail] == j) & (run[tail] > 0), run[tail] + 1, 1)
             parts.append((logs[tail] - 0.5 * np.log(runs), np.full(count, j), runs))

@@ -108,10 +108,13 @@ class RandomMaclaurin(Step):
             raise ValueError("state.degrees: expected falling numbers whose sum is the number of signs")
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        return _ProductTransform(state, n_features_in, *self.exact_terms(state), dtype)
+
+    def exact_terms(self, state: State) -> tuple[float | None, float | None]:
+        """√a₀ and √a₁ of the terms that outputs carry exactly; None: of one that is drawn."""
         logs = self._log_coefficients()
         constant = float(np.exp(0.5 * logs[0])) if self._constant else None
-        linear = float(np.exp(0.5 * logs[1])) if state["linear"] else None
-        return _ProductTransform(state, n_features_in, constant, linear, dtype)
+        return constant, float(np.exp(0.5 * logs[1])) if state["linear"] else None
 
     def exact(self, state: State, pair: Pair) -> Pair:
         gamma = float(state["gamma"])

@@ -87,7 +87,7 @@ class _SketchTransform(Transform):
             shape=(recipe.degree * recipe.n_components, n_features + 1),
         )
         self._back = recipe.domain == "time"
-        self._amplitudes = _amplitudes(recipe.n_components).astype(dtype)
+        self._amplitudes = amplitudes(recipe.n_components).astype(dtype)
         self._dtype = dtype
         self._fft = fft
 
@@ -130,10 +130,10 @@ class _SketchTransform(Transform):
             np.multiply(spectrum[:, 1 : (D + 1) // 2].imag, a[2::2], out=out[:, 2::2])
 
 
-def _amplitudes(D: int) -> Floats:
+def amplitudes(D: int) -> Floats:
     """Σ_j x_j y_j = Σ_k Re(P_k conj Q_k)/D over all D frequencies, of which a real FFT gives one of each ±k."""
-    amplitudes = np.full(D, np.sqrt(2.0 / D))
-    amplitudes[0] = np.sqrt(1.0 / D)
+    found = np.full(D, np.sqrt(2.0 / D))
+    found[0] = np.sqrt(1.0 / D)
     if D % 2 == 0:
-        amplitudes[-1] = np.sqrt(1.0 / D)
-    return amplitudes
+        found[-1] = np.sqrt(1.0 / D)
+    return found

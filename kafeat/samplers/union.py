@@ -121,7 +121,7 @@ class Union(Step):
                 ],
             )
 
-    def _chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
+    def chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
         """Per map, the indices of its columns and its chain; ValueError where the state disagrees with the recipe."""
         found = []
         for i, (part, states) in enumerate(self._parts(state)):
@@ -136,7 +136,7 @@ class Union(Step):
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         shapes: dict[str, Shape] = {}
-        for i, (indices, chain) in enumerate(self._chains(state, n_features_in)):
+        for i, (indices, chain) in enumerate(self.chains(state, n_features_in)):
             if self.maps[i].columns is not None:
                 shapes[f"{i}.columns"] = indices.shape
             for j, fitted in enumerate(chain.steps):
@@ -144,13 +144,13 @@ class Union(Step):
         return shapes
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        chains = self._chains(state, n_features_in)
+        chains = self.chains(state, n_features_in)
         bound = [(indices, chain.bind(dtype)) for indices, chain in chains]
         return _UnionTransform(bound, [part.weight for part in self.maps], n_features_in, dtype)
 
     def exact(self, state: State, pair: Pair) -> Pair:
         if isinstance(pair, Coordinates):
-            chains = self._chains(state, pair.x.shape[1])
+            chains = self.chains(state, pair.x.shape[1])
             grams = [chain.exact_pair(Coordinates(pair.x[:, i], pair.y[:, i])) for i, chain in chains]
         else:
             # Every step is content with dot products then, and none asks for the width of its input.

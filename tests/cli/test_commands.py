@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import joblib
@@ -20,6 +21,7 @@ import pytest
 import kafeat
 
 ROOT = Path(__file__).parents[2]
+ONNX = pytest.mark.skipif(find_spec("onnxruntime") is None, reason="needs kafeat[onnx]")
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
@@ -65,7 +67,19 @@ def in_bash(line, folder):
 
 
 @pytest.mark.parametrize(
-    "command", ["", "fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers", "config"]
+    "command",
+    [
+        "",
+        "fit",
+        "transform",
+        "evaluate",
+        "inspect",
+        "verify",
+        "diff",
+        "samplers",
+        "config",
+        pytest.param("export", marks=ONNX),
+    ],
 )
 def test_every_help_has_examples_that_work_as_printed(folder, command):
     text = run(*command.split(), "--help", cwd=folder).stdout.decode()
@@ -75,7 +89,8 @@ def test_every_help_has_examples_that_work_as_printed(folder, command):
         in_bash(line, folder)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/evaluate.md", "docs/reliability.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluate.md", "docs/reliability.md",
+                         pytest.param("docs/onnx.md", marks=ONNX)])  # fmt: skip
 def test_commands_of_the_pages_work_as_printed(folder, page):
     lines = [line for line in examples((ROOT / page).read_text()) if "DATA" not in line]
     assert page != "README.md" or len(lines) >= 6

@@ -124,6 +124,17 @@ def test_nothing_but_bad_rows(fm, tmp_path, rule):
     assert np.load(out).shape == (0 if rule == "drop" else 450, fm.n_components)
 
 
+@pytest.mark.parametrize("bad", [[0, 1], [0, 1, 2, 3, 7], [1, 2, N - 2, N - 1], range(N)])
+def test_bad_rows_that_begin_a_tile_do_not_stand_in_for_each_other(fm, bad, tmp_path):
+    """A row set aside gives its place to the first that was not, which may be refused itself."""
+    Y = X.copy()
+    Y[list(bad), 1] = -1.0
+    np.save(tmp_path / "in.npy", Y)
+    out = str(tmp_path / "z.npy")
+    transform_file(fm, str(tmp_path / "in.npy"), out, rules=Rules("null"))
+    np.testing.assert_array_equal(np.isnan(np.load(out)).all(axis=1), np.isin(np.arange(N), list(bad)))
+
+
 def test_rows_that_overflow_are_set_aside_and_the_rest_is_right(tmp_path):
     data = RNG.normal(size=(600, D))
     fm = kafeat.fit({"steps": [{"kind": "polynomial_features", "degree": 4}]}, data)

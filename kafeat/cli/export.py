@@ -1,0 +1,55 @@
+"""`kafeat export`."""
+
+from __future__ import annotations
+
+import click
+
+from kafeat.cli import options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kafeat export map.joblib features.onnx
+  kafeat export map.joblib features.onnx --opset 21 -v
+"""
+)
+@click.argument("model")
+@click.argument("out", metavar="OUT.onnx")
+@click.option(
+    "--opset", type=int, default=17, show_default=True, help="Version of the ONNX operators, from 13."
+)
+@click.option(
+    "--check/--no-check", default=True,
+    help="Run the graph in onnxruntime and compare it with MODEL (default), or do not.",
+)  # fmt: skip
+@click.option(
+    "--overwrite/--no-clobber", default=True, help="Replace an existing OUT.onnx (default), or refuse to."
+)
+@options.fsync
+@options.log_format
+@options.quiet
+@options.verbose
+def export(
+    model: str, out: str, opset: int, check: bool, overwrite: bool, fsync: bool, quiet: bool, verbose: bool
+) -> None:
+    """Write the map MODEL as an ONNX graph: input X, float32 (N, d); output Z, (N, D).
+
+    A row that `transform` refuses gives NaN. Where the features in onnxruntime are not those of MODEL but for rounding,
+    nothing is written and the exit code is 6; -v shows the largest difference. It needs kafeat[onnx].
+    """
+    from kafeat.cli.summary import summarize
+    from kafeat.errors import UsageError
+    from kafeat.jobs.transform import is_same_file
+    from kafeat.onnx import export as job
+
+    if is_same_file(model, out):
+        raise UsageError(f"{out}: expected an output apart from {model}, got the same file")
+    done = job(model, out, opset=opset, check=check, overwrite=overwrite, fsync=fsync)
+    found = done.agreement
+    compared = (
+        "not compared"
+        if found is None
+        else f"{found.rows:,} rows differ by at most {found.largest:.1e}, rounding explains {found.allowed:.1e}"
+    )
+    summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}", quiet, verbose)

@@ -1,0 +1,129 @@
+"""Whether a graph's features are the map's, but for rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kafeat.chain import Chain, FittedStep
+from kafeat.errors import UsageError
+from kafeat.feature_map import FeatureMap
+from kafeat.onnx.model import INPUT, OUTPUT
+from kafeat.onnx.probes import as_given, probe_rows
+from kafeat.running import InMemory, Watch
+from kafeat.types import Floats
+
+Run = Callable[[Floats], Floats]
+
+# A step at which float64 itself resolves how far the features move, and draws of it.
+_STEP = 1e-6
+_DRAWS = 2
+# Sums of fewer terms are counted as these.
+_LEAST_TERMS = 1024
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of `rows` rows, the largest difference of a feature, and what rounding explains in that row.
+
+    Both refuse `refused` further rows. Without agreement, the row is one where rounding explains less.
+    """
+
+    rows: int
+    refused: int
+    largest: float
+    allowed: float
+    agrees: bool
+
+
+def compare(fm: FeatureMap, data: bytes) -> Agreement:
+    """Run the model on probe rows, and none, and compare it with `transform`."""
+    run, codes = _session(data), probe_rows(fm)
+    Z, G = features(fm, codes), run(as_given(fm.columns, codes))
+    refused = np.isnan(Z).any(axis=1)
+    # Of a row that the map refuses the graph has no features either: NaN, or what has overflown.
+    agrees = not np.isfinite(G[refused]).all(axis=1).any()
+    agrees &= G.shape == Z.shape and run(codes[:0]).shape == (0, fm.n_components)
+    difference = np.abs(G[~refused].astype(np.float64) - Z[~refused]).max(axis=1, initial=0.0)
+    difference[np.isnan(difference)] = np.inf
+    allowed = rounding(fm, codes[~refused])
+    beyond = difference > allowed
+    agrees &= not beyond.any()
+    if not len(difference):
+        return Agreement(0, len(codes), 0.0, 0.0, agrees)
+    worst = int(np.argmax(np.where(beyond, difference, -1.0) if beyond.any() else difference))
+    return Agreement(
+        len(difference), int(refused.sum()), float(difference[worst]), float(allowed[worst]), bool(agrees)
+    )
+
+
+def _session(data: bytes) -> Run:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise UsageError(
+            f"export: expected onnxruntime, got: {error}; pip install 'kafeat[onnx]', or --no-check"
+        ) from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what is wrong comes as an exception
+    try:
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # of classes that onnxruntime does not name
+        raise UsageError(
+            f"opset: expected a model that onnxruntime {onnxruntime.__version__} runs, got: {error}"
+        ) from None
+
+    def run(X: Floats) -> Floats:
+        (Z,) = session.run([OUTPUT], {INPUT: X})
+        result: Floats = Z
+        return result
+
+    return run
+
+
+def features(fm: FeatureMap, codes: Floats) -> Floats:
+    """z of rows whose categories are codes; NaN in a row that is refused."""
+    read = replace(fm, columns=fm.columns.as_read)
+    out = np.empty((len(codes), fm.n_components), dtype=fm.dtype)
+    source, columns = read._source(codes)
+    for _ in read.run(source.chunks(columns, (), fm.chunk_rows), InMemory(out), 1, Watch(set_aside=True)):
+        pass
+    return out
+
+
+def rounding(fm: FeatureMap, codes: Floats) -> Floats:
+    """How far rounding may move the features of each row, (n,), from the map's own sensitivity.
+
+    To first order, a stable evaluation in precision ε is the exact one of inputs and of a state that are off by ε each:
+    that is measured in float64. Sums of n terms add their roundings as a random walk, √n times one; ε of the row's
+    largest feature is for what follows the sums.
+    """
+    rng = np.random.default_rng(1)
+    wide = replace(fm, dtype="float64")
+    exact = features(wide, codes)
+    moved = np.zeros(len(codes))
+    for _ in range(_DRAWS):
+        steps = tuple(_off(fitted, rng) for fitted in fm.chain.steps)
+        other = features(
+            replace(wide, chain=Chain(steps, fm.chain.outputs)), _shaken(codes.astype(np.float64), rng)
+        )
+        moved = np.fmax(moved, np.abs(other - exact).max(axis=1, initial=0.0))
+    terms = max(_LEAST_TERMS, wide.transformer.widest)
+    size = np.abs(exact).max(axis=1, initial=0.0)
+    result: Floats = np.sqrt(terms) * float(np.finfo(fm.dtype).eps) * (moved / _STEP + size)
+    return result
+
+
+def _shaken(values: Floats, rng: np.random.Generator) -> Floats:
+    return values * (1.0 + _STEP * rng.choice([-1.0, 1.0], size=values.shape))
+
+
+def _off(fitted: FittedStep, rng: np.random.Generator) -> FittedStep:
+    state: dict[str, Any] = {
+        name: _shaken(value, rng) if value.dtype.kind == "f" else value
+        for name, value in fitted.state.items()
+    }
+    return replace(fitted, state=state)

@@ -1,0 +1,81 @@
+"""A feature map as an ONNX model."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafeat._version import __version__
+from kafeat.errors import UsageError
+from kafeat.feature_map import FeatureMap, load
+
+if TYPE_CHECKING:
+    import onnx
+
+INPUT, OUTPUT = "X", "Z"
+LOWEST_OPSET, OPSET = 13, 17
+
+
+def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> onnx.ModelProto:
+    """The graph of a map: input X, float32 (N, d); output Z, (N, D) in the map's dtype; any N, also 0.
+
+    A row that `transform` refuses comes out as NaN. The same map gives the same model. Raises
+    `kafeat.errors.UsageError` for a map with a step that ONNX has no operators for, and where `onnx` is not installed.
+    """
+    try:
+        import onnx
+        from onnx import helper
+    except ImportError as error:
+        raise UsageError(f"export: expected onnx, got: {error}; pip install 'kafeat[onnx]'") from None
+    from kafeat.onnx.chain import emit_chain
+    from kafeat.onnx.columns import emit_columns
+    from kafeat.onnx.graph import Graph
+
+    highest = onnx.defs.onnx_opset_version()
+    if not LOWEST_OPSET <= opset <= highest:
+        raise UsageError(f"opset: expected {LOWEST_OPSET} to {highest}, got {opset}")
+    fm = model if isinstance(model, FeatureMap) else load(model)
+    # Bound first: numbers that the map's dtype cannot hold are refused there.
+    d, D, dtype = fm.n_features_in, fm.transformer.n_features_out, np.dtype(fm.dtype)
+    graph = Graph(opset, dtype)
+    x = emit_columns(graph, fm.columns, INPUT)
+    if dtype != np.float32:
+        x = graph.cast(x, dtype)
+    z = graph.features(emit_chain(graph, fm.chain, x))
+    given = helper.make_tensor_value_info(INPUT, onnx.TensorProto.FLOAT, ["N", d])
+    made = helper.make_tensor_value_info(OUTPUT, helper.np_dtype_to_tensor_dtype(dtype), ["N", D])
+    opsets = [helper.make_opsetid("", opset)]
+    proto = helper.make_model(
+        graph.proto("kafeat", [given], {z: made}),
+        opset_imports=opsets,
+        # The lowest that goes with the operators, for the sake of old programs.
+        ir_version=helper.find_min_ir_version_for(opsets),
+        producer_name="kafeat",
+        producer_version=__version__,
+        doc_string=_description(fm),
+    )
+    helper.set_model_props(proto, _metadata(fm))
+    return proto
+
+
+def _description(fm: FeatureMap) -> str:
+    kinds = " -> ".join(fitted.step.kind for fitted in fm.chain.steps)
+    return (
+        f"Explicit kernel features by kafeat {fm.version}: {kinds}. {INPUT} (N, {fm.n_features_in}) float32, in the "
+        f"order of kafeat.columns; {OUTPUT} (N, {fm.n_components}) {fm.dtype}. A row that the map refuses gives NaN."
+    )
+
+
+def _metadata(fm: FeatureMap) -> dict[str, str]:
+    from kafeat.onnx.columns import category_metadata
+
+    found = {
+        "kafeat.version": fm.version,
+        "kafeat.map_sha256": fm.digest or "",
+        "kafeat.columns": json.dumps(fm.columns.names),
+    }
+    categories = category_metadata(fm.columns)
+    return {**found, **({"kafeat.categories": json.dumps(categories)} if categories else {})}

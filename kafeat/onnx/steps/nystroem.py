@@ -1,0 +1,37 @@
+"""The kernel with the landmarks, then a matrix product; in float64 inside where the map computes in it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from kafeat.chain import FittedStep
+from kafeat.errors import UsageError
+from kafeat.kernels import KernelParameters
+from kafeat.onnx.graph import Graph, Value
+from kafeat.onnx.landmarks import KERNELS
+from kafeat.onnx.landmarks.form import Landmarks
+from kafeat.samplers.nystroem import Nystroem
+
+
+def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    step, state, outer = cast(Nystroem, fitted.step), fitted.state, graph.dtype
+    if not isinstance(step.kernel, str):
+        raise UsageError(
+            "kernel: expected a kernel by name, got a Python function, which no ONNX operator calls"
+        )
+    rows = state["landmarks"]
+    landmarks = Landmarks(
+        rows.astype(np.float64) if rows.dtype.kind == "f" else rows,
+        KernelParameters(
+            gamma=float(state["gamma"]), degree=step.degree, coef0=step.coef0, nu=step.nu, alpha=step.alpha
+        ),
+        float(state["scale"]),
+    )
+    inner = step.precision(state, outer)
+    with graph.computing_in(inner):
+        if inner != outer:
+            x = graph.cast(x, inner)
+        z = graph.matmul(KERNELS[step.kernel](graph, x, landmarks), state["projection"])
+    return z if inner == outer else graph.cast(z, outer)

@@ -1,0 +1,27 @@
+"""Chains side by side, each on its columns and times the root of its weight."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from kafeat.chain import FittedStep
+from kafeat.errors import UsageError
+from kafeat.onnx.chain import emit_chain
+from kafeat.onnx.graph import Graph, Value
+from kafeat.samplers.union import Union
+
+
+def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    step, parts = cast(Union, fitted.step), []
+    for i, (part, (indices, chain)) in enumerate(
+        zip(step.maps, step.chains(fitted.state, fitted.n_features_in), strict=True)
+    ):
+        with graph.inside(f"maps[{i}]"):
+            try:
+                z = emit_chain(graph, chain, x if part.columns is None else graph.columns(x, indices))
+            except UsageError as error:
+                raise UsageError(f"maps[{i}].{error}") from None
+            parts.append(z if part.weight == 1.0 else graph.op("Mul", z, np.sqrt(part.weight)))
+    return graph.beside(parts)

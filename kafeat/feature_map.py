@@ -174,7 +174,12 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
     """The feature map of an artifact. A damaged, foreign or hostile file raises `ArtifactError`; nothing of it runs."""
     place = os.fspath(path)
     with opened(place) as file:
-        content = artifact.loads(file.readall(), place)
+        return loads(file.readall(), place)
+
+
+def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
+    """The same of an artifact's bytes; `place` is what errors call it."""
+    content = artifact.loads(data, place)
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     version = content.get("format")
     if version != FORMAT:

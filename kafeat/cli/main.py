@@ -17,7 +17,7 @@ from kafeat.cli import log
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError
 
-COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers")
+COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "samplers", "import-sklearn")
 
 EXIT_CODES = """\b
 Exit codes:
@@ -44,7 +44,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"kafeat.cli.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command = getattr(import_module(f"kafeat.cli.{name}"), name)
         return command if isinstance(command, click.Command) else None
 
 

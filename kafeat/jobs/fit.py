@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,52 +61,114 @@ def fit_source(
     """
     name = label if isinstance(label, str) else None
     given = None if label is None or isinstance(label, str) else np.asarray(label)
+    columns = columns_of(config, source, name, aside)
+    sampled = Sampled.nothing(config, columns)
+    sampled.read(source, columns, name, given, progress, held_out)
+    return sampled.learn(source.place, source.digest(), name)
+
+
+def columns_of(config: Config, source: Source, label: str | None, aside: Sequence[str] = ()) -> Columns:
+    """The columns that a map of this config reads."""
     coded = {column: lenient for step in config.steps for column, lenient in step.coded_columns.items()}
-    columns = choose(
+    return choose(
         source,
         config.columns.include or None,
         [*config.columns.exclude, *aside],
-        name,
+        label,
         coded,
         missing=takes_missing(config.steps),
     )
-    rows, sample, seen = _sample(config, source, columns, name, given, progress, held_out)
-    columns = columns.settled(sample.X)
-    sample = replace(sample, names=columns.names, n_categories=columns.n_categories)
-    brought, given_origins = _brought(config, columns, name)
-    sample = replace(sample, given=brought)
-    stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
-    of_search = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(3,)))
-    try:
-        with one_blas_thread():
-            steps, searches = settle(config.steps, sample, of_search)
-        chain = Chain.fit(steps, sample, stream)
-        if config.prune is not None:
-            chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
-    except ValueRefused as refused:
-        in_file = ValueRefused(int(rows[refused.row]), refused.column, refused.problem)
-        raise in_file.located(source.place, columns.names) from None
-    except DataError as error:
-        raise DataError(f"{source.place}: {error}") from None
-    provenance = Provenance(
-        sources=[
-            Origin(name=printable(os.path.basename(source.place)), rows=sample.n_rows, sha256=source.digest())
-        ],
-        rows_fitted=len(sample.X),
-        label=None if name is None else printable(name),
-        config_sha256=config.digest(),
-        given=given_origins,
-        searches=searches,
-    )
-    return FeatureMap(
-        chain,
-        columns,
-        config.dtype,
-        config.chunk_rows,
-        config,
-        provenance,
-        seen=_of_categories(seen, columns),
-    )
+
+
+@dataclass
+class Sampled:
+    """What a fit keeps of the rows that it is shown, from one source or several after each other, and learns from.
+
+    However the rows are cut into sources, the sample is the same, and so is the map.
+    """
+
+    config: Config
+    columns: Columns
+    chosen: RowSample
+    seen: Seen
+
+    @classmethod
+    def nothing(cls, config: Config, columns: Columns) -> Self:
+        """Before the first row."""
+        size = None if config.fit_rows == "all" else config.fit_rows
+        return cls(config, columns, RowSample(config.seed, size), Seen.nothing(columns.n_features))
+
+    def read(
+        self,
+        source: Source,
+        columns: Columns,
+        label: str | None = None,
+        given: Array | None = None,
+        progress: Progress | None = None,
+        held_out: Array | None = None,
+    ) -> None:
+        """Show it the rows of a source, whose columns stand in `columns`; every row is read and checked.
+
+        The labels are a column, or an array `given` (n_rows,). What is refused leaves it with a part of the source.
+        """
+        if given is not None and given.shape != (source.rows,):
+            raise UsageError(f"label: expected an array of shape ({source.rows},), got {given.shape}")
+        config, first = self.config, self.chosen.n_rows
+        keep = () if label is None else (label,)
+        for chunk, X in matrices(source, columns, keep, config.chunk_rows, config.dtype):
+            rest = slice(None) if held_out is None else ~held_out[chunk.start : chunk.start + chunk.rows]
+            self.seen = self.seen.adding(X[rest])
+            offsets = self.chosen.choose(first + chunk.start, chunk.rows)
+            if held_out is not None:
+                offsets = offsets[~held_out[chunk.start + offsets]]
+            labels = None
+            if label is not None:
+                labels = read_label(chunk, label)[offsets]
+            elif given is not None:
+                labels = given[chunk.start + offsets]
+            self.chosen.add(first + chunk.start, chunk.rows, offsets, X[offsets], labels)
+            if progress is not None:
+                progress(chunk.rows)
+
+    def copied(self) -> Self:
+        """One that can be shown more rows without a change to this one."""
+        return replace(self, chosen=self.chosen.copied())
+
+    def learn(self, place: str, digest: str, label: str | None = None, *, final: bool = True) -> FeatureMap:
+        """The map of the rows so far; `place` and `digest` say what they are. If it is not `final`, more may come."""
+        config = self.config
+        if not self.chosen.n_rows:
+            raise DataError(f"{place}: expected at least one row to fit on, got none")
+        rows, X, labels = self.chosen.result()
+        # Codes of categories are put in order in place.
+        X = np.ascontiguousarray(X) if final else X.copy()
+        columns = self.columns.settled(X)
+        sample = Sample(X, labels, self.chosen.n_rows, names=columns.names, n_categories=columns.n_categories)
+        brought, given_origins = _brought(config, columns, label)
+        sample = replace(sample, given=brought)
+        stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
+        of_search = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(3,)))
+        try:
+            with one_blas_thread():
+                steps, searches = settle(config.steps, sample, of_search)
+            chain = Chain.fit(steps, sample, stream)
+            if config.prune is not None:
+                chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
+        except ValueRefused as refused:
+            in_file = ValueRefused(int(rows[refused.row]), refused.column, refused.problem)
+            raise in_file.located(place, columns.names) from None
+        except DataError as error:
+            raise DataError(f"{place}: {error}") from None
+        provenance = Provenance(
+            sources=[Origin(name=printable(os.path.basename(place)), rows=sample.n_rows, sha256=digest)],
+            rows_fitted=len(sample.X),
+            label=None if label is None else printable(label),
+            config_sha256=config.digest(),
+            given=given_origins,
+            searches=searches,
+        )
+        seen = _of_categories(self.seen, columns)
+        return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config, provenance, seen=seen)
 
 
 def _of_categories(seen: Seen, columns: Columns) -> Seen:
@@ -151,39 +213,3 @@ def _all_rows(source: Source, columns: Columns, config: Config) -> Floats:
     parts = [np.empty((0, columns.n_features), dtype=config.dtype)]
     parts += [X for _, X in matrices(source, columns, (), config.chunk_rows, config.dtype)]
     return np.ascontiguousarray(np.concatenate(parts))
-
-
-def _sample(
-    config: Config,
-    source: Source,
-    columns: Columns,
-    label: str | None,
-    given: Array | None,
-    progress: Progress | None,
-    held_out: Array | None,
-) -> tuple[Array, Sample, Seen]:
-    """Row numbers and rows with the smallest hashes, and the range of all; every row is read and checked."""
-    if given is not None and given.shape != (source.rows,):
-        raise UsageError(f"label: expected an array of shape ({source.rows},), got {given.shape}")
-    size = None if config.fit_rows == "all" else config.fit_rows
-    chosen = RowSample(config.seed, size)
-    keep = () if label is None else (label,)
-    seen = Seen.nothing(columns.n_features)
-    for chunk, X in matrices(source, columns, keep, config.chunk_rows, config.dtype):
-        rest = slice(None) if held_out is None else ~held_out[chunk.start : chunk.start + chunk.rows]
-        seen = seen.adding(X[rest])
-        offsets = chosen.choose(chunk.start, chunk.rows)
-        if held_out is not None:
-            offsets = offsets[~held_out[chunk.start + offsets]]
-        labels = None
-        if label is not None:
-            labels = read_label(chunk, label)[offsets]
-        elif given is not None:
-            labels = given[chunk.start + offsets]
-        chosen.add(chunk.start, chunk.rows, offsets, X[offsets], labels)
-        if progress is not None:
-            progress(chunk.rows)
-    if not chosen.n_rows:
-        raise DataError(f"{source.place}: expected at least one row to fit on, got none")
-    rows, X, labels = chosen.result()
-    return rows, Sample(np.ascontiguousarray(X), labels, chosen.n_rows), seen

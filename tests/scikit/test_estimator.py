@@ -62,8 +62,13 @@ def frame(library: str, X: np.ndarray, **more: Any) -> Any:
 @pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
 @pytest.mark.parametrize(
     ("dtype", "asked", "got"),
-    [("float32", None, "float32"), ("float64", None, "float64"), ("int16", None, "float64")]
-    + [("float64", "float32", "float32"), ("float32", "float64", "float64")],
+    [
+        ("float32", None, "float32"),
+        ("float64", None, "float64"),
+        ("int16", None, "float64"),
+        ("float64", "float32", "float32"),
+        ("float32", "float64", "float64"),
+    ],
 )
 def test_float32_is_kept_unless_asked(
     library: str, dtype: str, asked: str | None, got: str, digits: np.ndarray

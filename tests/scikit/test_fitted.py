@@ -143,7 +143,11 @@ def test_all_seven_are_tried() -> None:
     [
         (RBFSampler(gamma=0.2), lambda X: pairwise.rbf_kernel(X, gamma=0.2)),
         (RBFSampler(gamma="scale"), lambda X: pairwise.rbf_kernel(X, gamma=1.0 / (12 * rows().var()))),
-        (AdditiveChi2Sampler(), lambda X: pairwise.additive_chi2_kernel(X) / 2.0 + (X.sum(1)[:, None] + X.sum(1)) / 2.0),
+        # 2xy/(x + y) = (x + y)/2 − (x − y)²/(2(x + y))
+        (
+            AdditiveChi2Sampler(),
+            lambda X: (pairwise.additive_chi2_kernel(X) + X.sum(1)[:, None] + X.sum(1)) / 2.0,
+        ),
         (PolynomialCountSketch(gamma=0.5, coef0=2, degree=3), lambda X: pairwise.polynomial_kernel(X, None, 3, 0.5, 2)),
         (GaussianRandomProjection(5), pairwise.linear_kernel),
         (Nystroem("laplacian"), pairwise.laplacian_kernel),

@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from kafeat.types import DType
 
 
-@click.command("import-sklearn")
+@click.command(
+    "import-sklearn",
+    epilog="""\b
+Example:
+  kafeat import-sklearn fitted.skops map.joblib
+""",
+)
 @click.argument("fitted", metavar="FITTED.skops")
 @click.argument("model")
 @click.option(

@@ -221,6 +221,8 @@ def test_labels_go_where_they_are_wanted(digits: np.ndarray) -> None:
     fm = FeatureMap(wanting)
     with pytest.raises(ValueError, match="y: expected labels"):
         fm.fit(X)
+    with pytest.raises(ValueError, match="y: expected labels"):
+        FeatureMap({"kind": "fourier", "gamma": {"validate": [0.1, 1.0]}}).fit(X)
     plain = kafeat.fit({"dtype": "float64", "steps": [wanting]}, X, label=y)
     assert fm.fit(X, y).feature_map_.dumps() == plain.dumps()
     with pytest.raises(ValueError, match=r"expected an array of shape \(300,\)"):
@@ -264,7 +266,8 @@ def states(fitted: FeatureMap) -> list:
 def test_batches_of_categories(digits: np.ndarray) -> None:
     """Codes are settled when the map is learned, and more categories may come behind that."""
     table = frame("pandas", digits[:90], word=[f"w{i * 7 % 13}" for i in range(90)])
-    steps = [{"kind": "one_hot", "columns": ["word"]}]
+    # which learns from what the codes stand for
+    steps = [{"kind": "one_hot", "columns": ["word"]}, "standardize"]
     whole, parts = FeatureMap(steps).fit(table), FeatureMap(steps)
     for start in range(0, 90, 4):
         batch = table.iloc[start : start + 4]
@@ -273,13 +276,30 @@ def test_batches_of_categories(digits: np.ndarray) -> None:
 
 
 def test_a_refused_batch_leaves_what_was_before(digits: np.ndarray) -> None:
-    fm = FeatureMap(["standardize", PROJECTION], dtype="float32").partial_fit(digits[:900])
+    fm = FeatureMap(["standardize", PROJECTION], dtype="float32", chunk_rows=64).partial_fit(digits[:900])
+    expected = clone(fm).fit(digits)
     bad = digits[900:].copy()
-    bad[500, 3] = 1e300  # which float32 does not hold
+    bad[500, 3] = 1e300  # which float32 does not hold; the chunks before are sound
     with pytest.raises(ValueError, match="row 501"):
         fm.partial_fit(bad)
     fm.partial_fit(digits[900:])
-    assert states(fm) == states(FeatureMap(["standardize", PROJECTION], dtype="float32").fit(digits))
+    assert states(fm) == states(expected)
+    assert [source.rows for source in fm.feature_map_.provenance.sources] == [len(digits)]
+
+
+def test_threads_are_those_of_joblib(digits: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    transform = kafeat.FeatureMap.transform
+
+    def noting(self: kafeat.FeatureMap, X: Any, jobs: int) -> Any:
+        asked.append(jobs)
+        return transform(self, X, jobs)
+
+    fm = FeatureMap(PROJECTION).fit(digits)
+    monkeypatch.setattr(kafeat.FeatureMap, "transform", noting)
+    for n_jobs in (None, 3, -1):
+        fm.set_params(n_jobs=n_jobs).transform(digits)
+    assert asked == [1, 3, joblib.cpu_count()]
 
 
 def test_batches_may_be_too_small_for_the_steps_at_first(digits: np.ndarray) -> None:

@@ -21,7 +21,6 @@ from sklearn.preprocessing import StandardScaler
 
 import kafeat
 from kafeat.cli import main
-from kafeat.sklearn import import_skops
 
 sio = pytest.importorskip("skops.io")
 pd = pytest.importorskip("pandas")
@@ -147,16 +146,21 @@ def test_a_missing_extra_is_named_with_its_remedy(missing: str, folder: Path, tm
     assert f"No module named '{missing}'; pip install 'kafeat[sklearn]'" in done.stderr
 
 
-def test_the_example_of_the_readme_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_the_readme_runs(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "README.md").read_text()
     examples = [code for code in re.findall(r"```python\n(.*?)```", page, flags=re.S) if "sklearn" in code]
     assert len(examples) == 2
-    monkeypatch.chdir(folder)
+    work = folder / "readme"
+    work.mkdir()
+    (work / "sample_data").symlink_to(ROOT / "sample_data")
+    monkeypatch.chdir(work)
     names: dict[str, object] = {}
     for example in examples:
         exec(example, names)
     assert kafeat.load("map.joblib").columns.names[0] == "p00"
-    assert import_skops("fitted.skops").n_components == 100
+    (line,) = re.findall(r"^    kafeat (import-sklearn [^#\n]*)", page, flags=re.M)
+    run(*line.split(), cwd=work)
+    assert kafeat.load("map.joblib").n_components == 100
 
 
 def test_a_transform_does_not_import_scikit_learn() -> None:

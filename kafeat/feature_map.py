@@ -186,7 +186,7 @@ def artifact_bytes(place: str) -> bytes:
         return file.readall()
 
 
-def loads(data: bytes, place: str) -> FeatureMap:
+def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """The feature map of an artifact's bytes, on the same terms as `load`; `place` names them in messages."""
     content = artifact.loads(data, place)
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}

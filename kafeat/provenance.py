@@ -49,7 +49,10 @@ class Search(_Record):
 
 
 class Provenance(_Record):
-    """All of it. `given` are the rows that steps asked for besides the sample."""
+    """All of it. `given` are the rows that steps asked for besides the sample.
+
+    `imported` says what a map was made from that was fitted elsewhere: on how many rows is not known, and told as 0.
+    """
 
     sources: list[Origin]
     rows_fitted: Count
@@ -57,6 +60,7 @@ class Provenance(_Record):
     config_sha256: Digest
     given: list[Origin] = []
     searches: list[Search] = []
+    imported: Name | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """As builtins, without what is not there."""

@@ -6,6 +6,8 @@ order of parts, and mergeable.
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import numpy.typing as npt
 
@@ -50,6 +52,12 @@ class RowSample:
         self._kept = 0
         self._parts: list[tuple[Hashes, npt.NDArray[np.int64], Array, Array | None]] = []
         self.n_rows = 0
+
+    def copied(self) -> RowSample:
+        """One that can be shown more rows without a change to this one; rows are shared."""
+        other = copy(self)
+        other._parts = list(self._parts)
+        return other
 
     def choose(self, start: int, rows: int) -> npt.NDArray[np.intp]:
         """Which of the rows start … start + rows − 1 may belong to the sample, as offsets."""

@@ -40,7 +40,7 @@ def export(
     """
     from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
-    from kafeat.jobs.transform import is_same_file
+    from kafeat.jobs.places import is_same_file
     from kafeat.onnx import export as job
 
     if is_same_file(model, out):

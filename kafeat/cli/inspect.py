@@ -42,8 +42,12 @@ def inspect(model: str, as_json: bool) -> None:
     if found["pruned_from"]:
         click.echo(f"pruned: {found['n_components']:,} of {found['pruned_from']:,} outputs are kept")
     origin = found["fitted_from"]
+    imported = origin.get("imported")
+    if imported:
+        click.echo(f"imported from {imported}")
     for source in origin["sources"]:
-        click.echo(f"fitted on {origin['rows_fitted']:,} of {source['rows']:,} rows of {source['name']}")
+        rows = f"fitted on {origin['rows_fitted']:,} of {source['rows']:,} rows of {source['name']}"
+        click.echo(f"  {source['name']}" if imported else rows)
         click.echo(f"  sha256 {source['sha256']}")
     for search in origin.get("searches", []):
         _show_search(search)

@@ -18,7 +18,9 @@ from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError, without_secrets
 
-COMMANDS = ("fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "samplers", "config")
+COMMANDS = (
+    "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "samplers", "config",
+)  # fmt: skip
 
 EPILOG = """\b
 Environment:
@@ -54,7 +56,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"kafeat.cli.{cmd_name}"), cmd_name)
+        name = cmd_name.replace("-", "_")
+        command = getattr(import_module(f"kafeat.cli.{name}"), name)
         return completed(command) if isinstance(command, click.Command) else None
 
 

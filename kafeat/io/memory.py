@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafeat.errors import DataError, UsageError
 from kafeat.io.array import ArraySource
 from kafeat.io.arrow import PEEK, ArrowSource, fields_from
-from kafeat.io.source import Source
+from kafeat.io.source import Field, Source
 from kafeat.io.table import cut
 from kafeat.types import Array
 
@@ -19,7 +19,12 @@ DIGEST_ROWS = 1 << 16
 
 
 def source_of(data: object) -> Source:
-    """A source over an array (rows, features), an Arrow table, or anything with `__arrow_c_stream__`."""
+    """A source over an array (rows, features), an Arrow table, or anything with `__arrow_c_stream__`.
+
+    A source is handed back as it is.
+    """
+    if isinstance(data, Source):
+        return data
     if isinstance(data, list | tuple):
         try:
             data = np.asarray(data)
@@ -51,6 +56,16 @@ class MemorySource(ArraySource):
         for start in range(0, len(self._array), DIGEST_ROWS):
             seen.update(np.ascontiguousarray(self._array[start : start + DIGEST_ROWS]).data)
         return seen.hexdigest()
+
+
+class NamedSource(MemorySource):
+    """An array whose columns have names."""
+
+    positional = False
+
+    def __init__(self, array: Array, names: Sequence[str]) -> None:
+        super().__init__(array)
+        self.fields = tuple(Field(name, "number", None, str(array.dtype)) for name in names)
 
 
 class TableSource(ArrowSource):

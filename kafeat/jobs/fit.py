@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -64,50 +64,138 @@ def fit_source(
     """
     name = label if isinstance(label, str) else None
     given = None if label is None or isinstance(label, str) else np.asarray(label)
+    columns = columns_of(config, source, name, aside)
+    sampled = Sampled.nothing(config, columns)
+    sampled.read(source, columns, name, given, progress, held_out)
+    return sampled.learn(source.place, source.digest(), name, locate=source.locate)
+
+
+def columns_of(config: Config, source: Source, label: str | None, aside: Sequence[str] = ()) -> Columns:
+    """The columns that a map of this config reads."""
     coded = {column: lenient for step in config.steps for column, lenient in step.coded_columns.items()}
-    columns = choose(
+    return choose(
         source,
         config.columns.include or None,
         [*config.columns.exclude, *aside],
-        name,
+        label,
         coded,
         missing=takes_missing(config.steps),
     )
-    rows, sample, seen = _sample(config, source, columns, name, given, progress, held_out)
-    columns = columns.settled(sample.X)
-    sample = replace(sample, names=columns.names, n_categories=columns.n_categories)
-    brought, given_origins = _brought(config, columns, name)
-    sample = replace(sample, given=brought)
-    stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
-    of_search = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(3,)))
-    try:
-        with one_blas_thread():
-            steps, searches = settle(config.steps, sample, of_search)
-        chain = Chain.fit(steps, sample, stream)
-        if config.prune is not None:
-            chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
-    except ValueRefused as refused:
-        place, row = source.locate(int(rows[refused.row]))
-        raise ValueRefused(row, refused.column, refused.problem).located(place, columns.names) from None
-    except DataError as error:
-        raise DataError(f"{source.place}: {error}") from None
-    provenance = Provenance(
-        sources=[Origin(name=printable(name_of(source.place)), rows=sample.n_rows, sha256=source.digest())],
-        rows_fitted=len(sample.X),
-        label=None if name is None else printable(name),
-        config_sha256=config.digest(),
-        given=given_origins,
-        searches=searches,
-    )
-    return FeatureMap(
-        chain,
-        columns,
-        config.dtype,
-        config.chunk_rows,
-        config,
-        provenance,
-        seen=_of_categories(seen, columns),
-    )
+
+
+@dataclass
+class Sampled:
+    """What a fit keeps of the rows that it is shown, from one source or several after each other, and learns from.
+
+    However the rows are cut into sources, the sample is the same, and so is the map.
+    """
+
+    config: Config
+    columns: Columns
+    chosen: RowSample
+    seen: Seen
+
+    @classmethod
+    def nothing(cls, config: Config, columns: Columns) -> Self:
+        """Before the first row."""
+        size = None if config.fit_rows == "all" else config.fit_rows
+        return cls(config, columns, RowSample(config.seed, size), Seen.nothing(columns.n_features))
+
+    def read(
+        self,
+        source: Source,
+        columns: Columns,
+        label: str | None = None,
+        given: Array | None = None,
+        progress: Progress | None = None,
+        held_out: Array | None = None,
+    ) -> None:
+        """Show it the rows of a source, whose columns stand in `columns`; every row that is read is checked.
+
+        The labels are a column, or an array `given` (n_rows,). What is refused leaves it with a part of the source.
+        Of a data set whose rows can be found, only the blocks that hold rows of the sample are read.
+        """
+        if given is not None and given.shape != (source.rows,):
+            raise UsageError(f"label: expected an array of shape ({source.rows},), got {given.shape}")
+        config, first = self.config, self.chosen.n_rows
+        keep = () if label is None else (label,)
+        few = self._few(source, columns, keep) if held_out is None and not first else None
+        chunks = source.chunks(columns, keep, config.chunk_rows) if few is None else few
+        for chunk, X in matrices(chunks, config.dtype):
+            rest = slice(None) if held_out is None else ~held_out[chunk.start : chunk.start + chunk.rows]
+            self.seen = self.seen.adding(X[rest])
+            offsets = self.chosen.choose(first + chunk.start, chunk.rows)
+            if held_out is not None:
+                offsets = offsets[~held_out[chunk.start + offsets]]
+            labels = None
+            if label is not None:
+                labels = read_label(chunk, label)[offsets]
+            elif given is not None:
+                labels = given[chunk.start + offsets]
+            self.chosen.add(first + chunk.start, chunk.rows, offsets, X[offsets], labels)
+            if progress is not None:
+                progress(chunk.rows)
+        if few is not None and source.rows is not None:
+            self.chosen.n_rows = source.rows
+
+    def _few(self, source: Source, columns: Columns, keep: Sequence[str]) -> Iterator[Chunk] | None:
+        size, rows = self.config.fit_rows, source.rows if isinstance(source, PartsSource) else None
+        if not isinstance(source, PartsSource) or size == "all" or rows is None or size >= rows:
+            return None
+        wanted = smallest(self.config.seed, rows, size)
+        return source.chunks_with(columns, keep, self.config.chunk_rows, wanted)
+
+    def copied(self) -> Self:
+        """One that can be shown more rows without a change to this one."""
+        return replace(self, chosen=self.chosen.copied())
+
+    def learn(
+        self,
+        place: str,
+        digest: str,
+        label: str | None = None,
+        *,
+        final: bool = True,
+        locate: Callable[[int], tuple[str, int]] | None = None,
+    ) -> FeatureMap:
+        """The map of the rows so far; `place` and `digest` say what they are. If it is not `final`, more may come.
+
+        `locate` tells the file of a row, where it is not `place`.
+        """
+        config = self.config
+        if not self.chosen.n_rows:
+            raise DataError(f"{place}: expected at least one row to fit on, got none")
+        rows, X, labels = self.chosen.result()
+        # Codes of categories are put in order in place.
+        X = np.ascontiguousarray(X) if final else X.copy()
+        columns = self.columns.settled(X)
+        sample = Sample(X, labels, self.chosen.n_rows, names=columns.names, n_categories=columns.n_categories)
+        brought, given_origins = _brought(config, columns, label)
+        sample = replace(sample, given=brought)
+        stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
+        of_search = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(3,)))
+        try:
+            with one_blas_thread():
+                steps, searches = settle(config.steps, sample, of_search)
+            chain = Chain.fit(steps, sample, stream)
+            if config.prune is not None:
+                chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
+        except ValueRefused as refused:
+            row = int(rows[refused.row])
+            file, row = (place, row) if locate is None else locate(row)
+            raise ValueRefused(row, refused.column, refused.problem).located(file, columns.names) from None
+        except DataError as error:
+            raise DataError(f"{place}: {error}") from None
+        provenance = Provenance(
+            sources=[Origin(name=printable(name_of(place)), rows=sample.n_rows, sha256=digest)],
+            rows_fitted=len(sample.X),
+            label=None if label is None else printable(label),
+            config_sha256=config.digest(),
+            given=given_origins,
+            searches=searches,
+        )
+        seen = _of_categories(self.seen, columns)
+        return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config, provenance, seen=seen)
 
 
 def _of_categories(seen: Seen, columns: Columns) -> Seen:
@@ -152,51 +240,3 @@ def _all_rows(source: Source, columns: Columns, config: Config) -> Floats:
     parts = [np.empty((0, columns.n_features), dtype=config.dtype)]
     parts += [X for _, X in matrices(source.chunks(columns, (), config.chunk_rows), config.dtype)]
     return np.ascontiguousarray(np.concatenate(parts))
-
-
-def _sample(
-    config: Config,
-    source: Source,
-    columns: Columns,
-    label: str | None,
-    given: Array | None,
-    progress: Progress | None,
-    held_out: Array | None,
-) -> tuple[Array, Sample, Seen]:
-    """Row numbers and rows with the smallest hashes, and the range of all that are read and checked."""
-    if given is not None and given.shape != (source.rows,):
-        raise UsageError(f"label: expected an array of shape ({source.rows},), got {given.shape}")
-    size = None if config.fit_rows == "all" else config.fit_rows
-    chosen = RowSample(config.seed, size)
-    keep = () if label is None else (label,)
-    seen = Seen.nothing(columns.n_features)
-    few = None if held_out is not None else _few(config, source, columns, keep)
-    chunks = source.chunks(columns, keep, config.chunk_rows) if few is None else few
-    for chunk, X in matrices(chunks, config.dtype):
-        rest = slice(None) if held_out is None else ~held_out[chunk.start : chunk.start + chunk.rows]
-        seen = seen.adding(X[rest])
-        offsets = chosen.choose(chunk.start, chunk.rows)
-        if held_out is not None:
-            offsets = offsets[~held_out[chunk.start + offsets]]
-        labels = None
-        if label is not None:
-            labels = read_label(chunk, label)[offsets]
-        elif given is not None:
-            labels = given[chunk.start + offsets]
-        chosen.add(chunk.start, chunk.rows, offsets, X[offsets], labels)
-        if progress is not None:
-            progress(chunk.rows)
-    if not chosen.n_rows:
-        raise DataError(f"{source.place}: expected at least one row to fit on, got none")
-    rows, X, labels = chosen.result()
-    n_rows = chosen.n_rows if few is None or source.rows is None else source.rows
-    return rows, Sample(np.ascontiguousarray(X), labels, n_rows), seen
-
-
-def _few(config: Config, source: Source, columns: Columns, keep: Sequence[str]) -> Iterator[Chunk] | None:
-    """Of a data set whose rows can be found, only the blocks that hold rows of the sample; None: all is to be read."""
-    size = config.fit_rows
-    if not isinstance(source, PartsSource) or size == "all" or source.rows is None or size >= source.rows:
-        return None
-    wanted = smallest(config.seed, source.rows, size)
-    return source.chunks_with(columns, keep, config.chunk_rows, wanted)

@@ -40,7 +40,8 @@ class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
     T is lower triangular, a rotation of the usual V_r Λ_r^{−½} that saves half of the product, so the columns have no
-    order; where landmarks are more than components, the columns come with their eigenvalues falling.
+    order; where landmarks are more than components, the columns come with their eigenvalues falling. With
+    `root: symmetric` T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn, and column j belongs to landmark j.
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks: exact on the
     landmarks themselves, never above the kernel, and as good as the kernel's spectrum falls fast. The rank cut is
     relative and made in float64; columns beyond the rank are 0. With more landmarks than components, those directions
@@ -103,6 +104,9 @@ class Nystroem(Step):
     weights: Literal["exact", "fitted"] = parameter(
         "exact", "of the landmarks: exact on them, or fitted to the kernel of the fit sample"
     )
+    root: Literal["triangular", "symmetric"] = parameter(
+        "triangular", "T where landmarks are as many as outputs; symmetric costs twice the product"
+    )
     rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-12, "eigenvalues below rcond·λ_max are cut off")
     clip_negative: bool = parameter(False, "accept an indefinite kernel and cut its negative part off")
 
@@ -110,6 +114,13 @@ class Nystroem(Step):
     def _enough_landmarks(self) -> Self:
         if self.n_landmarks is not None and self.n_landmarks < self.n_components:
             refuse_parameter("n_landmarks", f"at least n_components = {self.n_components}", self.n_landmarks)
+        if self.root == "symmetric":
+            if self.n_landmarks not in (None, self.n_components):
+                refuse_parameter(
+                    "n_landmarks", "as many as n_components, for a symmetric root", self.n_landmarks
+                )
+            if self.weights == "fitted":
+                refuse_parameter("weights", "exact, for a symmetric root", self.weights)
         if self._precomputed:
             if self.landmarks in POINTS or isinstance(self.landmarks, Given):
                 refuse_parameter("landmarks", "landmarks that are columns of the input", self.landmarks)
@@ -188,13 +199,16 @@ class Nystroem(Step):
             projection = self._project(W, kernel, landmarks, scale, X, of_weights)
         kept = projection.shape[1]
         padded = np.zeros((len(K), self.n_components))
-        if len(K) == self.n_components:
+        if self.root == "symmetric":
+            # W's columns are those of V, scaled
+            projection = projection @ (projection / np.linalg.norm(projection, axis=0)).T
+        elif len(K) == self.n_components:
             projection = trapezoid(projection)
-        padded[:, :kept] = projection * np.sqrt(scale)
+        padded[:, : projection.shape[1]] = projection * np.sqrt(scale)
         return {
             "landmarks": landmarks,
             "projection": padded,
-            "gain": np.array(_gain(padded) / scale),
+            "gain": np.array(gain_of(padded) / scale),
             "gamma": np.array(gamma),
             "scale": np.array(scale),
             "rank": np.array(kept),
@@ -227,8 +241,10 @@ class Nystroem(Step):
         if rows is None:
             raise UsageError(f"nystroem: landmarks: given: expected the rows of {landmarks.key}, got none")
         least = self.n_landmarks or self.n_components
-        if len(rows) < least or (self.n_landmarks and len(rows) != least):
-            wanted = f"n_landmarks = {least}" if self.n_landmarks else f"at least n_components = {least}"
+        exactly = self.n_landmarks is not None or self.root == "symmetric"
+        if len(rows) < least or (exactly and len(rows) != least):
+            name = "n_landmarks" if self.n_landmarks else "n_components"
+            wanted = f"{name} = {least}" if exactly else f"at least n_components = {least}"
             raise DataError(f"nystroem: landmarks: {landmarks.key}: expected {wanted} rows, got {len(rows)}")
         if isinstance(self.kernel, str) and KERNELS[self.kernel].non_negative and rows.min() < 0.0:
             raise DataError(
@@ -297,7 +313,7 @@ class Nystroem(Step):
         if self._precomputed:
             check_indices("landmarks", state["landmarks"], n_features_in)
         projection = state["projection"]
-        if len(projection) == self.n_components and np.triu(projection, 1).any():
+        if self._is_triangle(projection) and np.triu(projection, 1).any():
             raise ValueError("state.projection: expected zeros above the diagonal")
         if not state["scale"] > 0.0:
             raise ValueError(f"scale: expected a number above 0, got {float(state['scale']):g}")
@@ -306,7 +322,7 @@ class Nystroem(Step):
         projection, scale = state["projection"], float(state["scale"])
         wide = self.precision(state, dtype)
         tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide)
-        transform = _NystroemTransform(tile, projection, n_features_in, wide)
+        transform = _NystroemTransform(tile, projection, n_features_in, wide, self._is_triangle(projection))
         return transform if wide == dtype else InFloat64(transform, dtype)
 
     def precision(self, state: State, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -314,13 +330,16 @@ class Nystroem(Step):
         drowned = _drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype)
         return np.dtype(np.float64) if drowned else dtype
 
+    def _is_triangle(self, projection: Floats) -> bool:
+        return self.root == "triangular" and len(projection) == self.n_components
+
     def exact(self, state: State, pair: Pair) -> Pair:
         if self.no_exact:
             raise UsageError(self.no_exact)
         return self._kernel(float(state["gamma"])).gram(pair)
 
 
-def _gain(projection: Floats) -> float:
+def gain_of(projection: Floats) -> float:
     """About ‖T‖², the largest eigenvalue of TᵀT, which is one over the smallest that is kept of the kernel's."""
     v = np.ones(projection.shape[1])
     gain = 0.0
@@ -351,12 +370,17 @@ class _NystroemTransform(Transform):
     """The kernel with the landmarks, then a matrix product, without the zeros of a lower triangle."""
 
     def __init__(
-        self, tile: KernelTile, projection: Floats, n_features_in: int, dtype: np.dtype[Any]
+        self,
+        tile: KernelTile,
+        projection: Floats,
+        n_features_in: int,
+        dtype: np.dtype[Any],
+        triangle: bool,
     ) -> None:
         self.n_features_in = n_features_in
         self._m, self.n_features_out = projection.shape
         self._tile = tile
-        width = _COLUMNS if self._m == self.n_features_out else self.n_features_out
+        width = _COLUMNS if triangle else self.n_features_out
         self._blocks = [
             (start, np.ascontiguousarray(projection[start:, start : start + width], dtype=dtype))
             for start in range(0, self.n_features_out, width)

@@ -10,6 +10,7 @@ from sklearn.kernel_approximation import Nystroem as Peer
 from sklearn.metrics import pairwise
 
 import kafeat
+from kafeat.chain import FittedStep
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.jobs.inspect import inspect
@@ -107,6 +108,43 @@ def test_agrees_with_scikit_learn_on_the_same_landmarks(kernel: str) -> None:
     landmarks = fm.exact_kernel(peer.components_)
     tolerance = 2 * rounding(landmarks) * K.max() / landmarks.max() * np.sqrt(np.linalg.cond(landmarks))
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial", "chi2"])
+def test_a_symmetric_root_is_that_of_scikit_learn(kernel: str) -> None:
+    X, L = rows(60, 6), rows(20, 6, seed=1)
+    fm = fit(X, kernel=kernel, n_components=20, landmarks={"given": L}, root="symmetric", degree=3)
+    K = fm.exact_kernel(L)
+    values, vectors = np.linalg.eigh(K)
+    symmetric = (vectors / np.sqrt(values)) @ vectors.T
+    # Kernel values are off by 16 eps max K as above, and meet the root, of norm λ_min^{−½}; so is the root itself by
+    # the eigenvectors', m eps λ_max/λ_min of it.
+    error = EPS * np.abs(K).max() * (16 * np.sqrt(20) + 20 * values[-1] / values[0]) / np.sqrt(values[0])
+    np.testing.assert_allclose(fm.transform(X), fm.exact_kernel(X, L) @ symmetric, rtol=0, atol=error)
+    # the same kernel as with the triangle, which leaves half of the product out
+    Z = fit(X, kernel=kernel, n_components=20, landmarks={"given": L}, degree=3).transform(X)
+    W = fm.transform(X)
+    np.testing.assert_allclose(W @ W.T, Z @ Z.T, rtol=0, atol=2 * rounding(K))
+
+
+def test_a_symmetric_root_has_a_landmark_for_every_output() -> None:
+    given = {"given": rows(7, 4)}
+    with pytest.raises(DataError, match="expected n_components = 6 rows, got 7"):
+        fit(rows(30, 4), n_components=6, root="symmetric", landmarks=given)
+    # duplicates leave directions without variance, which are left out
+    twice = {"given": np.repeat(rows(3, 4), 2, axis=0)}
+    Z = fit(rows(30, 4), n_components=6, root="symmetric", landmarks=twice).transform(rows(30, 4))
+    assert np.linalg.matrix_rank(Z) == 3
+
+
+def test_a_triangle_with_numbers_above_its_diagonal_is_refused() -> None:
+    """A file may say either; what it says must be so, or a part of the product would be left out."""
+    fm = fit(rows(30, 4), n_components=5, root="symmetric")
+    step = fm.chain.steps[0]
+    triangular = step.step.model_copy(update={"root": "triangular"})
+    with pytest.raises(ValueError, match="state.projection: expected zeros above the diagonal"):
+        FittedStep.checked(triangular, step.state, 4)
+    assert FittedStep.checked(step.step, step.state, 4).state is step.state
 
 
 def test_duplicated_landmarks_are_harmless_in_float32() -> None:
@@ -490,6 +528,11 @@ def test_centres_of_rows_that_are_not_negative_are_not_negative(digits: np.ndarr
         ({"rcond": 1.0}, r"rcond: expected a number of at least 0 and below 1, got 1\.0"),
         ({"landmarks": "kmean"}, r"landmarks: expected .*'kmeans'.* got 'kmean'; did you mean 'kmeans'\?"),
         ({"kernel": "rbff"}, r"kernel: expected .*'rbf'.* got 'rbff'; did you mean 'rbf'\?"),
+        ({"root": "symmetric", "n_landmarks": 3}, r"n_landmarks: expected as many as n_components, .* got 3"),
+        (
+            {"root": "symmetric", "weights": "fitted"},
+            r"weights: expected exact, for a symmetric root, got 'fitted'",
+        ),
         ({"weights": "free"}, r"weights: expected one of 'exact', 'fitted', got 'free'"),
     ],
 )

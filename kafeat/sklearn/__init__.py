@@ -1,0 +1,21 @@
+"""kafeat inside of scikit-learn: a transformer for its pipelines, and its fitted maps as maps of kafeat.
+
+from kafeat.sklearn import FeatureMap, import_fitted
+make_pipeline(StandardScaler(), FeatureMap("fourier"), RidgeClassifier())
+import_fitted(rbf_sampler).save("map.joblib")
+"""
+
+from __future__ import annotations
+
+try:
+    from sklearn.utils.validation import validate_data as _needed  # noqa: F401  # of scikit-learn 1.6 and later
+except ImportError as error:
+    raise ImportError(
+        f"kafeat.sklearn: expected scikit-learn 1.6 or later, got: {error}; pip install 'kafeat[sklearn]'"
+    ) from error
+
+from kafeat.sklearn.estimator import FeatureMap
+from kafeat.sklearn.fitted import import_fitted
+from kafeat.sklearn.skops_file import import_skops
+
+__all__ = ["FeatureMap", "import_fitted", "import_skops"]

@@ -1,0 +1,89 @@
+"""What a fitted estimator knows, each of it checked, as it may come from a stranger."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from kafeat.errors import DataError
+from kafeat.types import Array, Floats
+
+
+class Attributes:
+    """What a fitted estimator knows, asked for by name; DataError where it is not what it should be."""
+
+    def __init__(self, estimator: Any) -> None:
+        self._values: dict[str, Any] = vars(estimator)
+        self.cls = type(estimator)
+        self.kind = self.cls.__name__
+
+    def get(self, name: str) -> Any:
+        """What it is, or None if it is not there."""
+        return self._values.get(name)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            raise DataError(f"{self.kind}: {name}: expected a fitted estimator, got one without it")
+        return self._values[name]
+
+    def refuse(self, name: str, expected: str, got: object) -> DataError:
+        """The error to raise."""
+        return DataError(f"{self.kind}: {name}: expected {expected}, got {got!r:.100}")
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A finite number; `default` stands for None."""
+        value = self[name]
+        if value is None and default is not None:
+            return float(default)
+        if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(float(value)):
+            raise self.refuse(name, "a finite number", value)
+        return float(value)
+
+    def whole(self, name: str, default: float | None = None) -> int:
+        """A whole number."""
+        value = self.number(name, default)
+        if not value.is_integer():
+            raise self.refuse(name, "a whole number, as kafeat has no others there", value)
+        return int(value)
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        if not isinstance(self[name], bool | np.bool_):
+            raise self.refuse(name, "a bool", self[name])
+        return bool(self[name])
+
+    def one_of(self, name: str, known: tuple[str, ...]) -> str:
+        """A text among some."""
+        value = self[name]
+        if not isinstance(value, str) or value not in known:
+            raise self.refuse(name, f"one of {', '.join(known)}", value)
+        return value
+
+    def array(self, name: str, shape: tuple[int | None, ...]) -> Array:
+        """A dense numeric array of that shape, None being any length; as it is."""
+        value = self[name]
+        if type(value) is not np.ndarray or value.dtype.kind not in "fiu":
+            raise self.refuse(name, "a dense array of numbers", type(value).__name__)
+        fits = len(shape) == value.ndim and all(
+            n in (None, m) for n, m in zip(shape, value.shape, strict=False)
+        )
+        if not fits:
+            raise self.refuse(
+                name,
+                f"the shape ({', '.join('any' if n is None else str(n) for n in shape)})",
+                value.shape,
+            )
+        return value
+
+    def floats(self, name: str, shape: tuple[int | None, ...]) -> Floats:
+        """The same as contiguous float64."""
+        return np.array(self.array(name, shape), dtype=np.float64, order="C")
+
+    def whole_numbers(self, name: str, shape: tuple[int | None, ...]) -> Array:
+        """The same of whole numbers, int64."""
+        value = self.array(name, shape)
+        if value.dtype.kind not in "iu":
+            raise self.refuse(name, "whole numbers", str(value.dtype))
+        return np.array(value, dtype=np.int64, order="C")

@@ -1,0 +1,214 @@
+"""A feature map as a transformer of scikit-learn."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import joblib
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+
+from kafeat import feature_map
+from kafeat.config import Config
+from kafeat.errors import KafeatError, UsageError
+from kafeat.io.memory import NamedSource, source_of
+from kafeat.io.selection import match
+from kafeat.io.source import Source
+from kafeat.jobs.fit import Sampled, columns_of, fit_source
+from kafeat.sklearn.named_steps import changed, parameters
+from kafeat.sklearn.recipe import DEFAULT_STEPS, config_of, wants_label
+from kafeat.sklearn.refusals import as_value_errors
+from kafeat.step import takes_missing
+from kafeat.types import Array, Floats
+
+# What errors call the rows of several batches.
+_PLACE = "<partial_fit>"
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """z: rows of numbers → rows of features, with z(x)·z(y) ≈ k(x, y), for pipelines and searches.
+
+    `steps` is a kind (`"fourier"`), a recipe (`{"kind": "fourier", "n_components": 64}`), or a list of them, first
+    step first; None is `fourier` of 256 features. A step may have a name, `("map", {"kind": "fourier"})`, and is
+    called by its kind otherwise; names that come again get numbers, `fourier-1` and `fourier-2`. A search sets
+    `fourier__n_components`. `config`, a dict or the path of a YAML file, stands in the place of all but `n_jobs`; its
+    steps have no names.
+
+    `seed` is that of every draw. `dtype` is "float32" or "float64"; None keeps float32 and makes everything else
+    float64. Steps are fitted on `fit_rows` rows, a number or "all", and rows are transformed `chunk_rows` at a time by
+    `n_jobs` threads: None is 1, -1 all cores, and the features do not depend on it.
+
+    After a fit, `feature_map_` is the `kafeat.FeatureMap`, which can be saved for the command line. Labels `y` are
+    used where a step wants some. Data frames may have text columns if `one_hot` names them. What is refused raises a
+    `kafeat.errors.KafeatError` that is a ValueError as well.
+    """
+
+    def __init__(
+        self,
+        steps: Any = None,
+        *,
+        config: Any = None,
+        seed: int = 0,
+        dtype: str | None = None,
+        fit_rows: int | str = 100_000,
+        chunk_rows: int = 8192,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.steps = steps
+        self.config = config
+        self.seed = seed
+        self.dtype = dtype
+        self.fit_rows = fit_rows
+        self.chunk_rows = chunk_rows
+        self.n_jobs = n_jobs
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; with `deep` also `name` and `name__parameter` of every step."""
+        own: dict[str, Any] = super().get_params(deep=False)
+        return {**parameters(self._steps), **own} if deep and self.config is None else own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, `name` for a whole step and `name__parameter` for one of its parameters."""
+        own = set(self._get_param_names())
+        super().set_params(**{name: value for name, value in params.items() if name in own})
+        of_steps = {name: value for name, value in params.items() if name not in own}
+        known = self.get_params()
+        for name in of_steps:
+            step, _, parameter = name.partition("__")
+            # a step that is set along with its parameters may be of another kind, with others
+            if name not in known and not (parameter and step in known and step in of_steps):
+                raise ValueError(
+                    f"Invalid parameter {name!r} for {self}. Valid parameters are: {sorted(known)}."
+                )
+        if of_steps:
+            self.steps = changed(self._steps, of_steps)
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the steps on rows X (n, d)."""
+        with as_value_errors():
+            config = self._config()
+        source = self._source(X, config, reset=True)
+        with as_value_errors(source.rows):
+            self._map: feature_map.FeatureMap | None = fit_source(
+                self._settled(config, source), source, self._labels(y, config)
+            )
+        self._sampled: Sampled | None = None
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Take in more rows; the map is that of a `fit` on all of them, whatever the batches.
+
+        The rows that steps are fitted on are chosen among all, `fit_rows` of them, and kept, in a pickle too. What is
+        learned from them is learned when it is asked for, at the next `transform` say. A `fit` keeps no rows: the first
+        batch after one begins anew, with a warning.
+        """
+        sampled: Sampled | None = getattr(self, "_sampled", None)
+        if sampled is None and self.__sklearn_is_fitted__():
+            warnings.warn(
+                "partial_fit: the rows of the fit before are not kept: it begins anew", stacklevel=2
+            )
+        with as_value_errors():
+            config = self._config() if sampled is None else sampled.config
+        source = self._source(X, config, reset=sampled is None)
+        with as_value_errors(source.rows):
+            if sampled is None:
+                config = self._settled(config, source)
+                sampled, before = Sampled.nothing(config, columns_of(config, source, None)), ""
+            else:
+                sampled, before = sampled.copied(), self._digest
+            sampled.read(source, match(source, sampled.columns, ()), given=self._labels(y, config))
+        self._digest: str = hashlib.sha256(f"{before}{source.digest()}".encode()).hexdigest()
+        self._sampled, self._map = sampled, None
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """z(X), (n, n_components)."""
+        check_is_fitted(self)
+        fm = self.feature_map_
+        source = self._source(X, fm.config, reset=False)
+        with as_value_errors():
+            return fm.transform(source, jobs=joblib.effective_n_jobs(self.n_jobs))
+
+    @property
+    def feature_map_(self) -> feature_map.FeatureMap:
+        """The fitted map."""
+        check_is_fitted(self)
+        if self._map is None and self._sampled is not None:
+            with as_value_errors(self._sampled.chosen.n_rows):
+                self._map = self._sampled.learn(_PLACE, self._digest, final=False)
+        if self._map is None:
+            raise TypeError("a fitted estimator has a map, or rows to learn it from")
+        return self._map
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.feature_map_.n_components
+
+    @property
+    def _steps(self) -> Any:
+        return DEFAULT_STEPS if self.steps is None else self.steps
+
+    def _config(self) -> Config:
+        """The recipe; its dtype is float64 as long as that depends on the rows."""
+        parameters = self.get_params(deep=False)
+        return config_of(parameters, type(self)().get_params(deep=False))
+
+    def _settled(self, config: Config, source: Source) -> Config:
+        """With the dtype of the rows, if none was asked for."""
+        kept = self.config is None and self.dtype is None and source.fields[0].spelled == "float32"
+        return config.model_copy(update={"dtype": "float32"}) if kept else config
+
+    def _source(self, X: Any, config: Config, reset: bool) -> Source:
+        """The rows as kafeat reads them, after scikit-learn's checks of shape, names and values."""
+        if any(step.coded_columns for step in config.steps):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            with as_value_errors():
+                return source_of(X)
+        finite = "allow-nan" if takes_missing(config.steps) else True
+        X = validate_data(self, X, reset=reset, ensure_all_finite=finite)
+        names = getattr(self, "feature_names_in_", None)
+        return source_of(X) if names is None else NamedSource(X, [str(name) for name in names])
+
+    def _labels(self, y: Any, config: Config) -> Array | None:
+        """`y` if something wants it."""
+        if not wants_label(config):
+            return None
+        if y is None:
+            raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
+        labels: Array = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
+        return labels
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_map")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        kept = ["float64", "float32"] if self.dtype is None and self.config is None else []
+        tags.transformer_tags.preserves_dtype = kept
+        try:
+            config = self._config()
+        except KafeatError:  # told by the fit
+            return tags
+        tags.input_tags.allow_nan = takes_missing(config.steps)
+        tags.input_tags.string = tags.input_tags.categorical = any(s.coded_columns for s in config.steps)
+        tags.target_tags.required = wants_label(config)
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        fm = state.get("_map")
+        if fm is not None:
+            # The artifact's bytes: read back by the guard, the same for the same fit. A map that no file can hold is
+            # pickled without what it has cached.
+            state["_map"] = replace(fm) if fm.digest is None else fm.dumps()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(state.get("_map"), bytes):
+            self._map = feature_map.loads(state["_map"], "<pickle>")

@@ -1,0 +1,165 @@
+"""scikit-learn's fitted maps and scalers as recipes and states of kafeat: the same numbers in other words.
+
+Every function takes what an estimator knows and the width d of its input, and gives a recipe and a state.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.landmark_kernel import LandmarkKernel
+from kafeat.pair import Coordinates
+from kafeat.samplers.nystroem import gain_of
+from kafeat.signatures import chi2_spectrum
+from kafeat.sklearn.attributes import Attributes
+from kafeat.types import Floats, State
+
+Learned = tuple[dict[str, Any], State]
+
+
+def rbf_sampler(of: Attributes, d: int) -> Learned:
+    """√(2/D) cos(ω_j·x + b_j)."""
+    gamma = of.number("_gamma" if of["gamma"] == "scale" else "gamma")
+    recipe, state = _cosines(of, d)
+    return {"kind": "fourier", "kernel": "rbf", "gamma": gamma, **recipe}, {"gamma": np.array(gamma), **state}
+
+
+def skewed_chi2_sampler(of: Attributes, d: int) -> Learned:
+    """√(2/D) cos(ω_j·log(x + c) + b_j)."""
+    recipe, state = _cosines(of, d)
+    return {"kind": "skewed", "skewedness": of.number("skewedness"), **recipe}, state
+
+
+def _cosines(of: Attributes, d: int) -> Learned:
+    frequencies = of.floats("random_weights_", (d, None)).T
+    D = len(frequencies)
+    recipe = {"n_components": D, "frequencies": "iid", "features": "offset", "weights": "uniform"}
+    phases = of.floats("random_offset_", (D,))
+    return recipe, {"frequencies": np.ascontiguousarray(frequencies), "phases": phases}
+
+
+# scikit-learn's intervals for 1, 2 and 3 steps
+_INTERVALS = {1: 0.8, 2: 0.5, 3: 0.4}
+
+
+def additive_chi2_sampler(of: Attributes, d: int) -> Learned:
+    """√x [√L, √(2L sech(πjL)) cos(jL log x), … sin …]; a "step" more is an order more."""
+    steps = of.whole("sample_steps")
+    interval = of.number("sample_interval", _INTERVALS.get(steps))
+    if not 0.0 < interval <= 2.0 * np.pi:
+        raise of.refuse("sample_interval", "a number above 0, at most 2π", interval)
+    frequencies = interval * np.arange(max(steps, 1))
+    recipe = {
+        "kind": "homogeneous",
+        "kernel": "chi2",
+        "order": steps - 1,
+        "window": "uniform",
+        "period": max(1.0, 2.0 * np.pi / interval),
+    }
+    return recipe, {
+        "frequencies": frequencies[1:],
+        "coefficients": interval * chi2_spectrum(frequencies),
+    }
+
+
+def polynomial_count_sketch(of: Attributes, d: int) -> Learned:
+    """The count sketch itself: the time domain."""
+    gamma, coef0, degree = of.number("gamma"), of.number("coef0"), of.whole("degree")
+    # Without c₀ it hashes no constant; ours, times √c₀ = 0, may go anywhere.
+    constant = 1 if coef0 else 0
+    buckets = of.whole_numbers("indexHash_", (degree, d + constant))
+    signs = of.whole_numbers("bitHash_", (degree, d + constant))
+    if not np.isin(signs, (-1, 1)).all():
+        raise of.refuse("bitHash_", "signs", signs)
+    if not constant:
+        buckets = np.pad(buckets, ((0, 0), (0, 1)))
+        signs = np.pad(signs, ((0, 0), (0, 1)), constant_values=1)
+    recipe = {
+        "kind": "tensor_sketch",
+        "degree": degree,
+        "gamma": gamma,
+        "coef0": coef0,
+        "n_components": of.whole("n_components"),
+        "domain": "time",
+    }
+    return recipe, {"buckets": buckets, "signs": signs.astype(np.int8), "gamma": np.array(gamma)}
+
+
+# Of kernels by their names there: ours, γ where none is given (1/d if None), and which parameters they have.
+_KERNELS: dict[str, tuple[str, float | None, tuple[str, ...]]] = {
+    "rbf": ("rbf", None, ("gamma",)),
+    "laplacian": ("laplacian", None, ("gamma",)),
+    "linear": ("linear", None, ()),
+    "poly": ("polynomial", None, ("gamma", "degree", "coef0")),
+    "polynomial": ("polynomial", None, ("gamma", "degree", "coef0")),
+    "sigmoid": ("sigmoid", None, ("gamma", "coef0")),
+    "cosine": ("cosine", None, ()),
+    "chi2": ("chi2", 1.0, ("gamma",)),
+}
+
+
+def nystroem(of: Attributes, d: int) -> Learned:
+    """k(x, L) K^{−½}, the symmetric root. scikit-learn's additive_chi2, −Σ(x − y)²/(x + y), is not kafeat's."""
+    kernel, default, has = _KERNELS[of.one_of("kernel", tuple(_KERNELS))]
+    if of["kernel_params"]:
+        raise of.refuse("kernel_params", "none: gamma, degree and coef0 say the same", of["kernel_params"])
+    gamma = of.number("gamma", 1.0 / d if default is None else default) if "gamma" in has else 1.0
+    degree = of.whole("degree", 3) if "degree" in has else 2
+    coef0 = of.number("coef0", 1.0) if "coef0" in has else 1.0
+    landmarks = of.floats("components_", (None, d))
+    m = len(landmarks)
+    exact = LandmarkKernel(kernel, KernelParameters(gamma=gamma, degree=max(degree, 1), coef0=coef0))
+    scale = exact.scale(
+        KERNELS[kernel].gram(Coordinates(landmarks, landmarks[:0]), exact.parameters).squared_norms[0]
+    )
+    root: Floats = np.ascontiguousarray(of.floats("normalization_", (m, m)).T) * scale
+    recipe = {
+        "kind": "nystroem",
+        "kernel": kernel,
+        "gamma": gamma,
+        "degree": degree,
+        "coef0": coef0,
+        "n_components": m,
+        "landmarks": "uniform",
+        "root": "symmetric",
+    }
+    return recipe, {
+        "landmarks": landmarks,
+        "projection": root,
+        "gain": np.array(gain_of(root) / scale),
+        "gamma": np.array(gamma),
+        "scale": np.array(scale),
+        "rank": np.array(m),
+    }
+
+
+def gaussian_random_projection(of: Attributes, d: int) -> Learned:
+    """A x."""
+    matrix = of.floats("components_", (None, d))
+    return {"kind": "projection", "matrix": "gaussian", "n_components": len(matrix)}, {"matrix": matrix}
+
+
+def sparse_random_projection(of: Attributes, d: int) -> Learned:
+    """A x, A row by row; of density 1 it is a dense array there."""
+    components, density = of["components_"], of.number("density_")
+    recipe = {"kind": "projection", "matrix": "sparse", "density": density}
+    if type(components) is np.ndarray:
+        matrix = of.floats("components_", (None, d))
+        D = len(matrix)
+        return {**recipe, "n_components": D}, {
+            "values": matrix.ravel(),
+            "columns": np.tile(np.arange(d), D),
+            "starts": np.arange(D + 1) * d,
+        }
+    if getattr(components, "format", None) != "csr" or components.shape[1:] != (d,):
+        raise of.refuse("components_", f"a CSR matrix of {d} columns", type(components).__name__)
+    # Its arrays as they are: whoever computes with them first must not be SciPy, which trusts their indices.
+    parts = Attributes(components)
+    return {**recipe, "n_components": components.shape[0]}, {
+        "values": parts.floats("data", (None,)),
+        "columns": parts.whole_numbers("indices", (None,)),
+        "starts": parts.whole_numbers("indptr", (None,)),
+    }

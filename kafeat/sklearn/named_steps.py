@@ -1,0 +1,97 @@
+"""Steps by name, and their parameters as scikit-learn names those of a pipeline: `fourier__n_components`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kafeat.errors import UsageError
+from kafeat.registry import kinds, step_class
+
+Recipe = dict[str, Any]
+
+
+def named(steps: object) -> dict[str, Recipe]:
+    """The recipe of every step by its name; empty if `steps` is nothing of the kind, which a fit tells.
+
+    A step is a kind, a recipe, or a pair of a name and one of them. Without a name it is called by its kind; names that
+    come again get numbers, `fourier-1` and `fourier-2`, as in `make_pipeline`.
+    """
+    if isinstance(steps, str | Mapping):
+        steps = [steps]
+    if not isinstance(steps, list | tuple):
+        return {}
+    found = [_pair(entry) for entry in steps]
+    pairs = [pair for pair in found if pair is not None]
+    counts, met = Counter(name for name, _ in pairs), Counter[str]()
+    result: dict[str, Recipe] = {}
+    for name, recipe in pairs:
+        met[name] += 1
+        result[name if counts[name] == 1 else f"{name}-{met[name]}"] = recipe
+    return result if len(pairs) == len(found) else {}
+
+
+def _pair(entry: object) -> tuple[str, Recipe] | None:
+    if isinstance(entry, str):
+        return entry, {"kind": entry}
+    if isinstance(entry, Mapping):
+        return str(entry.get("kind")), dict(entry)
+    if isinstance(entry, list | tuple) and len(entry) == 2 and isinstance(entry[0], str):
+        inner = _pair(entry[1]) if isinstance(entry[1], str | Mapping) else None
+        return None if inner is None else (entry[0], inner[1])
+    return None
+
+
+def parameters(steps: object) -> dict[str, Any]:
+    """`name` → recipe and `name__parameter` → value of every step, defaults included."""
+    found: dict[str, Any] = {}
+    for name, recipe in named(steps).items():
+        found[name] = recipe
+        kind = recipe.get("kind")
+        fields = step_class(kind).model_fields if kind in kinds() else {}
+        defaults = {key: field.get_default(call_default_factory=True) for key, field in fields.items()}
+        given = {key: value for key, value in recipe.items() if key != "kind"}
+        found |= {f"{name}__{key}": value for key, value in (defaults | given).items()}
+    return found
+
+
+def changed(steps: object, changes: Mapping[str, Any]) -> list[tuple[str, Recipe]]:
+    """The steps with other recipes (`name`) and other parameters (`name__parameter`)."""
+    recipes = named(steps)
+    for key in sorted(changes, key=lambda key: "__" in key):
+        name, _, parameter = key.partition("__")
+        if parameter:
+            recipes[name] = {**recipes[name], parameter: changes[key]}
+        else:
+            recipes[name] = changes[key]
+    return list(recipes.items())
+
+
+def recipes_of(steps: object, taken: Sequence[str]) -> list[Any]:
+    """The steps as a config has them; a name of `taken` or with two underscores is refused."""
+    found = named(steps)
+    if not found:
+        raise UsageError(f"steps: expected a kind, a recipe, or a list of them, got {steps!r:.100}")
+    for name in found:
+        if name in taken or "__" in name:
+            raise UsageError(
+                f"steps: expected names that are no parameters, without '__', got {name!r:.100}: "
+                "give the step another, as in [('name', {'kind': …})]"
+            )
+    return [plain(recipe) for recipe in found.values()]
+
+
+def plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy, which a grid of parameters is full of, as builtins."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value

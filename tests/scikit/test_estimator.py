@@ -1,0 +1,359 @@
+"""FeatureMap as a transformer: scikit-learn's own checks, and the same features as everywhere else in kafeat."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import kafeat
+from kafeat.errors import DataError, UsageError
+from kafeat.sklearn import FeatureMap
+
+PROJECTION = {"kind": "projection", "n_components": 5}
+Y = load_digits().target
+
+
+@parametrize_with_checks(
+    [
+        FeatureMap(),
+        FeatureMap([{"kind": "impute"}, {"kind": "pca"}], dtype="float32", n_jobs=2),
+        FeatureMap(config={"steps": [PROJECTION], "dtype": "float64"}),
+    ]
+)
+# one of the checks calls `fit` and then `partial_fit`
+@pytest.mark.filterwarnings("ignore:partial_fit")
+def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("steps", [["standardize", PROJECTION], {"kind": "nystroem", "n_components": 8}])
+def test_the_map_is_the_one_that_kafeat_fits(steps: Any, digits: np.ndarray) -> None:
+    recipes = [{"kind": "standardize"}, PROJECTION] if isinstance(steps, list) else [steps]
+    ours = FeatureMap(steps, seed=3, fit_rows=500).fit(digits)
+    plain = kafeat.fit({"seed": 3, "fit_rows": 500, "dtype": "float64", "steps": recipes}, digits)
+    assert ours.feature_map_.dumps() == plain.dumps()
+    for n_jobs in (None, 2, -1):
+        ours.n_jobs = n_jobs
+        assert ours.transform(digits).tobytes() == plain.transform(digits).tobytes()
+
+
+def frame(library: str, X: np.ndarray, **more: Any) -> Any:
+    columns = {f"p{i:02}": np.ascontiguousarray(column) for i, column in enumerate(X.T)}
+    return pytest.importorskip(library).DataFrame({**columns, **more})
+
+
+@pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
+@pytest.mark.parametrize(
+    ("dtype", "asked", "got"),
+    [
+        ("float32", None, "float32"),
+        ("float64", None, "float64"),
+        ("int16", None, "float64"),
+        ("float64", "float32", "float32"),
+        ("float32", "float64", "float64"),
+    ],
+)
+def test_float32_is_kept_unless_asked(
+    library: str, dtype: str, asked: str | None, got: str, digits: np.ndarray
+) -> None:
+    X = digits[:50].astype(dtype)
+    table = X if library == "numpy" else frame(library, X)
+    fitted = FeatureMap(PROJECTION, dtype=asked).fit(table)
+    assert fitted.feature_map_.dtype == got
+    assert fitted.transform(table).dtype == got
+
+
+def test_a_search_reaches_the_parameters_of_steps(digits: np.ndarray) -> None:
+    model = make_pipeline(StandardScaler(), FeatureMap(PROJECTION), RidgeClassifier())
+    grid = {"featuremap__projection__n_components": np.array([2, 40]), "featuremap__seed": [0, 1]}
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(digits[:600], Y[:600])
+    # two directions of 64 cannot tell ten digits apart
+    assert search.best_params_["featuremap__projection__n_components"] == 40
+    assert search.best_estimator_[1].feature_map_.n_components == 40
+    assert PROJECTION == {"kind": "projection", "n_components": 5}
+
+
+def test_steps_have_the_names_of_their_kinds_or_given_ones() -> None:
+    steps = ["minmax", {"kind": "fourier", "n_components": 8}, ("last", {"kind": "fourier"}), "minmax"]
+    fm = FeatureMap(steps)
+    params = fm.get_params()
+    assert {"minmax-1", "minmax-2__clip", "fourier__n_components", "last__gamma"} <= set(params)
+    assert params["fourier__n_components"] == 8
+    assert params["last__gamma"] == "median"
+    assert params["steps"] is steps
+    assert set(fm.get_params(deep=False)) == {
+        "steps", "config", "seed", "dtype", "fit_rows", "chunk_rows", "n_jobs",
+    }  # fmt: skip
+    fm.set_params(**{"minmax-1": "standardize", "last__n_components": 4, "minmax-2__clip": True})
+    assert steps[0] == "minmax"
+    kinds = [fitted.step.kind for fitted in fm.fit(np.eye(6)).feature_map_.chain.steps]
+    assert kinds == ["standardize", "fourier", "fourier", "minmax"]
+    assert fm.feature_map_.n_components == 4
+    # along with another kind come its parameters
+    fm.set_params(last={"kind": "tensor_sketch"}, last__degree=3)
+    assert fm.fit(np.eye(6)).feature_map_.chain.steps[2].step.recipe()["degree"] == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["nope", "projection__nope", "nope__n_components", "fourier__gamma", "projection__"]
+)
+def test_unknown_parameters_are_refused(name: str) -> None:
+    fm = FeatureMap(PROJECTION)
+    with pytest.raises(ValueError, match=f"Invalid parameter '{name}'"):
+        fm.set_params(**{name: 1})
+    assert fm.steps is PROJECTION
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"steps": 3}, "steps: expected a kind, a recipe, or a list of them, got 3"),
+        ({"steps": []}, "steps: expected a kind, a recipe"),
+        ({"steps": [3, "pca"]}, "steps: expected a kind, a recipe"),
+        ({"steps": "fuorier"}, "steps[0].kind: expected one of"),
+        ({"steps": {"kind": "fourier", "gamma": -1.0}}, "steps[0].gamma: expected a number above 0"),
+        ({"steps": [("seed", "pca")]}, "expected names that are no parameters, without '__', got 'seed'"),
+        ({"steps": [("a__b", "pca")]}, "without '__', got 'a__b'"),
+        (
+            {"steps": "pca", "config": {"steps": ["pca"]}},
+            "config: expected it alone, as it says steps itself",
+        ),
+        ({"seed": 1, "config": {"steps": ["pca"]}}, "config: expected it alone, as it says seed itself"),
+        ({"config": {"steps": []}}, "steps: expected a non-empty list"),
+        ({"seed": -1}, "seed: expected a whole number"),
+        ({"dtype": "float16"}, "dtype: expected one of"),
+        ({"fit_rows": 0}, "fit_rows: expected"),
+        (
+            {"steps": {"kind": "nystroem", "n_components": 50}},
+            "at least as many rows as landmarks (50), got 9",
+        ),
+    ],
+)
+def test_mistakes_are_told_by_the_fit_as_value_errors(params: dict[str, Any], message: str) -> None:
+    X = np.random.default_rng(0).standard_normal((9, 3))
+    fm = FeatureMap(**params)
+    fm.get_params()
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        fm.fit(X)
+    assert isinstance(caught.value, UsageError | DataError)
+
+
+def test_a_config_stands_for_all_parameters(
+    configs: Path, digits: np.ndarray, digits_table: pa.Table
+) -> None:
+    path = configs / "tensor_sketch.yaml"
+    named = frame("pandas", digits, label=Y)
+    ours = FeatureMap(config=path).fit(named)  # which leaves the label out
+    assert ours.transform(named).tobytes() == kafeat.fit(path, digits_table).transform(digits_table).tobytes()
+    assert not [name for name in ours.get_params() if "__" in name]
+
+
+def test_rows_that_a_step_refuses_are_value_errors(digits: np.ndarray) -> None:
+    fm = FeatureMap("homogeneous").fit(digits)
+    bad = digits[:9].copy()
+    bad[4, 7] = -1.0
+    with pytest.raises(ValueError, match=r"row 5 \(index 4\), column 'c7': expected a value of at least 0"):
+        fm.transform(bad)
+    with pytest.raises(ValueError, match=r"n_samples = 1"):
+        FeatureMap().fit(digits[:1])
+
+
+def test_data_frames_and_columns_transformers(digits: np.ndarray) -> None:
+    for library in ("pandas", "polars"):
+        table = frame(library, digits[:30])
+        fm = FeatureMap(PROJECTION).set_output(transform=library)
+        Z = fm.fit(table).transform(table)
+        assert type(Z).__module__.startswith(library)
+        assert list(Z.columns) == [f"featuremap{i}" for i in range(5)] == list(fm.get_feature_names_out())
+        assert Z.to_numpy().tobytes() == fm.set_output(transform="default").transform(table).tobytes()
+        swapped = table[[*table.columns[::-1]]]
+        with pytest.raises(ValueError, match="feature names should match"):
+            fm.transform(swapped)
+    parts = ColumnTransformer(
+        [("map", FeatureMap(PROJECTION), ["p10", "p11"]), ("kept", "passthrough", ["p12"])]
+    )
+    Z = parts.fit_transform(frame("pandas", digits[:30]))
+    assert Z.shape == (30, 6)
+    assert parts.get_feature_names_out()[-2:].tolist() == ["map__featuremap4", "kept__p12"]
+
+
+def test_text_columns_where_one_hot_names_them(digits: np.ndarray) -> None:
+    size = np.where(Y[:80] > 4, "big", "small")
+    steps = [{"kind": "one_hot", "columns": ["size"]}]
+    for library in ("pandas", "polars"):
+        table = frame(library, digits[:80], size=size)
+        Z = FeatureMap(steps).fit(table).transform(table)
+        np.testing.assert_array_equal(Z[:, :64], digits[:80])
+        np.testing.assert_array_equal(Z[:, 64], size == "big")
+
+
+def test_a_saved_map_finds_its_columns_by_name(
+    digits: np.ndarray, digits_table: pa.Table, tmp_path: Path
+) -> None:
+    table = frame("pandas", digits)
+    fitted = FeatureMap(["standardize", PROJECTION]).fit(table)
+    fitted.feature_map_.save(tmp_path / "map.joblib")
+    loaded = kafeat.load(tmp_path / "map.joblib")
+    shuffled = digits_table.select(digits_table.column_names[::-1])
+    assert loaded.transform(shuffled).tobytes() == fitted.transform(table).tobytes()
+
+
+def test_labels_go_where_they_are_wanted(digits: np.ndarray) -> None:
+    X, y = digits[:300], Y[:300]
+    wanting = {"kind": "nystroem", "n_components": 8, "landmarks": "dual_weighted"}
+    fm = FeatureMap(wanting)
+    with pytest.raises(ValueError, match="y: expected labels"):
+        fm.fit(X)
+    with pytest.raises(ValueError, match="y: expected labels"):
+        FeatureMap({"kind": "fourier", "gamma": {"validate": [0.1, 1.0]}}).fit(X)
+    plain = kafeat.fit({"dtype": "float64", "steps": [wanting]}, X, label=y)
+    assert fm.fit(X, y).feature_map_.dumps() == plain.dumps()
+    with pytest.raises(ValueError, match=r"expected an array of shape \(300,\)"):
+        fm.fit(X, y[:-1])
+    in_parts = FeatureMap(wanting).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+    assert in_parts.transform(X).tobytes() == fm.fit(X, y).transform(X).tobytes()
+
+
+# --- in batches
+
+CHAINS = [
+    ["standardize", PROJECTION],
+    ["minmax", {"kind": "nystroem", "n_components": 12}],
+    [{"kind": "fourier", "n_components": 8, "frequencies": "orthogonal", "weights": "uniform"}],
+]
+
+
+@pytest.mark.parametrize("steps", CHAINS)
+@pytest.mark.parametrize("fit_rows", [300, 5000, "all"])
+def test_batches_give_the_map_of_all_rows(steps: list, fit_rows: int | str, digits: np.ndarray) -> None:
+    whole = FeatureMap(steps, fit_rows=fit_rows, seed=5).fit(digits)
+    expected = states(whole)
+    for cuts in ([1], [900], [10, 11, 700, 1796], list(range(100, 1797, 100))):
+        parts = FeatureMap(steps, fit_rows=fit_rows, seed=5)
+        for batch in np.split(digits, cuts):
+            parts.partial_fit(batch)
+        assert states(parts) == expected
+        assert parts.transform(digits).tobytes() == whole.transform(digits).tobytes()
+        origin = parts.feature_map_.provenance
+        assert origin.rows_fitted == whole.feature_map_.provenance.rows_fitted
+        assert [source.rows for source in origin.sources] == [len(digits)]
+
+
+def states(fitted: FeatureMap) -> list:
+    fm = fitted.feature_map_
+    assert fm.seen is not None
+    seen = (fm.seen.low.tobytes(), fm.seen.high.tobytes())
+    return [{k: v.tobytes() for k, v in step.state.items()} for step in fm.chain.steps] + [seen]
+
+
+def test_batches_of_categories(digits: np.ndarray) -> None:
+    """Codes are settled when the map is learned, and more categories may come behind that."""
+    table = frame("pandas", digits[:90], word=[f"w{i * 7 % 13}" for i in range(90)])
+    # which learns from what the codes stand for
+    steps = [{"kind": "one_hot", "columns": ["word"]}, "standardize"]
+    whole, parts = FeatureMap(steps).fit(table), FeatureMap(steps)
+    for start in range(0, 90, 4):
+        batch = table.iloc[start : start + 4]
+        parts.partial_fit(batch).transform(batch)
+    assert parts.transform(table).tobytes() == whole.transform(table).tobytes()
+
+
+def test_a_refused_batch_leaves_what_was_before(digits: np.ndarray) -> None:
+    fm = FeatureMap(["standardize", PROJECTION], dtype="float32", chunk_rows=64).partial_fit(digits[:900])
+    expected = clone(fm).fit(digits)
+    bad = digits[900:].copy()
+    bad[500, 3] = 1e300  # which float32 does not hold; the chunks before are sound
+    with pytest.raises(ValueError, match="row 501"):
+        fm.partial_fit(bad)
+    fm.partial_fit(digits[900:])
+    assert states(fm) == states(expected)
+    assert [source.rows for source in fm.feature_map_.provenance.sources] == [len(digits)]
+
+
+def test_threads_are_those_of_joblib(digits: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    transform = kafeat.FeatureMap.transform
+
+    def noting(self: kafeat.FeatureMap, X: Any, jobs: int) -> Any:
+        asked.append(jobs)
+        return transform(self, X, jobs)
+
+    fm = FeatureMap(PROJECTION).fit(digits)
+    monkeypatch.setattr(kafeat.FeatureMap, "transform", noting)
+    for n_jobs in (None, 3, -1):
+        fm.set_params(n_jobs=n_jobs).transform(digits)
+    assert asked == [1, 3, joblib.cpu_count()]
+
+
+def test_batches_may_be_too_small_for_the_steps_at_first(digits: np.ndarray) -> None:
+    fm = FeatureMap({"kind": "nystroem", "n_components": 20}).partial_fit(digits[:10])
+    with pytest.raises(ValueError, match="at least as many rows as landmarks"):
+        fm.transform(digits)
+    assert fm.partial_fit(digits[10:30]).transform(digits).shape == (1797, 20)
+
+
+def test_batches_behind_a_fit_begin_anew(digits: np.ndarray) -> None:
+    fm = FeatureMap("standardize").fit(digits)
+    with pytest.warns(UserWarning, match="partial_fit: the rows of the fit before are not kept"):
+        fm.partial_fit(digits[:50])
+    assert states(fm) == states(FeatureMap("standardize").fit(digits[:50]))
+    fm.fit(digits)
+    assert states(fm) == states(FeatureMap("standardize").fit(digits))
+
+
+# --- copies
+
+
+def test_a_pickle_holds_the_artifact(digits: np.ndarray) -> None:
+    fitted = FeatureMap(["standardize", PROJECTION]).fit(digits)
+    data = pickle.dumps(fitted)
+    assert fitted.feature_map_.dumps() in data
+    for same in (pickle.loads(data), copy.deepcopy(fitted)):
+        assert same.transform(digits).tobytes() == fitted.transform(digits).tobytes()
+        assert joblib.hash(same) == joblib.hash(fitted)
+    # a bit of the map that changed on the way is noticed
+    at = data.index(b"KAFEAT-SHA256") - 100
+    with pytest.raises(kafeat.errors.ArtifactError, match="checksum"):
+        pickle.loads(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+
+
+def test_a_pickle_in_the_midst_of_batches_goes_on(digits: np.ndarray) -> None:
+    fm = FeatureMap(["standardize", PROJECTION]).partial_fit(digits[:700])
+    fm.transform(digits)
+    again = pickle.loads(pickle.dumps(fm)).partial_fit(digits[700:])
+    assert states(again) == states(FeatureMap(["standardize", PROJECTION]).fit(digits))
+
+
+def half_linear(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    return 0.5 * X @ Y.T
+
+
+def test_a_map_that_no_file_can_hold_is_pickled_whole(digits: np.ndarray) -> None:
+    fitted = FeatureMap({"kind": "nystroem", "kernel": half_linear, "n_components": 6}).fit(digits[:90])
+    Z = fitted.transform(digits)
+    assert pickle.loads(pickle.dumps(fitted)).transform(digits).tobytes() == Z.tobytes()
+
+
+def test_a_clone_is_not_fitted(digits: np.ndarray) -> None:
+    fitted = FeatureMap(PROJECTION).fit(digits)
+    other = clone(fitted)
+    assert not hasattr(other, "feature_map_")
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        other.transform(digits)

@@ -44,7 +44,7 @@ def import_sklearn(
     """
     from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
-    from kafeat.jobs.transform import is_same_file
+    from kafeat.jobs.places import is_same_file
 
     try:
         from kafeat.sklearn import import_skops

@@ -1,0 +1,169 @@
+"""What the pages say of the code, read off the code: `make reference` writes it, and a test compares.
+
+`reference/cli.md` comes from the help, `reference/config.md` from the schema's declarations; in `kinds/*.md` the lines
+between `<!-- made: … -->` and `<!-- end -->` come from the docstring and the parameters of the kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from inspect import cleandoc
+from pathlib import Path
+
+import click
+from pydantic.fields import FieldInfo
+
+from kafeat.cli.command import Context, settings
+from kafeat.cli.main import kafeat
+from kafeat.config.model import Columns, Config, Prune
+from kafeat.describe import headline, spell
+from kafeat.registry import accepted, samplers, scalers, step_class
+from kafeat.samplers.union import Part
+
+HERE = Path(__file__).parent
+MADE = "<!-- made by `make reference`: change the code and not this page -->"
+MARK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
+
+
+def files() -> Iterator[tuple[Path, str]]:
+    """Every file that is made, or has made parts, and its whole text."""
+    yield HERE / "reference/cli.md", cli()
+    yield HERE / "reference/config.md", config()
+    for kind in (*scalers(), *samplers()):
+        path = HERE / f"kinds/{kind}.md"
+        yield path, MARK.sub(lambda part, kind=kind: filled(part, kind), path.read_text(encoding="utf-8"))
+
+
+def filled(part: re.Match[str], kind: str) -> str:
+    """A made part of a kind's page, between its marks."""
+    text = {"formula": formula, "parameters": parameters}[part[2]](kind)
+    return f"{part[1]}\n{text}\n\n{part[3]}"
+
+
+def formula(kind: str) -> str:
+    """The docstring: its first line as it is, the rest as prose."""
+    first, _, rest = cleandoc(step_class(kind).__doc__ or "").partition("\n\n")
+    return f"```text\n{broken(first)}\n```\n\n{prose(rest)}".strip()
+
+
+def broken(line: str) -> str:
+    """A headline on lines that a page has room for: its name, then its formula."""
+    return re.sub(r"(?<=[a-z0-9]): (?=\S)", ":\n    ", " ".join(line.split()), count=1)
+
+
+def parameters(kind: str) -> str:
+    """A table of the keys that YAML has for a kind."""
+    fields = step_class(kind).model_fields
+    if not fields:
+        return "It has no parameters."
+    return table(fields, lambda name, field: accepted(name, field))
+
+
+def table(fields: dict[str, FieldInfo], accepts) -> str:  # type: ignore[no-untyped-def]
+    """Key, what it may be, default, meaning."""
+    rows = [
+        (
+            f"`{name}`",
+            cell(field.description or ""),
+            cell(accepts(name, field)),
+            "required" if field.is_required() else f"`{default(field)}`",
+        )
+        for name, field in fields.items()
+    ]
+    return markdown(("key", "meaning", "accepts", "default"), rows)
+
+
+def default(field: FieldInfo) -> str:
+    """A default as YAML has it."""
+    value = field.default
+    return "{exclude: []}" if isinstance(value, Columns) else "[]" if value == () else spell(value)
+
+
+def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table."""
+    names = list(head)
+    lines = [names, ["---"] * len(names), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def cell(text: str) -> str:
+    """Text for a table."""
+    return prose(text).replace("|", r"\|")
+
+
+def prose(text: str) -> str:
+    """Text whose signs stand for themselves, but what is between backticks."""
+    pieces = re.split(r"(`[^`]*`)", text)
+    return "".join(
+        piece if piece.startswith("`") else re.sub(r"([\\*_])", r"\\\1", piece).replace("<", "&lt;")
+        for piece in pieces
+    )
+
+
+def config() -> str:
+    """The keys of a config, then those of every kind."""
+    parts = [
+        MADE,
+        "# The keys of a config",
+        "`kafeat config --schema` writes the same as JSON Schema, for editors; `kafeat config --kind KIND` starts a "
+        "config that has every key; `kafeat config --check FILE.yaml` says what is wrong in one.",
+        "## At the top",
+        table(Config.model_fields, accepted),
+    ]
+    for title, model in (("`columns`", Columns), ("`prune`", Prune)):
+        parts += [f"## {title}", prose(headline(model)), table(model.model_fields, accepted)]
+    for title, kinds in (("Scalers", scalers()), ("Samplers", samplers())):
+        parts.append(f"## {title}")
+        for kind in kinds:
+            about = f"[About {kind}](../kinds/{kind}.md)."
+            parts += [f"### `kind: {kind}`", about, parameters(kind)]
+    parts += ["#### Entries of `maps`", prose(headline(Part)), table(Part.model_fields, accepted)]
+    return "\n\n".join(parts) + "\n"
+
+
+def cli() -> str:
+    """A section for every command."""
+    whole = Context(kafeat, info_name="kafeat", **kafeat.context_settings)
+    parts = [MADE, "# The commands", *described(kafeat, whole)]
+    for name in kafeat.list_commands(whole):
+        command = kafeat.get_command(whole, name)
+        if command is not None:
+            context = Context(command, parent=whole, info_name=name)
+            parts += [f"## kafeat {name}", *described(command, context)]
+    return "\n\n".join(parts) + "\n"
+
+
+def described(command: click.Command, context: click.Context) -> Iterator[str]:
+    """Usage, help, options and what stands below them."""
+    usage = " ".join(command.collect_usage_pieces(context))
+    yield f"```text\n{context.command_path} {usage}\n```"
+    yield from blocks(command.help or "")
+    variables = {option.name: option.envvar for option in settings(command)}
+    records = []
+    for option in command.get_params(context):
+        record = option.get_help_record(context) if isinstance(option, click.Option) else None
+        if record:
+            names = ", ".join(f"`{name}`" for name in variables.get(option.name) or ())
+            records.append((f"`{record[0]}`".replace("|", r"\|"), cell(record[1]), names))
+    yield markdown(("option", "meaning", "variables"), records)
+    yield from blocks(command.epilog or "")
+
+
+def blocks(text: str) -> Iterator[str]:
+    r"""Paragraphs; those marked by \b line by line, below their heading."""
+    for block in re.split(r"\n\s*\n", cleandoc(text)):
+        if not block.startswith("\b"):
+            yield prose(" ".join(block.split()))
+            continue
+        heading, _, rest = block.removeprefix("\b\n").partition("\n")
+        lines = rest if heading.endswith(":") else f"{heading}\n{rest}"
+        if heading.endswith(":"):
+            yield f"**{heading[:-1]}**"
+        yield "\n".join(f"    {line.strip()}" for line in lines.rstrip().split("\n"))
+
+
+if __name__ == "__main__":
+    for path, text in files():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-engines lint man bench bench-quick faults fuzz soak format clean
+.PHONY: help demo test test-engines lint man docs reference pictures bench bench-quick faults fuzz soak format clean
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
@@ -12,6 +12,8 @@ help:
 	@echo "make test-engines  install Dask, Spark and Ray beside (500 MB; Spark needs Java 17), and run their tests (2 minutes)"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
 	@echo "make man     set up, then write the manual pages to man/, from the help"
+	@echo "make docs    set up, then build the site from docs/ and the docstrings into build/site/"
+	@echo "make reference  set up, then write what docs/ says of the code (commands, config, kinds); make pictures: the kernels"
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (40 minutes; bench-quick: 3)"
 	@echo "make faults  kill fit and transform at 200 random moments, and run them again (10 minutes)"
 	@echo "make fuzz    coverage-guided fuzzing of config, NPY, CSV and model files (4 minutes; FUZZ_SECONDS=600 for ten times that)"
@@ -52,6 +54,17 @@ lint: $(VENV)/.installed
 
 man: $(VENV)/.installed
 	$(BIN)/python -m kafeat.cli.man man
+
+docs: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "made: build/site/index.html"
+
+reference: $(VENV)/.installed
+	$(BIN)/python docs/make_reference.py
+
+pictures: $(VENV)/.installed
+	$(BIN)/python docs/make_pictures.py
 
 bench: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'

@@ -102,7 +102,11 @@ def widths(kind: str, **more: Any) -> dict[str, list[dict[str, Any]]]:
 
 UNION = [
     {"columns": [f"c{i}" for i in range(5)], "steps": [{"kind": "fourier", "gamma": 0.5}]},
-    {"columns": [f"c{i}" for i in range(5, 10)], "weight": 0.5, "steps": [{"kind": "fourier", "gamma": 0.02}]},
+    {
+        "columns": [f"c{i}" for i in range(5, 10)],
+        "weight": 0.5,
+        "steps": [{"kind": "fourier", "gamma": 0.02}],
+    },
 ]
 
 
@@ -169,7 +173,9 @@ def draw(kind: str) -> None:
     behind = slice(1, None) if len(at) > POINTS else slice(None)
     by = np.sqrt(rows[behind, 0]) if shown.relative else 1.0
     for hue, (label, steps) in zip(style.hues, shown.recipes.items(), strict=False):
-        maps = [kafeat.fit({"seed": seed, "dtype": "float64", "steps": steps}, shown.sample()) for seed in SEEDS]
+        maps = [
+            kafeat.fit({"seed": seed, "dtype": "float64", "steps": steps}, shown.sample()) for seed in SEEDS
+        ]
         exact = maps[0].exact_kernel(rows[:1], rows)[0, behind] / by
         features = [fm.transform(rows) for fm in maps]
         near = np.stack([(Z @ Z[0])[behind] / by for Z in features])

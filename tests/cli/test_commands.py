@@ -89,17 +89,6 @@ def test_every_help_has_examples_that_work_as_printed(folder, command):
         in_bash(line, folder)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/evaluate.md", "docs/reliability.md",
-                         pytest.param("docs/onnx.md", marks=ONNX)])  # fmt: skip
-def test_commands_of_the_pages_work_as_printed(folder, page):
-    lines = [line for line in examples((ROOT / page).read_text()) if "DATA" not in line]
-    # tests/scikit runs that one, on what the page's Python writes
-    lines = [line for line in lines if "import-sklearn" not in line]
-    assert page != "README.md" or len(lines) >= 6
-    for line in lines:
-        in_bash(line, folder)
-
-
 def test_version(folder):
     assert run("--version", cwd=folder).stdout == b"kafeat 0.1.0\n"
 

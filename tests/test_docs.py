@@ -1,0 +1,241 @@
+"""The pages: what they tell to type works, what is made from the code is up to date, and the site builds.
+
+A command line is one that is indented by four spaces, or in a fence of `sh`. Those of `kafeat` are parsed, and run as
+printed in a folder with sample_data, configs and map.joblib, unless they have a placeholder (RUNS_NOT). Of the others
+it is checked that there is such a target, extra or script.
+"""
+
+import ast
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+import kafeat
+from kafeat import frequency_fit, registry
+from kafeat.cli.command import Context
+from kafeat.cli.main import COMMANDS, _run
+from kafeat.cli.main import kafeat as whole
+from kafeat.config.schema import config_schema
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+PAGES = sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+KINDS = (*registry.scalers(), *registry.samplers())
+
+# Data of the reader, optional parts, places in a network; and what another test runs: the help's examples in
+# tests/cli, import-sklearn in tests/scikit.
+RUNS_NOT = re.compile(r"\bDATA\b|\[|://|import-sklearn|COMMAND|\bKIND\b")
+RUN_ELSEWHERE = {"docs/reference/cli.md", "CHANGELOG.md"}
+# That of README and onnx.md is tested beside their parts.
+PYTHON_RUN = {"docs/start.md", "docs/recipes.md"}
+# A test of each is in the folder of its name; these need an installation of some hundred megabytes, or seconds to start.
+PYTHON_NOT_RUN = {"airflow", "pyspark"}
+
+
+def blocks(text, language):
+    """What is between fences of that language."""
+    return re.findall(rf"^```{language}\b[^\n]*\n(.*?)^```$", text, flags=re.S | re.M)
+
+
+def commands(text):
+    """Lines and scripts to type, in their order, without comments."""
+    found = re.finditer(r"^```(\w*)[^\n]*\n(.*?)^```$|^ {4}(?! )(\S[^\n]*)$", text, flags=re.S | re.M)
+    for one in found:
+        if one[1] in ("sh", "bash"):
+            yield one[2]
+        elif one[3]:
+            yield re.sub(r"\s#\s.*", "", one[3])
+
+
+def of_kafeat(page):
+    """The command lines and scripts with `kafeat` in them."""
+    return [
+        text
+        for text in commands((ROOT / page).read_text())
+        if re.match(r"kafeat |eval |_KAFEAT", text) or "\n" in text
+    ]
+
+
+def quick(patch):
+    """What takes most of the time, and is tested elsewhere: learned frequencies, and the exact machine."""
+    patch.setattr(frequency_fit, "_STEPS", 20)
+    patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
+    patch.setenv("KAFEAT_EVALUATE_EXACT_ROWS", "100")
+    patch.setenv("KAFEAT_EVALUATE_ROWS", "200")
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A map for all pages."""
+    path = tmp_path_factory.mktemp("fitted") / "map.joblib"
+    with pytest.MonkeyPatch.context() as patch:
+        quick(patch)
+        fm = kafeat.fit(ROOT / "configs/fourier.yaml", ROOT / "sample_data/digits.parquet", label="label")
+    fm.save(path)
+    return path
+
+
+@pytest.fixture
+def folder(fitted, tmp_path, monkeypatch):
+    """Where a page is followed."""
+    quick(monkeypatch)
+    for name in ("sample_data", "configs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shutil.copy(fitted, tmp_path)
+    (tmp_path / ".config/fish/completions").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{Path(KAFEAT).parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(text, monkeypatch, capfd):
+    """A line of `kafeat` and nothing else in this process, which saves its start; the rest in bash."""
+    if re.search(r"[|<>&;$\n]|^(?!kafeat )", text):
+        done = subprocess.run(["bash", "-ec", text], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, f"{text}\n{done.stderr}"
+    else:
+        monkeypatch.setattr(sys, "argv", shlex.split(text))
+        code = _run()
+        assert code == 0, f"{text}\n{capfd.readouterr().err}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if of_kafeat(page) and page not in RUN_ELSEWHERE])
+def test_commands_of_the_pages_work_as_printed(page, folder, monkeypatch, capfd):
+    if page == "docs/onnx.md" or "kafeat export" in (ROOT / page).read_text():
+        pytest.importorskip("onnxruntime")
+    for text in of_kafeat(page):
+        if not RUNS_NOT.search(text):
+            run(text, monkeypatch, capfd)
+    if page in PYTHON_RUN:
+        script = "\n".join(runnable(blocks((ROOT / page).read_text(), "python")))
+        assert script
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+
+
+def runnable(texts):
+    """Those of the blocks whose packages are there."""
+    for text in texts:
+        nodes = list(ast.walk(ast.parse(text)))
+        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        names += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+        packages = {name.split(".")[0] for name in names}
+        if not packages & PYTHON_NOT_RUN and all(map(find_spec, packages)):
+            yield text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_line_with_kafeat_has_options_that_there_are(page):
+    """Also those that are not run, of crontabs, Makefiles and Airflow."""
+    text = (ROOT / page).read_text()
+    for line in re.findall(rf"(?<![\w`/.-])kafeat ((?:{'|'.join(COMMANDS)}) [^\n]*)", text):
+        line = re.split(r"\s#\s|[|;&`]|\d?>|<(?=\s)", line.replace("[", " ").replace("]", " "))[0]
+        for name in re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", line):
+            command = whole.get_command(Context(whole), line.split()[0])
+            known = {one for option in command.params for one in (*option.opts, *option.secondary_opts)}
+            assert name in known | {"--help"}, line
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_targets_extras_and_scripts_of_the_pages_are_there(page):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    makefile = (ROOT / "Makefile").read_text()
+    text = (ROOT / page).read_text()
+    for names in re.findall(r"(?:^ {4}|`|&& )make ((?!PYTHON)[a-z][a-z-]*)", text, flags=re.M):
+        assert re.search(rf"^{names}:", makefile, flags=re.M), f"make {names}"
+    for name in re.findall(r"pip install '[^'\[]*\[(\w+)\]'", text):
+        assert name in extras, f"pip install '.[{name}]'"
+    for name in re.findall(r"\b((?:benchmarks|docs|configs|tests|kafeat|sample_data)/[\w./-]+\.\w+)", text):
+        assert "my_kind" in name or (ROOT / name).exists(), name
+
+
+def test_what_else_is_to_be_typed_is_known():
+    """A program that this file does not know would be a command that nobody checks."""
+    known = {"kafeat", "eval", "make", "pip", "python", "pytest"}
+    for page in PAGES:
+        for text in commands((ROOT / page).read_text()):
+            word = text.split()[0]
+            assert "\n" in text or word in known or not shutil.which(word), f"{page}: {text}"
+
+
+def test_configs_of_the_pages_are_sound(tmp_path):
+    from kafeat.config import load_config
+
+    found = [
+        (page, text)
+        for page in PAGES
+        for text in blocks((ROOT / page).read_text(), "yaml")
+        if "steps:" in text
+    ]
+    assert found
+    for _, text in found:
+        (tmp_path / "page.yaml").write_text(text)
+        load_config(tmp_path / "page.yaml")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_page(kind):
+    page = DOCS / f"kinds/{kind}.md"
+    assert page.is_file(), f"{kind}: expected docs/kinds/{kind}.md; CONTRIBUTING.md tells what it holds"
+    text = page.read_text()
+    for part in (
+        "made: formula",
+        "## Use it when\n",
+        "## Use something else when\n",
+        "## Try it\n",
+        "made: parameters",
+    ):
+        assert part in text, part
+    if kind in registry.samplers():
+        assert f"../pictures/kinds/{kind}.png" in text
+        picture = DOCS / f"pictures/kinds/{kind}.png"
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert picture.stat().st_size <= 40_000
+
+
+def test_no_page_is_of_a_kind_that_is_gone():
+    assert {page.stem for page in (DOCS / "kinds").iterdir()} == set(KINDS)
+    assert {page.stem for page in (DOCS / "pictures/kinds").iterdir()} == set(registry.samplers())
+
+
+def test_what_is_made_from_the_code_is_up_to_date():
+    spec = spec_from_file_location("make_reference", DOCS / "make_reference.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for path, text in module.files():
+        assert path.read_text() == text, f"{path.relative_to(ROOT)}: run `make reference`"
+
+
+def test_the_references_leave_nothing_out():
+    config, cli = ((DOCS / f"reference/{name}.md").read_text() for name in ("config", "cli"))
+    schema = config_schema()
+    for part in [schema, *schema["$defs"].values()]:
+        for key in set(part.get("properties", ())) - {"kind", "given"}:
+            assert f"| `{key}` |" in config, key
+    for name in COMMANDS:
+        assert f"\n## kafeat {name}\n" in cli
+        for option in whole.get_command(Context(whole), name).params:
+            assert not option.opts[0].startswith("-") or f"{max(option.opts, key=len)}" in cli
+
+
+def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
+    pytest.importorskip("material")
+    pytest.importorskip("mkdocstrings")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    pages = list(tmp_path.rglob("*.html"))
+    assert len(pages) >= len(KINDS) + 10
+    loaded = r'<(?:script|img|iframe)[^>]* src="(?:https?:)?//[^"]*|<link[^>]*stylesheet[^>]* href="(?:https?:)?//[^"]*'
+    for page in pages:
+        assert not re.findall(loaded, page.read_text()), page.name

@@ -37,7 +37,7 @@ RUNS_NOT = re.compile(r"\bDATA\b|\[|://|import-sklearn|COMMAND|\bKIND\b")
 RUN_ELSEWHERE = {"docs/reference/cli.md", "CHANGELOG.md"}
 # That of README and onnx.md is tested beside their parts.
 PYTHON_RUN = {"docs/start.md", "docs/recipes.md"}
-# A test of each is in the folder of its name; these need an installation of some hundred megabytes, or seconds to start.
+# They are large to install, or take seconds to start; tests/engines has Spark.
 PYTHON_NOT_RUN = {"airflow", "pyspark"}
 
 

@@ -57,7 +57,7 @@ man: $(VENV)/.installed
 
 docs: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "made: build/site/index.html"
 
 reference: $(VENV)/.installed

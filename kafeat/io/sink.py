@@ -110,6 +110,7 @@ def open_sink(
     nullable: bool = False,
     dropping: bool = False,
     written: Written | None = None,
+    sweep: bool = True,
 ) -> Iterator[Sink]:
     """A sink whose file appears when the block ends without an error; `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
@@ -130,7 +131,7 @@ def open_sink(
             raise refused("-", error) from error
         return
     with (
-        atomic(place, clobber, fsync=fsync, written=written) as output,
+        atomic(place, clobber, fsync=fsync, written=written, sweep=sweep) as output,
         _ended(_sink(shown(place), output.path, output.regular, format, wanted)) as sink,
     ):
         yield sink

@@ -109,6 +109,7 @@ def transform_parts(
         proven = earlier.whole(manifest, entry_of(source))
     todo = [part for part in parts if part.name not in proven]
     make_folder(target)
+    remove_dead_below(target)
     wanted = None if text else {part.name for part in parts}
     removed = earlier.remove_stale(target, wanted, {*proven, *known})
     journal = _Journal(target, manifest, list(proven.values()))
@@ -165,7 +166,7 @@ class _Plan:
             )
 
     def _task(self, part: Part, jobs: int, known: Record | None) -> Task:
-        writing = replace(self.writing, format=format_of(part.name), overwrite=True)
+        writing = replace(self.writing, format=format_of(part.name), overwrite=True, sweep=False)
         rules = self.rules
         if rules.rejects is not None:
             rejects = absolute(join(rules.rejects, f"{stem(part.name)}.csv"))

@@ -153,5 +153,6 @@ class Stream:
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
             written=written,
+            sweep=writing.sweep,
         ) as sink:
             yield sink

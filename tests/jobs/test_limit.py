@@ -13,8 +13,8 @@ import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError
 from kafeat.jobs.fit import fit_source
-from kafeat.jobs.plan import plan_transform
 from kafeat.jobs.options import Input, Output, Rules
+from kafeat.jobs.plan import plan_transform
 from kafeat.jobs.transform import transform_file
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"

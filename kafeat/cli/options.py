@@ -10,7 +10,8 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMATS = click.Choice(["csv", "parquet", "npy"])
+INPUTS = click.Choice(["csv", "parquet", "npy", "arrow", "libsvm", "npz"])
+OUTPUTS = click.Choice(["csv", "parquet", "npy", "arrow", "jsonl"])
 
 label = click.option("--label", metavar="COL", help="The label column, which is no feature.")
 jobs = click.option(
@@ -66,7 +67,9 @@ def reading(command: F) -> F:
     for option in (
         click.option("--no-header", is_flag=True, help="The CSV has no header: its columns are c0, c1, …"),
         click.option("--delimiter", default=",", metavar="CHAR", help="Of a CSV input; default: a comma."),
-        click.option("--input-format", type=FORMATS, help="Default: by the suffix; `-` is CSV."),
+        click.option(
+            "--input-format", type=INPUTS, help="Default: by the suffix; `-` is CSV, or Arrow if it looks so."
+        ),
     ):
         with_reading = option(with_reading)
     return with_reading  # type: ignore[return-value]

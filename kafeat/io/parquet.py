@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -39,14 +38,6 @@ class ParquetSource(ArrowSource):
             # The reader takes names as prefixes of paths, and may hand over more than was asked for.
             for batch in self._file.iter_batches(height, columns=names):
                 yield batch.select(names)
-
-    @property
-    def notes(self) -> Mapping[str, str]:
-        try:
-            found = json.loads((self.schema.metadata or {}).get(b"kafeat", b"{}"))
-        except ValueError:
-            return {}
-        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
     def digest(self) -> str:
         return digest_of(self.place)

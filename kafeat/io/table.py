@@ -88,7 +88,8 @@ class TableChunk(Chunk):
     def _pieces(self, index: int) -> Iterator[tuple[pa.Array, slice]]:
         row = 0
         for piece in self._table.column(index).chunks:
-            yield piece, slice(row, row + len(piece))
+            stored = piece.storage if isinstance(piece, pa.ExtensionArray) else piece
+            yield stored, slice(row, row + len(piece))
             row += len(piece)
 
     def _bad(self, column: Column, piece: pa.Array, out: Floats) -> Mask:

@@ -47,7 +47,7 @@ class Output:
 
     format: str | None = None
     keep: Sequence[str] | None = ()
-    layout: Literal["columns", "list"] = "columns"
+    layout: Literal["columns", "list", "tensor"] = "columns"
     prefix: str | None = None
     compression: str | None = None
     overwrite: bool = True
@@ -167,7 +167,7 @@ def _open_sink(
     prefix = "f" if writing.prefix is None else writing.prefix
     dtype = np.dtype(writing.dtype or fm.dtype)
     rows = None if dropping or first_chunks is not None else opened.rows
-    if rows is not None and format != "csv" and writing.compression in (None, "none"):
+    if rows is not None and format not in ("csv", "jsonl") and writing.compression in (None, "none"):
         require_space(target, rows * fm.n_components * dtype.itemsize)
     with open_sink(
         target,

@@ -104,7 +104,7 @@ def _opened(place: str, name: str) -> Source:
 
         return LibsvmSource(place)
     if name == "npz":
-        from kafeat.io.npz import NpzSource
+        from kafeat.io.csr import NpzSource
 
         return NpzSource(place)
     from kafeat.io.npy import NpySource

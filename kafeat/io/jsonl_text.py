@@ -30,7 +30,7 @@ def spelled(kind: pa.DataType) -> bool:
     try:
         pa.array([], kind).cast(TEXT)
     except pa.ArrowException:
-        return pa.types.is_float16(kind)
+        return bool(pa.types.is_float16(kind))
     return True
 
 

@@ -26,10 +26,13 @@ from kafeat.jobs.search import settle
 from kafeat.provenance import Origin, Provenance, printable
 from kafeat.sampling import RowSample
 from kafeat.seen import Seen
+from kafeat.sparse import dense
 from kafeat.step import Sample, takes_missing
 from kafeat.types import Array, Floats
 
 Progress = Callable[[int], None]
+
+_LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
 
 
 def fit(config: Any, data: Any, label: Any = None) -> FeatureMap:
@@ -149,7 +152,7 @@ def _brought(config: Config, columns: Columns, label: str | None) -> tuple[dict[
 
 def _all_rows(source: Source, columns: Columns, config: Config) -> Floats:
     parts = [np.empty((0, columns.n_features), dtype=config.dtype)]
-    parts += [X for _, X in matrices(source, columns, (), config.chunk_rows, config.dtype)]
+    parts += [dense(X) for _, X in matrices(source, columns, (), config.chunk_rows, config.dtype)]
     return np.ascontiguousarray(np.concatenate(parts))
 
 
@@ -169,7 +172,9 @@ def _sample(
     chosen = RowSample(config.seed, size)
     keep = () if label is None else (label,)
     seen = Seen.nothing(columns.n_features)
-    for chunk, X in matrices(source, columns, keep, config.chunk_rows, config.dtype):
+    # What becomes of a row does not depend on its chunk here; of sparse ones whole chunks may become dense.
+    height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // columns.n_features))
+    for chunk, X in matrices(source, columns, keep, height, config.dtype):
         rest = slice(None) if held_out is None else ~held_out[chunk.start : chunk.start + chunk.rows]
         seen = seen.adding(X[rest])
         offsets = chosen.choose(chunk.start, chunk.rows)
@@ -180,7 +185,7 @@ def _sample(
             labels = read_label(chunk, label)[offsets]
         elif given is not None:
             labels = given[chunk.start + offsets]
-        chosen.add(chunk.start, chunk.rows, offsets, X[offsets], labels)
+        chosen.add(chunk.start, chunk.rows, offsets, dense(X[offsets]), labels)
         if progress is not None:
             progress(chunk.rows)
     if not chosen.n_rows:

@@ -8,13 +8,13 @@ import numpy as np
 
 from kafeat.io.columns import Columns
 from kafeat.io.source import Chunk, Source
+from kafeat.sparse import Rows
 from kafeat.stream import prefetch
-from kafeat.types import Floats
 
 
 def matrices(
     source: Source, columns: Columns, keep: Sequence[str], chunk_rows: int, dtype: str
-) -> Iterator[tuple[Chunk, Floats]]:
-    """Chunks and their features (rows, d), read ahead."""
+) -> Iterator[tuple[Chunk, Rows]]:
+    """Chunks and their features (rows, d), sparse where the source is, read ahead."""
     for chunk in prefetch(source.chunks(columns, keep, chunk_rows), 2):
-        yield chunk, chunk.matrix(np.dtype(dtype))
+        yield chunk, chunk.numbers(np.dtype(dtype))

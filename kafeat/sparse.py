@@ -62,7 +62,7 @@ class SparseRows:
             out = np.zeros(self.shape, self.dtype)
         else:
             out[...] = 0.0
-        self.csr.toarray(out=out)
+        out[self.row_of, self.columns] = self.values
         return out
 
     def times(self, matrix: Floats) -> Floats:

@@ -115,29 +115,41 @@ class NpzSource(CsrSource):
     """A file of `scipy.sparse.save_npz`. Its arrays are read side by side, and never held whole."""
 
     def __init__(self, place: str) -> None:
-        self._file = opened_regular(place)
-        with _damage(place):
-            self._zip = zipfile.ZipFile(self._file)
-            names = set(self._zip.namelist())
-            if not {"format.npy", "shape.npy", "data.npy"} <= names:
-                raise DataError(
-                    f"{place}: expected a sparse matrix of scipy.sparse.save_npz, got a zip without one; "
-                    "dense arrays are read from .npy"
-                )
-            kind = _Member(place, self._zip, "format").small()
-            if kind.dtype.kind not in "SU" or kind.item() not in (b"csr", "csr"):
-                raise DataError(f"{place}: expected a CSR matrix, got {kind.item()!r}; save it .tocsr()")
-            shape = _Member(place, self._zip, "shape").small()
-            if shape.dtype.kind not in "iu" or shape.shape != (2,):
-                raise DataError(f"{place}: expected a shape of two whole numbers, got {shape!r}")
-            super().__init__(place, (int(shape[0]), int(shape[1])), _Member(place, self._zip, "data").dtype)
+        self.place, self._file = place, opened_regular(place)
+        try:
+            with _damage(place):
+                self._open()
+        except KafeatError:
+            self._file.close()
+            raise
+
+    def _open(self) -> None:
+        place = self.place
+        self._zip = zipfile.ZipFile(self._file)
+        names = set(self._zip.namelist())
+        if not {"format.npy", "shape.npy", "data.npy"} <= names:
+            raise DataError(
+                f"{place}: expected a sparse matrix of scipy.sparse.save_npz, got a zip without one; "
+                "dense arrays are read from .npy"
+            )
+        kind = _Member(place, self._zip, "format").small()
+        if kind.dtype.kind not in "SU" or kind.item() not in (b"csr", "csr"):
+            raise DataError(f"{place}: expected a CSR matrix, got {kind.item()!r}; save it .tocsr()")
+        shape = _Member(place, self._zip, "shape").small()
+        if shape.dtype.kind not in "iu" or shape.shape != (2,):
+            raise DataError(f"{place}: expected a shape of two whole numbers, got {shape!r}")
+        super().__init__(place, (int(shape[0]), int(shape[1])), _Member(place, self._zip, "data").dtype)
+        self._check(*self._members())
+
+    def _members(self) -> tuple[_Member, _Member, _Member]:
+        starts, places, values = (
+            _Member(self.place, self._zip, name) for name in ("indptr", "indices", "data")
+        )
+        return starts, places, values
 
     def _blocks(self, height: int) -> Iterator[tuple[Array, Array, Array]]:
         with _damage(self.place):
-            starts, places, values = (
-                _Member(self.place, self._zip, name) for name in ("indptr", "indices", "data")
-            )
-            self._check(starts, places, values)
+            starts, places, values = self._members()
             last = starts.take(1)
             if last[0] != 0:
                 raise DataError(f"{self.place}: indptr: expected to begin with 0, got {last[0]}")

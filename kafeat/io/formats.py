@@ -36,6 +36,9 @@ COUNTED = ("parquet", "npy", "npz")
 """Formats that always tell their rows."""
 
 
+_SHOWN = [suffix for suffix in SUFFIXES if suffix.count(".") == 1 or suffix.startswith((".csv", ".tsv"))]
+
+
 def format_of(place: str, given: str | None = None) -> str:
     """The one given, or by the suffix; `-` is CSV."""
     if given is not None:
@@ -48,7 +51,7 @@ def format_of(place: str, given: str | None = None) -> str:
         if place.lower().endswith(suffix):
             return name
     raise UsageError(
-        f"{place}: expected a name that ends in one of {', '.join(SUFFIXES)}; "
+        f"{place}: expected a name that ends in one of {', '.join(_SHOWN)}; "
         "else name the format with --input-format or --output-format"
     )
 

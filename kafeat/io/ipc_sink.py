@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from kafeat.errors import UsageError
 from kafeat.io.arena import Arenas
-from kafeat.io.columnar import features_of, nulls_of, schema_of
+from kafeat.io.columnar import features_of, nulls_of, schema_of, shared
 from kafeat.io.pour import Pour
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats, Mask
@@ -50,7 +51,7 @@ class IpcSink(Sink):
         if len(block):
             nulls = nulls_of(block) if self.layout.nullable else None
             columns = [] if kept is None else [_values(column) for column in kept.columns]
-            columns += features_of(block, self._schema, self.layout.layout, nulls)
+            columns += features_of(block, self._schema, self.layout.layout, nulls, apart=True)
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
             # A reader of the pipe can begin.
             self._file.flush()
@@ -68,7 +69,8 @@ class IpcSink(Sink):
 def _values(column: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    whole = column.combine_chunks()
+    # A copy without what lies behind a slice, with which IPC would fill up: bytes would depend on how rows were read.
+    whole = column.take(shared(np.arange(len(column)))).combine_chunks()
     return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
 
 

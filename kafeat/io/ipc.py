@@ -6,7 +6,7 @@ A file is a stream between two marks: one that comes by a pipe is read as a stre
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import pyarrow as pa
 
@@ -37,10 +37,12 @@ class IpcFileSource(ArrowSource):
     def __init__(self, place: str) -> None:
         self.place = place
         self._file = opened_regular(place)
-        with _damage(place):
+        with ExitStack() as failing, _damage(place):
+            failing.callback(self.close)
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
             self.schema, self.rows = reader.schema, reader.count_rows()
             self.fields = fields_from(self.schema, self._peek)
+            failing.pop_all()
 
     def _peek(self, index: int) -> pa.Array:
         batch = next(self.pieces([index], 0), None)
@@ -70,11 +72,13 @@ class IpcStreamSource(ArrowSource):
         self._name, self.place = place, "<stdin>" if place == "-" else place
         self._once = kind_of(place) != "file" if place != "-" else True
         self._bytes = Unpacked(self.place, tap or Tap(place))
-        with _damage(self.place):
+        with ExitStack() as failing, _damage(self.place):
+            failing.callback(self.close)
             self._reader = _reader(self.place, self._bytes)
             self.schema = self._reader.schema
             self._first = next(iter(self._batches()), None)
             self.fields = fields_from(self.schema, self._peek)
+            failing.pop_all()
         self._fresh = True
 
     def _peek(self, index: int) -> pa.Array:

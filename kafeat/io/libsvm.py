@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import cached_property
 from typing import IO
 
@@ -40,6 +40,18 @@ class LibsvmSource(Source):
         self._once = place == "-" or kind_of(place) != "file"
         text = self._open()
         self._tap = text.tap
+        self._copy: IO[bytes] | None = None
+        with ExitStack() as failing:
+            failing.callback(self.close)
+            self._look(text)
+            failing.pop_all()
+        self.fields = self._fields(None)
+        self._aside = False
+        self._text: Unpacked | None = text if self._once else None
+        if not self._once:
+            text.close()
+
+    def _look(self, text: Unpacked) -> None:
         head = text.look(LOOK)
         if not head:
             raise DataError(f"{self.place}: expected rows, got an empty file")
@@ -51,12 +63,6 @@ class LibsvmSource(Source):
         labels = parsed(tidied(whole)).labels
         labels = labels[np.isfinite(labels)]
         self._kind = pa.int64() if (labels == np.rint(labels)).all() else pa.float64()
-        self.fields = self._fields(None)
-        self._aside = False
-        self._text: Unpacked | None = text if self._once else None
-        self._copy: IO[bytes] | None = None
-        if not self._once:
-            text.close()
 
     def _fields(self, width: int | None) -> tuple[Field, ...]:
         return Field(LABEL, "other", None, "the label"), features_field(width, "sparse rows")

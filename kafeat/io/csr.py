@@ -83,7 +83,9 @@ class CsrChunk(SparseChunk):
         from scipy.sparse import csr_array
 
         values, places, starts = self._csr
-        rows = csr_array((values.astype(np.float64), places, starts), shape=(self.rows, self._width))
+        with np.errstate(invalid="ignore"):  # a NaN of any bits is one to refuse
+            values = values.astype(np.float64)
+        rows = csr_array((values, places, starts), shape=(self.rows, self._width))
         if not rows.has_canonical_format:
             rows.sum_duplicates()
         return Entries(rows.data, rows.indices, rows.indptr)

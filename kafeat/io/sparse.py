@@ -68,7 +68,7 @@ class SparseChunk(Chunk):
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Rows, bool]:
         found = self.entries
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             values = found.values.astype(dtype)
         X = SparseRows(values, found.columns, found.starts, self.columns.n_features)
         return X, not found.broken and not self._bad(X).any()

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kafeat
@@ -56,6 +56,7 @@ def test_rows_without_features_are_null(tmp_path, layout):
     assert found[2] == ({"features": [3, 4]} if layout == "list" else dict(zip(NAMES, [3, 4], strict=True)))
 
 
+@example([chr(i) for i in range(0x2030)])
 @given(st.lists(st.none() | st.text(), min_size=1, max_size=20))
 def test_text_is_escaped(values):
     kept = pa.chunked_array([pa.array(values, pa.string())])

@@ -43,8 +43,8 @@ def fit(
 ) -> None:
     """Fit the map of CONFIG.yaml on DATA (- is stdin: CSV, or Arrow) and save it as MODEL.
 
-    DATA is read once, and LIBSVM twice. Rows are sampled uniformly from all of it (`fit_rows` in the config), and the steps are
-    fitted on them. The same config and the same data give the same bytes.
+    DATA is read once, and LIBSVM twice. Rows are sampled uniformly from all of it (`fit_rows` in the config), and
+    the steps are fitted on them. The same config and the same data give the same bytes.
     """
     from kafeat.cli.progress import progress
     from kafeat.cli.summary import summarize

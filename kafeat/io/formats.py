@@ -90,7 +90,7 @@ def open_source(
 
 def is_arrow(head: bytes) -> bool:
     """Whether bytes begin as Arrow IPC does, a stream or a file."""
-    return head.startswith((b"\xff\xff\xff\xff", b"ARRO"))
+    return head.startswith((b"\xff\xff\xff\xff", b"ARROW1"[:4]))
 
 
 def _opened(place: str, name: str) -> Source:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Examples:
   kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
   kafeat transform --model map.joblib - - < sample_data/digits.csv > features.csv
-  kafeat transform --model a.joblib in.arrow - --output-format arrow | kafeat transform --model b.joblib - out.parquet
+  kafeat transform --model map.joblib sample_data/digits.parquet - --output-format arrow > features.arrows
 """
 )
 @options.model

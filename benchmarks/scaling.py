@@ -31,9 +31,7 @@ import kafeat
 from kafeat.engine import Engine
 from kafeat.jobs.parts import Run, transform_parts
 
-CONFIG = {
-    "steps": [{"kind": "fourier", "n_components": 256, "frequencies": "orthogonal", "weights": "uniform"}]
-}
+FOURIER = {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}
 
 
 def main() -> None:
@@ -128,7 +126,7 @@ def many(folder: Path, dask: str, parts: int, rounds: int) -> None:
         here = statistics.median(found[1:])
         spread = f"{min(found[1:]):.2f}-{max(found[1:]):.2f}"
         print(
-            f"{name:22} {here:7.2f} s ({spread}) {parts * 50_000 / here:12,.0f} rows/s {one / here:5.2f} times one thread",
+            f"{name:22} {here:7.2f} s ({spread}) {parts * 50_000 / here:12,.0f} rows/s {one / here:5.2f} x",
             flush=True,
         )
 

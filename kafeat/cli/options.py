@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMATS = click.Choice(["csv", "parquet", "npy"])
+INPUTS = click.Choice(["csv", "parquet", "npy", "arrow", "libsvm", "npz"])
+OUTPUTS = click.Choice(["csv", "parquet", "npy", "arrow", "jsonl"])
 
 
 class FileName(click.types.StringParamType):
@@ -175,7 +176,9 @@ def reading(command: F) -> F:
         ),
         click.option("--no-header", is_flag=True, help="The CSV has no header: its columns are c0, c1, …"),
         click.option("--delimiter", default=",", metavar="CHAR", help="Of a CSV input; default: a comma."),
-        click.option("--input-format", type=FORMATS, help="Default: by the suffix; `-` is CSV."),
+        click.option(
+            "--input-format", type=INPUTS, help="Default: by the suffix; `-` is CSV, or Arrow if it looks so."
+        ),
     ):
         with_reading = option(with_reading)
     return with_reading  # type: ignore[return-value]

@@ -54,8 +54,8 @@ def atomic(
 
     A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
     through. With `fsync` the content is on the disk before the name is, and the name before this returns.
-    `written` is filled in. Drafts of the dead are looked for if `sweep`: among many files that takes time. A remote place gets its object when the block ends, by an upload that is complete or not
-    there.
+    `written` is filled in. Drafts of the dead are looked for if `sweep`: among many files that takes time. A remote
+    place gets its object when the block ends, by an upload that is complete or not there.
     """
     if is_remote(path):
         with (

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafeat.errors import UsageError
 from kafeat.io.arena import Arenas, Piece
-from kafeat.io.columnar import columns_of, lists_of, nulls_of
+from kafeat.io.columnar import features_of, nulls_of, schema_of
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats, Mask
 
@@ -35,7 +33,7 @@ class ParquetSink(Sink):
                 f"--compression: expected one of {', '.join(COMPRESSIONS)} for Parquet, got {compression!r}"
             )
         self.wants = "F" if layout.layout == "columns" else "C"
-        self._schema = _schema(layout)
+        self._schema = schema_of(layout)
         # A group holds whole blocks: as many as reach its size.
         width, most = len(layout.names), layout.block_rows
         self._full = GROUP_BYTES if layout.layout == "columns" else LIST_GROUP_BYTES
@@ -92,9 +90,7 @@ class ParquetSink(Sink):
 
     def _features(self, block: Floats) -> list[pa.Array]:
         nulls = nulls_of(block) if self.layout.nullable else None
-        if self.layout.layout == "columns":
-            return columns_of(block, nulls)
-        return [lists_of(block, self._schema.field(-1).type, nulls)]
+        return features_of(block, self._schema, self.layout.layout, nulls)
 
     def _end(self) -> None:
         self._flush()
@@ -109,15 +105,3 @@ class ParquetSink(Sink):
         self._writer.is_open = False
         if not self._file.closed:
             self._file.close()
-
-
-def _schema(layout: Layout) -> pa.Schema:
-    kind = pa.from_numpy_dtype(layout.dtype)
-    fields = [] if layout.kept_schema is None else list(layout.kept_schema)
-    if layout.layout == "columns":
-        fields += [pa.field(name, kind, nullable=layout.nullable) for name in layout.names]
-    else:
-        items = pa.list_(pa.field("item", kind, nullable=False), len(layout.names))
-        fields.append(pa.field(layout.list_name, items, nullable=layout.nullable))
-    notes = {"kafeat": json.dumps(dict(layout.metadata), sort_keys=True)} if layout.metadata else None
-    return pa.schema(fields, metadata=notes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
 from kafeat.io.files import opened
-from kafeat.io.formats import SUFFIXES, format_of
+from kafeat.io.formats import OUTPUTS, SUFFIXES, format_of
 from kafeat.io.locations import Entry, entry_of, join, kind_of, listed
 from kafeat.io.uri import is_remote, parent, parsed, path_of, shown
 
@@ -83,10 +83,14 @@ def list_parts(place: str, format: str | None = None) -> Parts:
 
 
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
-    """The parts as they are called in an output of that format, or each of its own; two of one name are refused."""
+    """The parts as they are called in an output of that format, or each of its own: Parquet if that is only read.
+
+    Two of one name are refused.
+    """
     out: dict[str, Part] = {}
     for part in parts:
-        wanted = format or format_of(part.name, input_format)
+        own = format_of(part.name, input_format)
+        wanted = format or (own if own in OUTPUTS else "parquet")
         name = part.name if _is_of(part.name, wanted) else f"{stem(part.name)}.{wanted}"
         if name in out:
             raise UsageError(

@@ -37,7 +37,7 @@ class Output:
 
     format: str | None = None
     keep: Sequence[str] | None = ()
-    layout: Literal["columns", "list"] = "columns"
+    layout: Literal["columns", "list", "tensor"] = "columns"
     prefix: str | None = None
     compression: str | None = None
     overwrite: bool = True

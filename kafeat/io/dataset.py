@@ -86,7 +86,9 @@ class PartsSource(Source):
         return np.array(starts)
 
     def settle(self) -> None:
-        """The widest of the parts."""
+        """The widest of the parts, where all rows must be seen to tell."""
+        if all(field.width is not None for field in self.fields if field.kind == "list"):
+            return
         for part in self._parts:
             with self._how.open(part) as source:
                 source.settle()

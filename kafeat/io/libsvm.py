@@ -192,8 +192,8 @@ class LibsvmChunk(SparseChunk):
             if torn.any():
                 row = int(torn.argmax())
                 raise DataError(
-                    f"{self.place}: {spell_row(self.first_row + row)}, column 'label': expected a whole number as in the "
-                    f"first rows, got {found.labels[row]:g}"
+                    f"{self.place}: {spell_row(self.first_row + row)}, column 'label': expected a whole number as "
+                    f"in the first rows, got {found.labels[row]:g}"
                 )
         numbers = np.where(broken, 0.0, found.labels)
         return pa.table(

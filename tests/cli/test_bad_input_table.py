@@ -162,7 +162,7 @@ bad("csv: Parquet", lambda f: raw(Path(parquet()(f)).read_bytes(), "in.csv")(f),
 bad("csv: NPY", lambda f: raw(Path(npy(matrix())(f)).read_bytes(), "in.csv")(f), 3,
     says="in.csv: expected CSV, but this looks like NPY: --input-format npy")
 bad("csv: a folder", lambda f: str((f / "in.csv").mkdir() or f / "in.csv"), 5,
-    says="in.csv: expected a file, got a directory")
+    says="out.npy: expected a folder for the parts of the output, got a file")
 bad("csv: no such file", lambda f: str(f / "in.csv"), 5,
     says="in.csv: No such file or directory")
 bad("csv: a bad delimiter", raw(sound_csv()), 2, "--delimiter", ",,",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Examples:
   kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
   kafeat transform --model map.joblib - - < sample_data/digits.csv > features.csv
-  kafeat transform --model map.joblib sample_data/digits.parquet features --rows-per-file 8192
+  kafeat transform --model map.joblib sample_data/digits.parquet features --rows-per-file 8192 --resume
   kafeat transform --model map.joblib sample_data/digits.parquet - --output-format arrow > features.arrows
 """
 )

@@ -89,7 +89,7 @@ def test_every_help_has_examples_that_work_as_printed(folder, command):
         in_bash(line, folder)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/evaluate.md", "docs/reliability.md",
+@pytest.mark.parametrize("page", ["README.md", "docs/evaluate.md", "docs/reliability.md", "docs/scaling.md",
                          pytest.param("docs/onnx.md", marks=ONNX)])  # fmt: skip
 def test_commands_of_the_pages_work_as_printed(folder, page):
     lines = [line for line in examples((ROOT / page).read_text()) if "DATA" not in line]

@@ -98,7 +98,7 @@ def _handed_out(running: _Running, work: Callable[[T], R], items: dict[int, T]) 
             for batch in _batches(list(items.items()), running):
                 with joblib.parallel_config(**running.options):
                     results = joblib.Parallel(batch_size=1, return_as=_returning())(
-                        joblib.delayed(_numbered)(work, number, item) for number, item in batch
+                        joblib.delayed(kafeat_part)(work, number, item) for number, item in batch
                     )
                     for result in results:
                         found.put(result)
@@ -124,7 +124,8 @@ def _handed_out(running: _Running, work: Callable[[T], R], items: dict[int, T]) 
         yield result
 
 
-def _numbered(work: Callable[[T], R], number: int, item: T) -> tuple[int, R]:
+def kafeat_part(work: Callable[[T], R], number: int, item: T) -> tuple[int, R]:
+    """What the boards of an engine show: they name tasks by their functions."""
     return number, work(item)
 
 

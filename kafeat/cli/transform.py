@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from kafeat.cli import log, options
+from kafeat.cli.scale import Scale, scale_options
 from kafeat.errors import UsageError
 
 if TYPE_CHECKING:
-    from kafeat.cli.options import Scale
     from kafeat.jobs.options import Input, Output, Rules
     from kafeat.jobs.parts import Run
     from kafeat.jobs.tally import Done
@@ -74,7 +74,7 @@ Examples:
     "--overwrite/--no-clobber", default=None,
     help="Replace an existing OUT (a file: the default), or refuse to (a folder that holds something: the default).",
 )  # fmt: skip
-@options.parts
+@scale_options
 @options.fsync
 @options.log_format
 @options.quiet

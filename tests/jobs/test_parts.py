@@ -388,3 +388,15 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
     assert not list(out.glob(".*"))
     transform_parts(model, str(data), str(tmp_path / "fresh"))
     assert files(out) == files(tmp_path / "fresh")
+
+
+def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
+    model: str, data: str, tmp_path: Path
+) -> None:
+    words = ["transform", "--model", model, f"{data}/year=2023/a.parquet", str(tmp_path / "out.parquet")]
+    told = kafeat_command(*words, "--engine", "loky").communicate(timeout=60)[1]
+    assert "--engine: expected an input of many files, or --rows-per-file, got one" in told
+    done = subprocess.run(
+        [sys.executable, "-m", "kafeat", *words], env={**os.environ, "KAFEAT_ENGINE": "loky"}, timeout=60
+    )
+    assert done.returncode == 0

@@ -77,7 +77,7 @@ def list_parts(place: str, format: str | None = None) -> Parts:
     if not found:
         raise DataError(f"{place}: expected at least one file, got none")
     for part in found:
-        _check_format(place, part, format)
+        _check(place, part, format)
     parts = tuple(sorted(found, key=lambda part: part.name))
     return Parts(place, folder, parts, folder is not None and (folder == place or "**" in place))
 
@@ -198,7 +198,9 @@ def _names(place: str, text: str) -> list[str]:
     return content
 
 
-def _check_format(place: str, part: Part, format: str | None) -> None:
+def _check(place: str, part: Part, format: str | None) -> None:
+    if not part.name.isprintable():
+        raise DataError(f"{place}: expected names of printable UTF-8, got {quoted(part.name)}; rename it")
     if format is not None:
         return
     try:

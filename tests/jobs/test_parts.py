@@ -19,8 +19,9 @@ import pytest
 
 import kafeat
 from kafeat.engine import Engine
-from kafeat.errors import DataError, SystemRefusedError, UsageError
+from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.locations import entry_of
+from kafeat.jobs.manifest import Failure
 from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.parts import transform_parts
 from kafeat.jobs.transform import transform_file
@@ -400,3 +401,17 @@ def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
         [sys.executable, "-m", "kafeat", *words], env={**os.environ, "KAFEAT_ENGINE": "loky"}, timeout=60
     )
     assert done.returncode == 0
+
+
+def test_a_message_lists_some_failures_and_counts_the_rest() -> None:
+    failures = [Failure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
+    error = PartsError("out", 5, failures)
+    lines = str(error).splitlines()
+    assert (error.exit_code, len(lines)) == (4, 22)
+    assert lines[20] == "out: and 10 more, which _kafeat.json lists"
+
+
+def test_a_name_that_no_manifest_can_hold_is_refused(model: str, data: str, tmp_path: Path) -> None:
+    os.link(f"{data}/year=2024/a.parquet", os.fsencode(data) + b"/\xff.parquet")
+    with pytest.raises(DataError, match="expected names of printable UTF-8, got"):
+        transform_parts(model, data, str(tmp_path / "out"))

@@ -28,8 +28,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kafeat
-from kafeat.engine import Engine
-from kafeat.jobs.parts import Run, transform_parts
+from kafeat.backends import Engine
+from kafeat.jobs.journal import Run
+from kafeat.jobs.parts import transform_parts
 
 FOURIER = {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}
 

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from kafeat.engine import Engine
+    from kafeat.backends import Engine
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,7 +43,7 @@ class Scale:
 
     def engine(self, jobs: int | None) -> Engine:
         """Where the parts are made."""
-        from kafeat.engine import Engine
+        from kafeat.backends import Engine
 
         return Engine(self.engine_name, self.address, jobs)
 

@@ -12,8 +12,8 @@ from kafeat.cli.scale import Scale, scale_options
 from kafeat.errors import UsageError
 
 if TYPE_CHECKING:
+    from kafeat.jobs.journal import Run
     from kafeat.jobs.options import Input, Output, Rules
-    from kafeat.jobs.parts import Run
     from kafeat.jobs.tally import Done
 
 

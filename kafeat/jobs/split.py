@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from itertools import chain, count, islice
 
-from kafeat.engine import Engine
+from kafeat.backends import Engine
 from kafeat.errors import KafeatError, UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.io.formats import OUTPUTS, format_of

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.engine import Engine
+from kafeat.backends import Engine
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.locations import entry_of
 from kafeat.jobs.manifest import Failure

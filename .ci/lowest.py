@@ -1,4 +1,4 @@
-"""The lowest versions that pyproject.toml allows, as requirements: `lowest.py [EXTRA ...]`, or `lowest.py --only EXTRA ...`."""
+"""The lowest versions that pyproject.toml allows, as requirements: `lowest.py [EXTRA ...]`."""
 
 from __future__ import annotations
 
@@ -17,21 +17,13 @@ def lowest(requirement: str) -> str:
     return f"{bound['name']}=={bound['version']}"
 
 
-def requirements(project: dict, extras: list[str], core: bool) -> list[str]:
-    found = list(project["dependencies"]) if core else []
-    for extra in extras:
-        found += project["optional-dependencies"][extra]
-    return found
-
-
 def main() -> None:
-    asked = sys.argv[1:]
-    core = "--only" not in asked
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))[
-        "project"
-    ]
-    extras = [name for name in asked if name != "--only"]
-    print("\n".join(lowest(requirement) for requirement in requirements(project, extras, core)))
+    text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    found = list(project["dependencies"])
+    for extra in sys.argv[1:]:
+        found += project["optional-dependencies"][extra]
+    print("\n".join(map(lowest, found)))
 
 
 if __name__ == "__main__":

@@ -17,5 +17,5 @@ except KafeatError as error:
     code: int = error.exit_code
     raise SystemExit(code) from error
 width: int = Z.shape[1]
-assert width == 8  # noqa: S101
-assert Z.dtype == np.float32  # noqa: S101
+assert width == 8
+assert Z.dtype == np.float32

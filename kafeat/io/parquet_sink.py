@@ -17,6 +17,7 @@ GROUP_BYTES = 64 << 20
 LIST_GROUP_BYTES = 32 << 20
 # One page a column and group.
 PAGE_BYTES = 8 << 20
+NULL_LISTS = 25  # the first pyarrow that writes lists of fixed length that are null; 26 reads them, too
 COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
 
 
@@ -31,6 +32,11 @@ class ParquetSink(Sink):
         if compression not in COMPRESSIONS:
             raise UsageError(
                 f"--compression: expected one of {', '.join(COMPRESSIONS)} for Parquet, got {compression!r}"
+            )
+        if layout.nullable and layout.layout == "list" and int(pa.__version__.partition(".")[0]) < NULL_LISTS:
+            raise UsageError(
+                f"--on-bad-rows null: --layout list: expected pyarrow >= {NULL_LISTS}, which can write a null list, "
+                f"got {pa.__version__}: pip install --upgrade pyarrow, or use --layout columns"
             )
         self.wants = "F" if layout.layout == "columns" else "C"
         self._schema = schema_of(layout)

@@ -4,13 +4,16 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-engines lint man docs reference pictures bench bench-quick faults fuzz soak format clean
+.PHONY: help demo test test-engines lint man docs reference pictures bench bench-quick faults fuzz soak format clean package test-lowest test-pythons
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
 	@echo "make test    set up, then run the tests"
 	@echo "make test-engines  install Dask, Spark and Ray beside (500 MB; Spark needs Java 17), and run their tests (2 minutes)"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
+	@echo "make package      build the wheel and the sdist into dist/, and use each in an environment with nothing else"
+	@echo "make test-lowest  the tests with the lowest versions that pyproject.toml allows (8 minutes)"
+	@echo "make test-pythons a part of the tests with every Python from 3.11 on that is here (4 minutes each)"
 	@echo "make man     set up, then write the manual pages to man/, from the help"
 	@echo "make docs    set up, then build the site from docs/ and the docstrings into build/site/"
 	@echo "make reference  set up, then write what docs/ says of the code (commands, config, kinds); make pictures: the kernels"
@@ -44,6 +47,23 @@ test: $(VENV)/.installed
 test-engines: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark,ray]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/engines
+
+package: $(VENV)/.installed
+	VENV=$(VENV) .ci/package
+
+# Outside of the project's environment; what needs other packages is skipped.
+TOOLS := pytest pytest-timeout pytest-xdist hypothesis
+CORE := tests/config tests/io tests/jobs tests/cli tests/samplers tests/scalers tests/test_*.py
+test-lowest:
+	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
+	$(PYTHON) .ci/lowest.py evaluate > .venv-lowest/lowest.txt
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check -r .venv-lowest/lowest.txt $(TOOLS)
+	.venv-lowest/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	OPENBLAS_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2 $(CORE) tests/evaluation
+
+QUICK := tests/config tests/io tests/scalers tests/samplers tests/test_artifact.py tests/test_formats.py tests/test_feature_map.py
+test-pythons:
+	.ci/pythons $(QUICK)
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -91,4 +111,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(DEMO) man build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-lowest .venv-python-* $(DEMO) man build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,6 +12,7 @@ from kafeat.blas import one_blas_thread
 from kafeat.errors import DataError, ValueRefused
 from kafeat.memory_order import is_feature_major, shaped
 from kafeat.pair import Coordinates, Gram, Pair
+from kafeat.sparse import Rows, SparseRows
 from kafeat.step import Sample, Step, Transform, total_clipped
 from kafeat.tiles import TileLoop
 from kafeat.types import Array, Floats, Scratch, Shape, State
@@ -196,13 +197,26 @@ class _BoundChain(Transform):
         every = np.empty(0 if self._outputs is None else rows * self._all, dtype=self._dtype)
         return tuple(between), tuple(t.scratch(rows) for t in self._transforms), every
 
+    @property
+    def takes_sparse(self) -> bool:
+        return self._transforms[0].takes_sparse
+
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        self._apply(X, out, scratch)
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
+        self._apply(X, out, scratch)
+
+    def _apply(self, X: Rows, out: Floats, scratch: Scratch) -> None:
         between, of_steps, flat = scratch
         last = out if self._outputs is None else shaped(flat, (len(X), self._all), is_feature_major(out))
         outs = (*between, last)
         for i, (transform, target, own) in enumerate(zip(self._transforms, outs, of_steps, strict=True)):
             try:
-                transform.apply(X, target, own)
+                if isinstance(X, SparseRows):
+                    transform.apply_sparse(X, target, own)
+                else:
+                    transform.apply(X, target, own)
             except ValueRefused as refused:
                 raise _after(refused, self._steps[:i]) from None
             X = target

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
+MOST = 20
+"""Failures that a message lists."""
 LONGEST = 60
 """Characters of a name that a message shows."""
 
@@ -96,7 +98,9 @@ class PartsError(KafeatError):
 
     def __init__(self, place: str, done: int, failed: Sequence[_Failed]) -> None:
         self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]
-        lines = [failure.error for failure in failed]
+        lines = [failure.error for failure in failed[:MOST]]
+        if len(failed) > MOST:
+            lines.append(f"{place}: and {len(failed) - MOST:,} more, which _kafeat.json lists")
         super().__init__(
             "\n".join(
                 [

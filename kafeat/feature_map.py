@@ -85,10 +85,10 @@ class FeatureMap(InNotebooks):
     def transform(self, X: Any, jobs: int | None = None, *, out: Floats | None = None) -> Floats:
         """z(X): features (n_rows, n_components) in the map's dtype.
 
-        `X` is a 2-D array (n_rows, n_features_in), or a table with the map's columns (pyarrow, pandas, polars), which
-        are matched by name. `jobs` threads share the work, all cores by default; the result does not depend on
-        their number. `out` takes the features, an array of that shape: memory that is used again is filled faster
-        than new memory. If it has another dtype they are rounded to it, and must fit. Raises
+        `X` is a 2-D array (n_rows, n_features_in), a sparse matrix of SciPy's, or a table with the map's columns
+        (pyarrow, pandas, polars), which are matched by name. `jobs` threads share the work, all cores by default; the
+        result does not depend on their number. `out` takes the features, an array of that shape: memory that is used
+        again is filled faster than new memory. If it has another dtype they are rounded to it, and must fit. Raises
         `kafeat.errors.DataError` for values that are not finite or that a step refuses.
         """
         source, columns = self._source(X)

@@ -14,6 +14,7 @@ from kafeat.blas import one_blas_thread
 from kafeat.errors import DataError, UsageError, ValueRefused
 from kafeat.io.source import Chunk
 from kafeat.seen import Seen
+from kafeat.sparse import Rows
 from kafeat.step import Transform
 from kafeat.stream import ordered_map, prefetch
 from kafeat.tiles import TileLoop
@@ -159,11 +160,11 @@ def _setting_aside(
     return replace(done, outside=watch.seen.outside(X if done.good is None else X[done.good]))
 
 
-def _tile(loop: TileLoop, X: Floats, out: Floats, start: int, aside: dict[int, ValueRefused]) -> int:
+def _tile(loop: TileLoop, X: Rows, out: Floats, start: int, aside: dict[int, ValueRefused]) -> int:
     good = np.array([start + i not in aside for i in range(len(X))])
     while good.any():
         if not good.all():
-            X = np.where(good[:, None], X, X[int(good.argmax())])
+            X = X[np.where(good, np.arange(len(X)), good.argmax())]
         try:
             clipped, counts = loop(X, out), loop.counts
             return clipped if counts is None else int(counts[: len(X)][good].sum())

@@ -28,6 +28,7 @@ from pydantic_core import PydanticCustomError
 
 from kafeat.describe import Says
 from kafeat.pair import Coordinates, Pair
+from kafeat.sparse import SparseRows
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 T = TypeVar("T")
@@ -73,6 +74,15 @@ class Transform(ABC):
 
         `out` is in C or in Fortran order. An entry that the step does not accept raises `ValueRefused`.
         """
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether there is a faster way for rows of few entries: `apply_sparse`."""
+        return False
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
+        """The same as `apply`, up to rounding; a row's result must not depend on the others of the tile."""
+        raise TypeError(f"{type(self).__name__} takes no sparse rows")
 
     def clipped(self, scratch: Scratch) -> Array | None:
         """Of each row of the tile last applied with `scratch`, how many values were clipped, (rows,); None if never."""

@@ -17,6 +17,7 @@ import numpy as np
 from kafeat.domain import check_indices
 from kafeat.hadamard import HadamardTransform, padded_width
 from kafeat.memory_order import is_feature_major, shaped
+from kafeat.sparse import SparseRows
 from kafeat.spectra import Isotropic
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -74,6 +75,15 @@ class StructuredAngles:
             radii *= np.sqrt(self._p) / np.repeat(norms, self._p)[: self.m]
             self._layers = [state["gaussian"].astype(dtype)]
         self._radii = radii.astype(dtype)
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Never: transforms mix all inputs."""
+        return False
+
+    def sparse(self, X: SparseRows) -> Floats:
+        """Nobody asks for that."""
+        raise TypeError("structured frequencies take no sparse rows")
 
     def scratch(self, rows: int) -> Scratch:
         """Two buffers of rows · p numbers, and one of rows of the input."""

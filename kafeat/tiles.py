@@ -12,14 +12,18 @@ import numpy as np
 
 from kafeat.errors import ValueRefused
 from kafeat.memory_order import is_feature_major, shaped
+from kafeat.sparse import Rows, SparseRows
 from kafeat.step import Transform
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 # Heights double from the least to the most while a tile's widest array stays below this many numbers. Lower tiles of
 # narrow maps make calls so short that threads wait for the interpreter longer than they compute; higher ones of wide
 # maps leave the cache.
 LEAST_ROWS, MOST_ROWS = 256, 1024
 _MOST_NUMBERS = 1 << 18
+# One entry in 32 or fewer: beyond that the dense product was faster. Narrow rows are dense, so that LIBSVM gives the
+# bytes of the other formats.
+THIN, LEAST_SPARSE = 32, 256
 
 
 def tile_rows(transform: Transform) -> int:
@@ -42,7 +46,7 @@ class TileLoop:
         self.counts: Array | None = None
         """Of each row of the last tile, how many values were clipped."""
 
-    def __call__(self, X: Floats, out: Floats) -> int:
+    def __call__(self, X: Rows, out: Floats) -> int:
         """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
 
         `out` may be of another dtype, which the features are rounded to. It tells how many values were clipped.
@@ -55,31 +59,71 @@ class TileLoop:
                 raise refused.moved(start) from None
         return clipped
 
-    def _tile(self, X: Floats, out: Floats) -> int:
+    def _tile(self, X: Rows, out: Floats) -> int:
         rows = len(X)
         if rows == self.rows and out.dtype == self._spare.dtype:
             target = out
         else:
             target = shaped(self._spare, (self.rows, out.shape[1]), is_feature_major(out))
-        if rows != self.rows or not X.flags.c_contiguous:
-            # One memory order for all inputs: a product's last bit may depend on it.
-            self._input[:rows] = X
-            self._input[rows:] = X[-1]
-            X = self._input
-        self._apply(X, target)
+        if isinstance(X, SparseRows):
+            self.counts = self._sparse(X, target)
+        else:
+            if rows != self.rows or not X.flags.c_contiguous:
+                # One memory order for all inputs: a product's last bit may depend on it.
+                self._input[:rows] = X
+                self._input[rows:] = X[-1]
+                X = self._input
+            self._apply(X, target)
+            self.counts = self._transform.clipped(self._scratch)
         if target is not out:
             _copy(target[:rows], out)
-        self.counts = self._transform.clipped(self._scratch)
         return 0 if self.counts is None else int(self.counts[:rows].sum())
 
-    def _apply(self, X: Floats, out: Floats) -> None:
+    def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
+        """Thin rows go the sparse way and others the dense one: each by its own entries, not by its neighbours."""
+        thin = self._thin(X)
+        ways = [way for way in (thin, ~thin) if way.any()]
+        merged: Array | None = None
+        for number, way in enumerate(ways):
+            # A row that goes this way takes the places of those that do not, and of those that are not there.
+            which = np.full(self.rows, int(way.argmax()))
+            which[: len(X)] = np.where(way, np.arange(len(X)), which[0])
+            here = out if number == 0 else np.empty_like(out)
+            part = X[which]
+            try:
+                self._apply(part if way is thin else part.dense(self._input), here)
+            except ValueRefused as refused:
+                raise ValueRefused(int(which[refused.row]), refused.column, refused.problem) from None
+            counts = self._transform.clipped(self._scratch)
+            if number == 0:
+                merged = None if counts is None else counts.copy()
+                continue
+            rows = np.flatnonzero(way)
+            out[rows] = here[rows]
+            if merged is not None and counts is not None:
+                merged[rows] = counts[rows]
+        return merged
+
+    def _thin(self, X: SparseRows) -> Mask:
+        if not self._transform.takes_sparse or X.width < LEAST_SPARSE:
+            return np.zeros(len(X), dtype=bool)
+        thin: Mask = X.counts * THIN <= X.width
+        return thin
+
+    def _run(self, X: Rows, out: Floats) -> None:
+        if isinstance(X, SparseRows):
+            self._transform.apply_sparse(X, out, self._scratch)
+        else:
+            self._transform.apply(X, out, self._scratch)
+
+    def _apply(self, X: Rows, out: Floats) -> None:
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
-                self._transform.apply(X, out, self._scratch)
+                self._run(X, out)
         except FloatingPointError:
             # The processor's flags can be raised by a product whose result is sound: look at the result.
             with np.errstate(all="ignore"):
-                self._transform.apply(X, out, self._scratch)
+                self._run(X, out)
             finite = np.isfinite(out)
             if not finite.all():
                 row = int(np.argmin(finite.all(axis=1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from kafeat.cosines import Cosines
 from kafeat.errors import ValueRefused
 from kafeat.memory_order import is_feature_major, shaped
+from kafeat.sparse import SparseRows
 from kafeat.step import Transform
 from kafeat.types import Floats, Scratch
 
@@ -26,6 +28,13 @@ class Angles(Protocol):
     """ω_j·x for all frequencies of a tile."""
 
     m: int
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether there is `sparse`."""
+
+    def sparse(self, X: SparseRows) -> Floats:
+        """The angles (rows, m) of sparse rows."""
 
     def scratch(self, rows: int) -> Scratch:
         """Buffers for tiles of `rows` rows."""
@@ -46,6 +55,17 @@ class DenseAngles:
 
     def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
         np.matmul(X, self._frequencies.T, out=angles)
+
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    @cached_property
+    def _by_inputs(self) -> Floats:
+        return np.ascontiguousarray(self._frequencies.T)
+
+    def sparse(self, X: SparseRows) -> Floats:
+        return X.times(self._by_inputs)
 
 
 class CosineTransform(Transform):
@@ -87,6 +107,19 @@ class CosineTransform(Transform):
         # The angles take the memory order of the output, so that no pass over memory transposes.
         angles = shaped(flat, (len(X), m), is_feature_major(out))
         self._angles.apply(X, angles, own)
+        self._write(angles, out, of_cosines)
+
+    @property
+    def takes_sparse(self) -> bool:
+        return self._warp is None and self._angles.takes_sparse
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
+        angles = shaped(scratch[0], (len(X), self._angles.m), is_feature_major(out))
+        angles[...] = self._angles.sparse(X)
+        self._write(angles, out, scratch[3])
+
+    def _write(self, angles: Floats, out: Floats, of_cosines: Scratch) -> None:
+        m = self._angles.m
         if self._phases is None:
             self._cosines.pair(angles, out[:, :m], out[:, m:], of_cosines)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,14 +13,15 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import kafeat
-from kafeat import frequency_fit
+from kafeat import frequency_fit, tiles
 from kafeat.chain import Chain, FittedStep
 from kafeat.config import Config, load_config
-from kafeat.errors import ConfigError, DataError
+from kafeat.errors import ConfigError, DataError, ValueRefused
 from kafeat.feature_map import FeatureMap
 from kafeat.pair import Coordinates
 from kafeat.registry import kinds, samplers, step_class
-from kafeat.step import Sample, Step
+from kafeat.sparse import Rows, SparseRows
+from kafeat.step import Sample, Step, Transform
 from kafeat.tiles import LEAST_ROWS, MOST_ROWS, TileLoop
 
 HERE = Path(__file__).parent
@@ -239,6 +241,46 @@ def test_bytes_do_not_depend_on_jobs(fit: Fit, dtype: str, digits: np.ndarray) -
     fm = fit(dtype, chunk_rows=150)
     one, two, four = (fm.transform(digits[:ROWS], jobs=jobs).tobytes() for jobs in (1, 2, 4))
     assert one == two == four
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sparse_rows_give_what_dense_rows_give(
+    kind: str, fit: Fit, dtype: str, digits: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fm = fit(dtype)
+    fitted = next(one for one in fm.chain.steps if one.step.kind == kind)
+    # Behind other steps a width is not that of the digits; entries of theirs are in every domain.
+    X = np.resize(digits[:ROWS], (ROWS, fitted.n_features_in)).astype(dtype)
+    share = np.where(np.arange(ROWS) % 5, 0.01, 0.5)[
+        :, None
+    ]  # rows for the sparse way, and for the dense one
+    X *= np.random.default_rng(2).random(X.shape) < share
+    monkeypatch.setattr(tiles, "LEAST_SPARSE", 1)
+    chain = Chain((fitted,))
+    transform = chain.bind(np.dtype(dtype))
+    (whole, Z), (refused, S) = _tiles(transform, X), _tiles(transform, _sparse(X))
+    assert whole == refused
+    if whole is None:
+        alone = replace(fm, chain=chain)
+        np.testing.assert_allclose(S, Z, rtol=0, atol=rounding(alone, X, dtype))
+        for rows in (1, 100, LEAST_ROWS + 1):
+            assert _tiles(transform, _sparse(X)[:rows])[1].tobytes() == S[:rows].tobytes()
+
+
+def _sparse(X: np.ndarray) -> SparseRows:
+    rows, columns = np.nonzero(X)
+    starts = np.append(0, np.cumsum(np.count_nonzero(X, axis=1)))
+    return SparseRows(X[rows, columns], columns, starts, X.shape[1])
+
+
+def _tiles(transform: Transform, X: Rows) -> tuple[str | None, np.ndarray]:
+    """The image, or what is refused."""
+    out = np.empty((len(X), transform.n_features_out), X.dtype)
+    try:
+        TileLoop(transform, X.dtype)(X, out)
+    except ValueRefused as refused:
+        return str(refused), out
+    return None, out
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -47,10 +47,10 @@ def fit(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Fit the map of CONFIG.yaml on DATA (CSV, Parquet, NPY, or - for a CSV on stdin) and save it as MODEL.
+    """Fit the map of CONFIG.yaml on DATA (- is stdin: CSV, or Arrow) and save it as MODEL.
 
-    DATA is read once. Rows are sampled uniformly from all of it (`fit_rows` in the config), and the steps are
-    fitted on them. The same config and the same data give the same bytes.
+    DATA is read once, and LIBSVM twice. Rows are sampled uniformly from all of it (`fit_rows` in the config), and
+    the steps are fitted on them. The same config and the same data give the same bytes.
     """
     from kafeat.cli.progress import progress
     from kafeat.cli.summary import summarize

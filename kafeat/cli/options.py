@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-if TYPE_CHECKING:
-    from kafeat.engine import Engine
-
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMATS = click.Choice(["csv", "parquet", "npy"])
+INPUTS = click.Choice(["csv", "parquet", "npy", "arrow", "libsvm", "npz"])
+OUTPUTS = click.Choice(["csv", "parquet", "npy", "arrow", "jsonl"])
 
 
 class FileName(click.types.StringParamType):
@@ -91,64 +88,6 @@ def model(command: F) -> F:
     )(command)
 
 
-@dataclass(frozen=True)
-class Scale:
-    """How a data set of many files is gone through."""
-
-    engine_name: str = "threads"
-    address: str | None = None
-    rows_per_file: int | None = None
-    resume: bool = False
-
-    def over_parts(self, source: str) -> bool:
-        """Whether there are parts; options that are of no use without them are refused."""
-        from kafeat.errors import UsageError
-        from kafeat.io.parts import is_data_set
-
-        if self.rows_per_file is not None or is_data_set(source):
-            return True
-        for given, option in ((self.engine_name != "threads", "--engine"), (self.resume, "--resume")):
-            if given:
-                raise UsageError(
-                    f"{option}: expected an input of many files, or --rows-per-file, got one: {source}"
-                )
-        return False
-
-    def engine(self, jobs: int | None) -> Engine:
-        """Where the parts are made."""
-        from kafeat.engine import Engine
-
-        return Engine(self.engine_name, self.address, jobs)
-
-
-def parts(command: F) -> F:
-    """--rows-per-file, --resume, --engine and the address of one, handed to the command as `scale`."""
-
-    @wraps(command)
-    def with_scale(
-        *args: Any, engine: str, scheduler: str | None, rows_per_file: int | None, resume: bool, **rest: Any
-    ) -> Any:
-        return command(*args, scale=Scale(engine, scheduler, rows_per_file, resume), **rest)
-
-    for option in (
-        click.option(
-            "--scheduler", "--address", metavar="URL",
-            help="Of a Dask scheduler (tcp://host:8786) or a Ray cluster.",
-        ),
-        click.option(
-            "--engine", default="threads", show_default=True, metavar="NAME",
-            help="Where parts are made: threads, loky (processes), dask, ray, spark, or another backend of joblib.",
-        ),
-        click.option("--resume", is_flag=True, help="Keep the parts that an earlier run has made, if nothing changed."),
-        click.option(
-            "--rows-per-file", type=click.IntRange(min=1), metavar="N",
-            help="Cut IN into parts of at most N rows (whole chunks of the map), and make OUT a folder.",
-        ),
-    ):  # fmt: skip
-        with_scale = option(with_scale)
-    return with_scale  # type: ignore[return-value]
-
-
 def reading(command: F) -> F:
     """--input-format, --delimiter, --no-header and --limit, handed to the command as `reading`."""
 
@@ -175,7 +114,9 @@ def reading(command: F) -> F:
         ),
         click.option("--no-header", is_flag=True, help="The CSV has no header: its columns are c0, c1, …"),
         click.option("--delimiter", default=",", metavar="CHAR", help="Of a CSV input; default: a comma."),
-        click.option("--input-format", type=FORMATS, help="Default: by the suffix; `-` is CSV."),
+        click.option(
+            "--input-format", type=INPUTS, help="Default: by the suffix; `-` is CSV, or Arrow if it looks so."
+        ),
     ):
         with_reading = option(with_reading)
     return with_reading  # type: ignore[return-value]

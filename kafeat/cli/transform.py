@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from kafeat.cli import log, options
+from kafeat.cli.scale import Scale, scale_options
 from kafeat.errors import UsageError
 
 if TYPE_CHECKING:
-    from kafeat.cli.options import Scale
+    from kafeat.jobs.journal import Run
     from kafeat.jobs.options import Input, Output, Rules
-    from kafeat.jobs.parts import Run
     from kafeat.jobs.tally import Done
 
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Examples:
   kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
   kafeat transform --model map.joblib - - < sample_data/digits.csv > features.csv
-  kafeat transform --model map.joblib sample_data/digits.parquet features --rows-per-file 8192
+  kafeat transform --model map.joblib sample_data/digits.parquet features --rows-per-file 8192 --resume
+  kafeat transform --model map.joblib sample_data/digits.parquet - --output-format arrow > features.arrows
 """
 )
 @options.model
@@ -31,15 +32,15 @@ Examples:
 @click.option("--keep", metavar="COLS", help="Columns to copy unchanged, separated by commas, or `all`.")
 @options.jobs
 @options.reading
-@click.option("--output-format", type=options.FORMATS, help="Default: by the suffix; `-` is CSV.")
+@click.option("--output-format", type=options.OUTPUTS, help="Default: by the suffix; `-` is CSV.")
 @click.option(
-    "--layout", type=click.Choice(["columns", "list"]), default="columns", show_default=True,
-    help="A column for each feature, or one column of lists.",
+    "--layout", type=click.Choice(["columns", "list", "tensor"]), default="columns", show_default=True,
+    help="A column for each feature, one column of lists, or of Arrow's tensors of fixed shape.",
 )  # fmt: skip
 @click.option("--prefix", help="Of the output columns; default: f, for f0, f1, … (a list column: features).")
 @click.option(
     "--compression", type=click.Choice(["none", "snappy", "lz4", "zstd", "gzip"]),
-    help="Of Parquet (default: none) and CSV (gzip and zstd; default: by the suffix).",
+    help="Of Parquet, Arrow (lz4, zstd; default: none), CSV and JSON lines (gzip, zstd; default: by the suffix).",
 )  # fmt: skip
 @options.output_dtype
 @click.option(
@@ -73,7 +74,7 @@ Examples:
     "--overwrite/--no-clobber", default=None,
     help="Replace an existing OUT (a file: the default), or refuse to (a folder that holds something: the default).",
 )  # fmt: skip
-@options.parts
+@scale_options
 @options.fsync
 @options.log_format
 @options.quiet
@@ -86,7 +87,7 @@ def transform(
     jobs: int | None,
     reading: Input,
     output_format: str | None,
-    layout: Literal["columns", "list"],
+    layout: Literal["columns", "list", "tensor"],
     prefix: str | None,
     compression: str | None,
     output_dtype: Literal["float16", "float32", "float64"] | None,
@@ -101,7 +102,7 @@ def transform(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Write the features of every row of IN to OUT (CSV, Parquet or NPY; - is a CSV on stdin or stdout).
+    """Write the features of every row of IN to OUT; - is stdin or stdout: CSV, or Arrow.
 
     Rows stream through in chunks: memory stays bounded whatever the size of the file. OUT appears when it is
     complete, and not at all otherwise. Columns are matched by name; NPY by position.

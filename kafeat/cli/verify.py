@@ -41,7 +41,7 @@ Examples:
 @options.output_dtype
 @options.jobs
 @options.reading
-@click.option("--output-format", type=options.FORMATS, help="Of OUT; default: by the suffix.")
+@click.option("--output-format", type=options.INPUTS, help="Of OUT; default: by the suffix.")
 @options.log_format
 @options.quiet
 @options.verbose

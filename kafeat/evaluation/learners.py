@@ -81,12 +81,21 @@ class Learner(ABC):
         """The machine with the kernel K (n, n) of the training rows of these numbers (n,)."""
 
 
+# NumPy's product of a matrix with itself counts its entries in 32 bits: beyond that the process ends without a word.
+_MOST_SQUARE = 46_340
+
+
 class Ridge(Learner):
     """Ridge regression, to 0 and 1 for every class: closed form, rows read once and not held."""
 
     name = "ridge"
 
     def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
+        if inputs.width > _MOST_SQUARE:
+            raise UsageError(
+                f"--learner ridge: expected at most {_MOST_SQUARE:,} columns for its normal equations, got "
+                f"{inputs.width:,}; without --label only the errors against the kernel are shown"
+            )
         equations = None
         for rows, Z in inputs.blocks(train):
             Y = truth.task.targets(truth.labels[rows])

@@ -16,6 +16,7 @@ from kafeat.io.finite import all_finite, cast_finite, first_of_rows
 from kafeat.io.names import indices_of
 from kafeat.io.numbers import spell_problem
 from kafeat.io.source import Chunk, Field, Source
+from kafeat.sparse import Rows, dense
 from kafeat.types import Array, Floats, Mask
 
 Window = Callable[[int, int], Array]
@@ -61,7 +62,8 @@ class ArrayChunk(Chunk):
             finite &= cast_finite(categories.codes(pa.array(block[:, j])), out[:, j])
         return out, finite or not self._bad(out, coded).any()
 
-    def mistakes(self, X: Floats) -> Iterator[ValueRefused]:
+    def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
+        X = dense(X)
         block, coded = self._numbers(), self._coded()
         for row, column in first_of_rows(self._bad(X, coded)):
             value = block[row, column].item()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from kafeat.io.columns import Columns
 from kafeat.io.names import indices_of
-from kafeat.io.numbers import field_from, is_list
+from kafeat.io.numbers import field_from, is_list, storage_of
 from kafeat.io.source import Chunk, Field, Source
 from kafeat.io.table import TableChunk, cut
 
@@ -26,6 +27,14 @@ class ArrowSource(Source):
     @abstractmethod
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         """Record batches of just the columns that stand at `indices`, in that order."""
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        try:
+            found = json.loads((self.schema.metadata or {}).get(b"kafeat", b"{}"))
+        except ValueError:
+            return {}
+        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
@@ -48,8 +57,8 @@ def fields_from(schema: pa.Schema, peek: Callable[[int], pa.Array | pa.ChunkedAr
     """The fields of a schema; `peek` shows first values of a list column whose type tells no length."""
     fields = []
     for index, field in enumerate(schema):
-        width = None
-        if is_list(field.type) and not pa.types.is_fixed_size_list(field.type):
+        width, kind = None, storage_of(field.type)
+        if is_list(kind) and not pa.types.is_fixed_size_list(kind):
             width = next((len(value) for value in peek(index) if value.is_valid and len(value)), None)
         fields.append(field_from(field, width))
     return tuple(fields)

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 
+from kafeat.io.sink import Layout
 from kafeat.types import Array, Floats, Mask
 
 
-def columns_of(block: Floats, nulls: Mask | None = None) -> list[pa.Array]:
-    """One array a column; free of copies where the entries of a column lie together. Rows of `nulls` are null."""
+def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False) -> list[pa.Array]:
+    """One array a column; free of copies where the entries of a column lie together. Rows of `nulls` are null.
+
+    `apart`: each with memory that ends with it. IPC fills its buffers up with what follows a slice.
+    """
     rows, width = block.shape
     if not block.size:
         return [shared(column) for column in block.T]
     if block.strides[0] != block.itemsize or block.strides[1] < block.strides[0]:
         block = np.asfortranarray(block)
     # Slices of one array that spans the whole block cost a tenth of arrays of their own.
-    apart = block.strides[1] // block.itemsize if width > 1 else rows
-    span = np.lib.stride_tricks.as_strided(block, ((width - 1) * apart + rows,), (block.itemsize,))
-    if nulls is not None:
-        bits = _validity(nulls)
-        return [_vector(span[j * apart : j * apart + rows], bits) for j in range(width)]
+    step = block.strides[1] // block.itemsize if width > 1 else rows
+    span = np.lib.stride_tricks.as_strided(block, ((width - 1) * step + rows,), (block.itemsize,))
+    if nulls is not None or apart:
+        bits = None if nulls is None else _validity(nulls)
+        return [_vector(span[j * step : j * step + rows], bits) for j in range(width)]
     whole = shared(span)
-    return [whole.slice(j * apart, rows) for j in range(width)]
+    return [whole.slice(j * step, rows) for j in range(width)]
 
 
 def lists_of(block: Floats, kind: pa.DataType, nulls: Mask | None = None) -> pa.Array:
@@ -30,6 +36,34 @@ def lists_of(block: Floats, kind: pa.DataType, nulls: Mask | None = None) -> pa.
     flat = shared(np.ascontiguousarray(block).reshape(-1))
     bits = None if nulls is None else _validity(nulls)
     return pa.Array.from_buffers(kind, len(block), [bits], children=[flat])
+
+
+def schema_of(layout: Layout) -> pa.Schema:
+    """Kept columns, then the features as columns, lists or tensors; notes under the key `kafeat`."""
+    kind = pa.from_numpy_dtype(layout.dtype)
+    fields = [] if layout.kept_schema is None else list(layout.kept_schema)
+    if layout.layout == "columns":
+        fields += [pa.field(name, kind, nullable=layout.nullable) for name in layout.names]
+    elif layout.layout == "list":
+        items = pa.list_(pa.field("item", kind, nullable=False), len(layout.names))
+        fields.append(pa.field(layout.list_name, items, nullable=layout.nullable))
+    else:
+        tensors = pa.fixed_shape_tensor(kind, [len(layout.names)])
+        fields.append(pa.field(layout.list_name, tensors, nullable=layout.nullable))
+    notes = {"kafeat": json.dumps(dict(layout.metadata), sort_keys=True)} if layout.metadata else None
+    return pa.schema(fields, metadata=notes)
+
+
+def features_of(
+    block: Floats, schema: pa.Schema, layout: str, nulls: Mask | None = None, *, apart: bool = False
+) -> list[pa.Array]:
+    """A block as the last columns of that schema."""
+    if layout == "columns":
+        return columns_of(block, nulls, apart=apart)
+    kind = schema.field(-1).type
+    if layout == "list":
+        return [lists_of(block, kind, nulls)]
+    return [pa.ExtensionArray.from_storage(kind, lists_of(block, kind.storage_type, nulls))]
 
 
 def nulls_of(block: Floats) -> Mask | None:

@@ -33,12 +33,14 @@ class CsvSource(Source):
 
     untyped = True
 
-    def __init__(self, place: str, *, delimiter: str = ",", header: bool = True) -> None:
+    def __init__(
+        self, place: str, *, delimiter: str = ",", header: bool = True, tap: Tap | None = None
+    ) -> None:
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
         self._name, self.place = place, "<stdin>" if place == "-" else shown(place)
         self.positional, self._delimiter = not header, delimiter
-        text = self._open()
+        text = self._open() if tap is None else Unpacked(self.place, tap)
         self._sniffed = sniff(self.place, text, delimiter, header)
         self.fields = self._sniffed.fields
         self.rows = 0 if self._sniffed.empty else None

@@ -22,7 +22,8 @@ def typed(place: str, table: pa.Table, types: dict[str, Type], start: int) -> pa
 def _typed(place: str, text: pa.ChunkedArray, name: str, kind: Type, start: int) -> pa.ChunkedArray:
     if kind == "string":
         return text
-    present = pc.if_else(pc.equal(text, ""), None, text)
+    # Not if_else: with text that begins inside of a buffer it gives other bytes of memory (pyarrow before 24).
+    present = pc.case_when(pc.make_struct(pc.not_equal(text, "")), text)
     fits = _fits(present, kind)
     if fits is not None:
         return fits

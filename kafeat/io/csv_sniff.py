@@ -19,7 +19,7 @@ from kafeat.io.source import Field
 LOOK = 1 << 20
 LONGEST = 1 << 28
 """A row of more bytes than this is a quote that nobody closed."""
-BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY"}
+BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
 
 Type = Literal["int64", "float64", "string"]
 

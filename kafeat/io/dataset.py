@@ -31,6 +31,10 @@ def open_data(place: str, format: str | None = None, *, delimiter: str = ",", he
     return open_source(place, format, delimiter=delimiter, header=header)
 
 
+def _width(source: Source) -> int:
+    return sum(field.width or 1 for field in source.fields)
+
+
 @dataclass(frozen=True)
 class _How:
     format: str | None
@@ -50,7 +54,7 @@ class PartsSource(Source):
         self._aside = False
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
-            self._told, self._of_first = first.notes, first.place
+            self._told, self._of_first, self._seekable = first.notes, first.place, first.seekable
 
     def _first(self) -> Source:
         """The first part that has rows: one without shows no types. The first if none has."""
@@ -81,6 +85,16 @@ class PartsSource(Source):
                 starts.append(starts[-1] + source.rows)
         return np.array(starts)
 
+    def settle(self) -> None:
+        """The widest of the parts, where all rows must be seen to tell."""
+        if all(field.width is not None for field in self.fields if field.kind == "list"):
+            return
+        for part in self._parts:
+            with self._how.open(part) as source:
+                source.settle()
+                if _width(source) > _width(self):
+                    self.fields = source.fields
+
     def set_aside(self) -> None:
         self._aside = True
 
@@ -103,7 +117,7 @@ class PartsSource(Source):
     ) -> Iterator[Chunk] | None:
         """Only chunks of the blocks that hold these rows, ascending numbers; None where rows cannot be found so."""
         starts = self._starts
-        if starts is None or self.untyped:
+        if starts is None or not self._seekable:
             return None
         return self._blocks_with(columns, keep, height, wanted, starts)
 

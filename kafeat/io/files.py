@@ -92,7 +92,7 @@ def opened_regular(place: str) -> io.FileIO:
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise SystemRefusedError(
-            f"{place}: expected a regular file, got a pipe or a device; only CSV can be piped"
+            f"{place}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
         )
     return file
 

@@ -16,12 +16,32 @@ SUFFIXES = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".npy": "npy",
+    ".npz": "npz",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    **{
+        f"{ending}{packed}": "libsvm"
+        for ending in (".libsvm", ".svmlight", ".svm")
+        for packed in ("", ".gz", ".zst")
+    },
+    **{f"{ending}{packed}": "jsonl" for ending in (".jsonl", ".ndjson") for packed in ("", ".gz", ".zst")},
 }
-FORMATS = ("csv", "parquet", "npy")
+INPUTS = ("csv", "parquet", "npy", "arrow", "libsvm", "npz")
+OUTPUTS = ("csv", "parquet", "npy", "arrow", "jsonl")
+FORMATS = tuple(dict.fromkeys((*INPUTS, *OUTPUTS)))
+PIPED = ("csv", "arrow", "jsonl", "libsvm")
+"""What standard input and output can be."""
+COUNTED = ("parquet", "npy", "npz")
+"""Formats that always tell their rows."""
+
+
+_SHOWN = [suffix for suffix in SUFFIXES if suffix.count(".") == 1 or suffix.startswith((".csv", ".tsv"))]
 
 
 def format_of(place: str, given: str | None = None) -> str:
-    """csv, parquet or npy: the one given, or by the suffix; `-` is CSV."""
+    """The one given, or by the suffix; `-` is CSV."""
     if given is not None:
         if given not in FORMATS:
             raise UsageError(f"{place}: expected a format of {', '.join(FORMATS)}, got {given!r}")
@@ -32,7 +52,7 @@ def format_of(place: str, given: str | None = None) -> str:
         if path_of(place).lower().endswith(suffix):
             return name
     raise UsageError(
-        f"{place}: expected a name that ends in one of {', '.join(SUFFIXES)}; "
+        f"{place}: expected a name that ends in one of {', '.join(_SHOWN)}; "
         "else name the format with --input-format or --output-format"
     )
 
@@ -46,18 +66,51 @@ def delimiter_of(place: str, delimiter: str) -> str:
 def open_source(
     place: str, format: str | None = None, *, delimiter: str = ",", header: bool = True
 ) -> Source:
-    """The source of that name; close it, or use it in a `with`."""
+    """The source of that name; close it, or use it in a `with`. Arrow on standard input need not be named."""
     name = format_of(place, format)
+    if name not in INPUTS:
+        raise UsageError(
+            f"{place}: expected an input format of {', '.join(INPUTS)}, got {name}: it is written only"
+        )
+    if place == "-" and name not in PIPED:
+        raise UsageError(
+            f"-: expected CSV, Arrow or LIBSVM on standard input, got {name}: it cannot be piped"
+        )
     if name == "csv":
+        from kafeat.io.bytestream import Tap
         from kafeat.io.csv import CsvSource
 
-        return CsvSource(place, delimiter=delimiter_of(place, delimiter), header=header)
-    if place == "-":
-        raise UsageError(f"-: expected CSV on standard input, got {name}; only CSV can be piped")
+        tap = Tap(place) if place == "-" else None
+        if tap is not None and format is None and is_arrow(tap.magic):
+            from kafeat.io.ipc import open_ipc
+
+            return open_ipc(place, tap)
+        return CsvSource(place, delimiter=delimiter_of(place, delimiter), header=header, tap=tap)
+    return _opened(place, name)
+
+
+def is_arrow(head: bytes) -> bool:
+    """Whether bytes begin as Arrow IPC does, a stream or a file."""
+    return head.startswith((b"\xff\xff\xff\xff", b"ARROW1"[:4]))
+
+
+def _opened(place: str, name: str) -> Source:
     if name == "parquet":
         from kafeat.io.parquet import ParquetSource
 
         return ParquetSource(place)
+    if name == "arrow":
+        from kafeat.io.ipc import open_ipc
+
+        return open_ipc(place)
+    if name == "libsvm":
+        from kafeat.io.libsvm import LibsvmSource
+
+        return LibsvmSource(place)
+    if name == "npz":
+        from kafeat.io.csr import NpzSource
+
+        return NpzSource(place)
     from kafeat.io.npy import NpySource
 
     return NpySource(place)

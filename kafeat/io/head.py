@@ -41,6 +41,10 @@ class Head(Source):
         rows = self._source.estimated_rows()
         return None if rows is None else min(rows, self._limit)
 
+    def settle(self) -> None:
+        self._source.settle()
+        self.fields = self._source.fields
+
     def set_aside(self) -> None:
         self._source.set_aside()
 
@@ -49,7 +53,7 @@ class Head(Source):
     ) -> Iterator[Chunk]:
         left = self._limit
         for chunk in self._source.chunks(columns, keep, height, typed_keep=typed_keep):
-            yield chunk if chunk.rows <= left else chunk.head(left)
+            yield chunk if chunk.rows <= left else _cut(chunk, left)
             left -= chunk.rows
             if left <= 0:  # before the source is asked for a chunk that nobody wants
                 return
@@ -65,3 +69,9 @@ class Head(Source):
 
     def close(self) -> None:
         self._source.close()
+
+
+def _cut(chunk: Chunk, rows: int) -> Chunk:
+    head = chunk.head(rows)
+    head.before = chunk.before
+    return head

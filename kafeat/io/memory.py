@@ -19,7 +19,7 @@ DIGEST_ROWS = 1 << 16
 
 
 def source_of(data: object) -> Source:
-    """A source over an array (rows, features), an Arrow table, or anything with `__arrow_c_stream__`.
+    """A source over an array (rows, features), a sparse matrix of SciPy, or a table that speaks Arrow.
 
     A source is handed back as it is.
     """
@@ -36,6 +36,10 @@ def source_of(data: object) -> Source:
         return TableSource(pa.Table.from_batches([data]))
     if isinstance(data, pa.Table):
         return TableSource(data)
+    if hasattr(data, "tocsr"):
+        from kafeat.io.csr import MemoryCsr
+
+        return MemoryCsr(data)
     if hasattr(data, "__arrow_c_stream__"):
         try:
             return TableSource(pa.table(data))

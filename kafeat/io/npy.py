@@ -28,6 +28,8 @@ _BLOCK = 256
 class NpySource(ArraySource):
     """The array of an NPY file or object."""
 
+    seekable = True
+
     def __init__(self, place: str) -> None:
         self._name = place
         if is_remote(place):

@@ -19,6 +19,11 @@ NOT_FINITE = ("nan", "inf", "infinity")
 Doubles = npt.NDArray[np.float64]
 
 
+def storage_of(kind: pa.DataType) -> pa.DataType:
+    """The type as it is stored: a tensor of fixed shape is a list."""
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
 def is_number(kind: pa.DataType) -> bool:
     """Whether values of the type are read as numbers."""
     if pa.types.is_dictionary(kind):
@@ -46,13 +51,14 @@ def is_list(kind: pa.DataType) -> bool:
 
 def field_from(field: pa.Field, width: int | None) -> Field:
     """The field that stands for an Arrow field; `width` is what a list of variable length shows."""
-    if is_number(field.type):
-        return Field(field.name, "number", None, str(field.type))
-    if is_list(field.type):
-        fixed = field.type.list_size if pa.types.is_fixed_size_list(field.type) else width
+    kind = storage_of(field.type)
+    if is_number(kind):
+        return Field(field.name, "number", None, str(kind))
+    if is_list(kind):
+        fixed = kind.list_size if pa.types.is_fixed_size_list(kind) else width
         if fixed != 0:
-            return Field(field.name, "list", fixed, str(field.type))
-    return Field(field.name, "text" if is_text(field.type) else "other", None, str(field.type))
+            return Field(field.name, "list", fixed, str(kind))
+    return Field(field.name, "text" if is_text(kind) else "other", None, str(kind))
 
 
 def to_doubles(values: pa.Array) -> Doubles:

@@ -48,14 +48,14 @@ class Written:
 
 @contextmanager
 def atomic(
-    path: str, clobber: bool = True, *, fsync: bool = True, written: Written | None = None
+    path: str, clobber: bool = True, *, fsync: bool = True, written: Written | None = None, sweep: bool = True
 ) -> Iterator[Output]:
     """A file to write that takes the name `path` when the block ends, and vanishes when it fails.
 
     A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
     through. With `fsync` the content is on the disk before the name is, and the name before this returns.
-    `written` is filled in. A remote place gets its object when the block ends, by an upload that is complete or not
-    there.
+    `written` is filled in. Drafts of the dead are looked for if `sweep`: among many files that takes time. A remote
+    place gets its object when the block ends, by an upload that is complete or not there.
     """
     if is_remote(path):
         with (
@@ -65,7 +65,7 @@ def atomic(
             yield output
         return
     path = local_path(path)
-    with naming(path), _writing(path, clobber, fsync, written) as output:
+    with naming(path), _writing(path, clobber, fsync, written, sweep) as output:
         yield output
 
 
@@ -172,14 +172,15 @@ def _check_there(place: str, clobber: bool) -> None:
 
 
 @contextmanager
-def _writing(path: str, clobber: bool, fsync: bool, written: Written | None) -> Iterator[Output]:
+def _writing(path: str, clobber: bool, fsync: bool, written: Written | None, sweep: bool) -> Iterator[Output]:
     mode = check_place(path, clobber)
     if mode is not None and not stat.S_ISREG(mode):
         # By its own name: what /dev/stdout links to may have none.
         yield Output(path, regular=False)
         return
     target = os.path.realpath(path)
-    _remove_dead(target)
+    if sweep:
+        _remove_dead(target)
     draft, lock = _draft(target, mode)
     try:
         yield Output(draft, regular=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -22,6 +21,8 @@ READ_BUFFER = 1 << 16
 
 class ParquetSource(ArrowSource):
     """A Parquet file or object."""
+
+    seekable = True
 
     def __init__(self, place: str) -> None:
         self._name, self.place, self._remote = place, shown(place), is_remote(place)
@@ -72,14 +73,6 @@ class ParquetSource(ArrowSource):
                 groups.append(group)
             start = stop
         return groups, skip
-
-    @property
-    def notes(self) -> Mapping[str, str]:
-        try:
-            found = json.loads((self.schema.metadata or {}).get(b"kafeat", b"{}"))
-        except ValueError:
-            return {}
-        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
     def digest(self) -> str:
         return digest_of(self._name)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafeat.errors import UsageError
 from kafeat.io.arena import Arenas, Piece
-from kafeat.io.columnar import columns_of, lists_of, nulls_of
+from kafeat.io.columnar import features_of, nulls_of, schema_of
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats, Mask
 
@@ -19,6 +17,7 @@ GROUP_BYTES = 64 << 20
 LIST_GROUP_BYTES = 32 << 20
 # One page a column and group.
 PAGE_BYTES = 8 << 20
+NULL_LISTS = 25  # the first pyarrow that writes lists of fixed length that are null; 26 reads them, too
 COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
 
 
@@ -34,8 +33,13 @@ class ParquetSink(Sink):
             raise UsageError(
                 f"--compression: expected one of {', '.join(COMPRESSIONS)} for Parquet, got {compression!r}"
             )
+        if layout.nullable and layout.layout == "list" and int(pa.__version__.partition(".")[0]) < NULL_LISTS:
+            raise UsageError(
+                f"--on-bad-rows null: --layout list: expected pyarrow >= {NULL_LISTS}, which can write a null list, "
+                f"got {pa.__version__}: pip install --upgrade pyarrow, or use --layout columns"
+            )
         self.wants = "F" if layout.layout == "columns" else "C"
-        self._schema = _schema(layout)
+        self._schema = schema_of(layout)
         # A group holds whole blocks: as many as reach its size.
         width, most = len(layout.names), layout.block_rows
         self._full = GROUP_BYTES if layout.layout == "columns" else LIST_GROUP_BYTES
@@ -92,9 +96,7 @@ class ParquetSink(Sink):
 
     def _features(self, block: Floats) -> list[pa.Array]:
         nulls = nulls_of(block) if self.layout.nullable else None
-        if self.layout.layout == "columns":
-            return columns_of(block, nulls)
-        return [lists_of(block, self._schema.field(-1).type, nulls)]
+        return features_of(block, self._schema, self.layout.layout, nulls)
 
     def _end(self) -> None:
         self._flush()
@@ -109,15 +111,3 @@ class ParquetSink(Sink):
         self._writer.is_open = False
         if not self._file.closed:
             self._file.close()
-
-
-def _schema(layout: Layout) -> pa.Schema:
-    kind = pa.from_numpy_dtype(layout.dtype)
-    fields = [] if layout.kept_schema is None else list(layout.kept_schema)
-    if layout.layout == "columns":
-        fields += [pa.field(name, kind, nullable=layout.nullable) for name in layout.names]
-    else:
-        items = pa.list_(pa.field("item", kind, nullable=False), len(layout.names))
-        fields.append(pa.field(layout.list_name, items, nullable=layout.nullable))
-    notes = {"kafeat": json.dumps(dict(layout.metadata), sort_keys=True)} if layout.metadata else None
-    return pa.schema(fields, metadata=notes)

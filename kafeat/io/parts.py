@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import fnmatch
-import json
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
-from kafeat.io.files import opened
-from kafeat.io.formats import SUFFIXES, format_of
-from kafeat.io.locations import Entry, entry_of, join, kind_of, listed
-from kafeat.io.uri import is_remote, parent, parsed, path_of, shown
+from kafeat.io import part_lists
+from kafeat.io.formats import OUTPUTS, SUFFIXES, format_of
+from kafeat.io.locations import Entry, join, kind_of, listed
+from kafeat.io.part_lists import named_in
+from kafeat.io.uri import is_remote, parsed, path_of, shown
 
 MANIFEST = "_kafeat.json"
 _MAGIC = re.compile(r"[*?\[]")
 _REMOTE_MAGIC = re.compile(r"[*\[]")
-_LISTS = (".json", ".txt", ".list")
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def list_parts(place: str, format: str | None = None) -> Parts:
     format are refused, unless `format` says what they are.
     """
     if kind_of(place) == "file":
-        folder, found = None, list(_named(place))
+        folder, found = None, [_part(entry, at, name) for name, at, entry in named_in(place)]
     elif kind_of(place) == "folder":
         folder, found = place, list(_in_folder(place, ""))
     elif not is_pattern(place):
@@ -77,16 +75,20 @@ def list_parts(place: str, format: str | None = None) -> Parts:
     if not found:
         raise DataError(f"{place}: expected at least one file, got none")
     for part in found:
-        _check_format(place, part, format)
+        _check(place, part, format)
     parts = tuple(sorted(found, key=lambda part: part.name))
     return Parts(place, folder, parts, folder is not None and (folder == place or "**" in place))
 
 
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
-    """The parts as they are called in an output of that format, or each of its own; two of one name are refused."""
+    """The parts as they are called in an output of that format, or each of its own: Parquet if that is only read.
+
+    Two of one name are refused.
+    """
     out: dict[str, Part] = {}
     for part in parts:
-        wanted = format or format_of(part.name, input_format)
+        own = format_of(part.name, input_format)
+        wanted = format or (own if own in OUTPUTS else "parquet")
         name = part.name if _is_of(part.name, wanted) else f"{stem(part.name)}.{wanted}"
         if name in out:
             raise UsageError(
@@ -123,7 +125,7 @@ def is_pattern(place: str) -> bool:
 
 
 def _is_list(place: str) -> bool:
-    return path_of(place).lower().endswith(_LISTS)
+    return path_of(place).lower().endswith(part_lists.SUFFIXES)
 
 
 def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
@@ -162,39 +164,9 @@ def _pieces_match(names: list[str], patterns: list[str]) -> bool:
     )
 
 
-def _named(place: str) -> Iterator[Part]:
-    """The files that a list names: the outputs of a run by its manifest, a JSON list, or one a line."""
-    with opened(place) as file:
-        text = file.readall().decode("utf-8", errors="surrogateescape")
-    folder = parent(place)
-    for name in _names(place, text):
-        at = name if os.path.isabs(name) or "://" in name else join(folder, name)
-        entry = entry_of(at)
-        if entry is None:
-            raise DataError(f"{place}: expected a file, got none of the name {quoted(name)}")
-        inside = not os.path.isabs(name) and "://" not in name and ".." not in name.split("/")
-        yield _part(entry, at, os.path.normpath(name) if inside else entry.name)
-
-
-def _names(place: str, text: str) -> list[str]:
-    if not place.lower().endswith(".json"):
-        return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{place}: expected JSON, got {error}") from None
-    if isinstance(content, dict) and isinstance(content.get("parts"), list):
-        if content.get("state") != "complete":
-            raise DataError(
-                f"{place}: expected the manifest of a finished run, got {content.get('state')!r}; --resume it"
-            )
-        content = [part.get("name") if isinstance(part, dict) else None for part in content["parts"]]
-    if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
-        raise DataError(f"{place}: expected a list of names, or the manifest of a run, got another JSON")
-    return content
-
-
-def _check_format(place: str, part: Part, format: str | None) -> None:
+def _check(place: str, part: Part, format: str | None) -> None:
+    if not part.name.isprintable():
+        raise DataError(f"{place}: expected names of printable UTF-8, got {quoted(part.name)}; rename it")
     if format is not None:
         return
     try:

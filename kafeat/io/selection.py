@@ -29,6 +29,7 @@ def choose(
     whether unknown ones are let through. Their vocabularies grow while the source is read: see `Columns.settled`.
     What `exclude` names may be absent: one config then serves files with labels and files without.
     """
+    source.settle()
     coded = coded or {}
     left_out = {*exclude, *([] if label is None else [label])}
     require(source, include or (), "columns.include")
@@ -91,7 +92,12 @@ def match(source: Source, columns: Columns, not_features: Sequence[str]) -> Colu
     require(source, not_features)
     if not (columns.positional or source.positional):
         return _by_name(source, columns)
-    if columns.positional and source.positional and columns.input_width == _width(source):
+    if (
+        columns.positional
+        and source.positional
+        and columns.input_width == _width(source)
+        and ({column.name for column in columns.features} <= {field.name for field in source.fields})
+    ):
         return _by_name(source, columns)
     coded = any(column.categories is not None for column in columns.features)
     fields = [

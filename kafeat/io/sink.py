@@ -12,7 +12,7 @@ import numpy as np
 
 from kafeat.errors import UsageError
 from kafeat.io.files import refused
-from kafeat.io.formats import delimiter_of
+from kafeat.io.formats import OUTPUTS, PIPED, delimiter_of
 from kafeat.io.names import unique
 from kafeat.io.output import Written, atomic
 from kafeat.io.uri import shown
@@ -34,7 +34,7 @@ class Layout:
     block_rows: int = 8192
     """No block is higher; only the last one is lower."""
     kept_schema: pa.Schema | None = None
-    layout: Literal["columns", "list"] = "columns"
+    layout: Literal["columns", "list", "tensor"] = "columns"
     list_name: str = "features"
     compression: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -99,7 +99,7 @@ def open_sink(
     first: int = 0,
     block_rows: int = 8192,
     kept_schema: pa.Schema | None = None,
-    layout: Literal["columns", "list"] = "columns",
+    layout: Literal["columns", "list", "tensor"] = "columns",
     list_name: str = "features",
     compression: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -110,6 +110,7 @@ def open_sink(
     nullable: bool = False,
     dropping: bool = False,
     written: Written | None = None,
+    sweep: bool = True,
 ) -> Iterator[Sink]:
     """A sink whose file appears when the block ends without an error; `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
@@ -119,8 +120,10 @@ def open_sink(
     )  # fmt: skip
     _refuse_clash(shown(place), wanted)
     if place == "-":
-        if format != "csv":
-            raise UsageError(f"-: expected CSV on standard output, got {format}; name a file")
+        if format not in PIPED:
+            raise UsageError(
+                f"-: expected CSV, Arrow or JSON lines on standard output, got {format}; name a file"
+            )
         try:
             with _ended(_sink("-", "-", False, format, wanted)) as sink:
                 yield sink
@@ -130,7 +133,7 @@ def open_sink(
             raise refused("-", error) from error
         return
     with (
-        atomic(place, clobber, fsync=fsync, written=written) as output,
+        atomic(place, clobber, fsync=fsync, written=written, sweep=sweep) as output,
         _ended(_sink(shown(place), output.path, output.regular, format, wanted)) as sink,
     ):
         yield sink
@@ -159,14 +162,22 @@ def _sink(place: str, path: str, regular: bool, format: str, layout: Layout) -> 
         from kafeat.io.npy_sink import NpySink
 
         return NpySink(place, path, regular, layout)
-    raise UsageError(f"{place}: expected an output format of csv, parquet or npy, got {format!r}")
+    if format == "arrow":
+        from kafeat.io.ipc_sink import IpcSink
+
+        return IpcSink(place, path, regular, layout)
+    if format == "jsonl":
+        from kafeat.io.jsonl_sink import JsonlSink
+
+        return JsonlSink(place, path, layout)
+    raise UsageError(f"{place}: expected an output format of {', '.join(OUTPUTS)}, got {format!r}")
 
 
 def _refuse_clash(place: str, wanted: Layout) -> None:
-    if wanted.layout not in ("columns", "list"):
-        raise UsageError(f"{place}: expected the layout columns or list, got {wanted.layout!r}")
+    if wanted.layout not in ("columns", "list", "tensor"):
+        raise UsageError(f"{place}: expected the layout columns, list or tensor, got {wanted.layout!r}")
     kept = [] if wanted.kept_schema is None else list(wanted.kept_schema.names)
-    features = [wanted.list_name] if wanted.layout == "list" else list(wanted.names)
+    features = list(wanted.names) if wanted.layout == "columns" else [wanted.list_name]
     both = [name for name in kept if name in set(features)]
     if both:
         raise UsageError(

@@ -12,6 +12,7 @@ import numpy as np
 
 from kafeat.errors import DataError, UsageError, ValueRefused, quoted, spell_row
 from kafeat.io.columns import Columns
+from kafeat.sparse import Rows, dense
 from kafeat.types import Array, Floats
 
 if TYPE_CHECKING:
@@ -63,17 +64,21 @@ class Chunk(ABC):
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
         """The features (rows, n_features) in `dtype`, in any memory order; refuses by place what may not stand."""
+        return dense(self.numbers(dtype))
+
+    def numbers(self, dtype: np.dtype[Any]) -> Rows:
+        """The same; sparse where the source is."""
         X, sound = self.decode(dtype)
         if not sound:
             raise self.located(next(self.mistakes(X)))
         return X
 
     @abstractmethod
-    def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
+    def decode(self, dtype: np.dtype[Any]) -> tuple[Rows, bool]:
         """The features as they are, and whether all of them may stand; where not, reading may have stopped there."""
 
     @abstractmethod
-    def mistakes(self, X: Floats) -> Iterator[ValueRefused]:
+    def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
         """The first mistake of each row that has one; `X`, from `decode`, is complete after the first."""
 
     def located(self, refused: ValueRefused) -> DataError:
@@ -123,6 +128,8 @@ class Source(ABC):
     fields: tuple[Field, ...]
     positional: bool = False
     """Columns have no names of their own: c0, c1, ... say where they stand."""
+    seekable: bool = False
+    """Rows can be found without reading those before: `only` and `blocks` work."""
     untyped: bool = False
     """The kinds of `fields` are a guess from the first rows."""
     rows: int | None = None
@@ -148,6 +155,10 @@ class Source(ABC):
 
     def set_aside(self) -> None:
         """From now on, rows that break the format are rows with a mistake, where the format knows where they end."""
+        return
+
+    def settle(self) -> None:
+        """Learn the widths that only all rows tell; what can be read but once is copied for that."""
         return
 
     @abstractmethod

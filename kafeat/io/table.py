@@ -15,6 +15,7 @@ from kafeat.io.finite import cast_finite, first_of_rows
 from kafeat.io.missing import refused
 from kafeat.io.numbers import lists_to_doubles, spell_problem, to_doubles
 from kafeat.io.source import Chunk
+from kafeat.sparse import Rows, dense
 from kafeat.types import Floats, Mask
 
 Keeper = Callable[[pa.Table, int], pa.Table]
@@ -89,7 +90,8 @@ class TableChunk(Chunk):
     def _pieces(self, index: int) -> Iterator[tuple[pa.Array, slice]]:
         row = 0
         for piece in self._table.column(index).chunks:
-            yield piece, slice(row, row + len(piece))
+            stored = piece.storage if isinstance(piece, pa.ExtensionArray) else piece
+            yield stored, slice(row, row + len(piece))
             row += len(piece)
 
     def _bad(self, column: Column, piece: pa.Array, out: Floats) -> Mask:
@@ -97,7 +99,8 @@ class TableChunk(Chunk):
             return refused(piece, column.width, out)
         return ~np.isfinite(out)
 
-    def mistakes(self, X: Floats) -> Iterator[ValueRefused]:
+    def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
+        X = dense(X)
         # Reading stopped at the first one of a column, and the first of a row may stand elsewhere.
         bad, at = np.zeros(X.shape, dtype=bool), 0
         for index, column in enumerate(self.columns.features):

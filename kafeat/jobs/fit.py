@@ -28,10 +28,13 @@ from kafeat.jobs.search import settle
 from kafeat.provenance import Origin, Provenance, printable
 from kafeat.sampling import RowSample, smallest
 from kafeat.seen import Seen
+from kafeat.sparse import dense
 from kafeat.step import Sample, takes_missing
 from kafeat.types import Array, Floats
 
 Progress = Callable[[int], None]
+
+_LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
 
 
 def fit(config: Any, data: Any, label: Any = None) -> FeatureMap:
@@ -120,7 +123,9 @@ class Sampled:
         config, first = self.config, self.chosen.n_rows
         keep = () if label is None else (label,)
         few = self._few(source, columns, keep) if held_out is None and not first else None
-        chunks = source.chunks(columns, keep, config.chunk_rows) if few is None else few
+        # What becomes of a row does not depend on its chunk here; of sparse ones whole chunks may become dense.
+        height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // columns.n_features))
+        chunks = source.chunks(columns, keep, height) if few is None else few
         for chunk, X in matrices(chunks, config.dtype):
             rest = slice(None) if held_out is None else ~held_out[chunk.start : chunk.start + chunk.rows]
             self.seen = self.seen.adding(X[rest])
@@ -132,7 +137,7 @@ class Sampled:
                 labels = read_label(chunk, label)[offsets]
             elif given is not None:
                 labels = given[chunk.start + offsets]
-            self.chosen.add(first + chunk.start, chunk.rows, offsets, X[offsets], labels)
+            self.chosen.add(first + chunk.start, chunk.rows, offsets, dense(X[offsets]), labels)
             if progress is not None:
                 progress(chunk.rows)
         if few is not None and source.rows is not None:
@@ -238,5 +243,5 @@ def _brought(config: Config, columns: Columns, label: str | None) -> tuple[dict[
 
 def _all_rows(source: Source, columns: Columns, config: Config) -> Floats:
     parts = [np.empty((0, columns.n_features), dtype=config.dtype)]
-    parts += [X for _, X in matrices(source.chunks(columns, (), config.chunk_rows), config.dtype)]
+    parts += [dense(X) for _, X in matrices(source.chunks(columns, (), config.chunk_rows), config.dtype)]
     return np.ascontiguousarray(np.concatenate(parts))

@@ -30,16 +30,20 @@ class Input:
 
 @dataclass(frozen=True)
 class Output:
-    """How a file is written. `keep` names the columns to copy; None keeps all of them. `dtype` None is the map's."""
+    """How a file is written. `keep` names the columns to copy; None keeps all of them. `dtype` None is the map's.
+
+    `sweep`: what killed writers of the same file have left beside it is removed.
+    """
 
     format: str | None = None
     keep: Sequence[str] | None = ()
-    layout: Literal["columns", "list"] = "columns"
+    layout: Literal["columns", "list", "tensor"] = "columns"
     prefix: str | None = None
     compression: str | None = None
     overwrite: bool = True
     fsync: bool = True
     dtype: Literal["float16", "float32", "float64"] | None = None
+    sweep: bool = True
 
 
 @dataclass(frozen=True)

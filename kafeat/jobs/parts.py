@@ -8,17 +8,19 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from kafeat.backends import Engine
 from kafeat.blas import one_blas_thread
-from kafeat.engine import Engine, completed
+from kafeat.engine import completed
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.io.formats import format_of
-from kafeat.io.locations import absolute, entry_of, join, make_folder, remove_if_nothing
+from kafeat.io.locations import absolute, entry_of, join, make_folder
 from kafeat.io.output import remove_dead_below
-from kafeat.io.parts import MANIFEST, Part, Parts, list_parts, renamed, stem
+from kafeat.io.parts import Part, Parts, list_parts, renamed, stem
 from kafeat.io.uri import identity, parent, shown
 from kafeat.jobs.earlier import Earlier
-from kafeat.jobs.manifest import Failure, Manifest, Record
+from kafeat.jobs.journal import Journal, Run
+from kafeat.jobs.manifest import Manifest, Record
 from kafeat.jobs.options import STRICT, Input, Output, Rules
 from kafeat.jobs.part import Outcome, Stop, Task, do_part, failed
 from kafeat.jobs.split import pour_parts, ranges
@@ -27,33 +29,6 @@ from kafeat.shared_map import SharedMap, shared
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
-
-# The manifest of a running run costs at most a twentieth of the time.
-_SHARE = 20.0
-_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a run over parts did: `parts` are there now, of which `kept` were made by an earlier run.
-
-    `failed` are those that could not be made, `removed` outputs of an earlier run whose inputs are no more, `strange`
-    files of the output's folder that no run of kafeat has made.
-    """
-
-    parts: int
-    kept: int
-    rows: int
-    rows_read: int
-    bytes: int
-    columns: int
-    seconds: float
-    clipped: int
-    bad_rows: int
-    failed: tuple[Failure, ...]
-    removed: tuple[str, ...]
-    strange: tuple[str, ...]
-    largest_drift: float | None
 
 
 def transform_parts(
@@ -109,9 +84,10 @@ def transform_parts(
         proven = earlier.whole(manifest, entry_of(source))
     todo = [part for part in parts if part.name not in proven]
     make_folder(target)
+    remove_dead_below(target)
     wanted = None if text else {part.name for part in parts}
     removed = earlier.remove_stale(target, wanted, {*proven, *known})
-    journal = _Journal(target, manifest, list(proven.values()))
+    journal = Journal(target, manifest, list(proven.values()))
     told = announce(None if text else len(parts)) if announce else (lambda _done: None)
     told(len(proven))
     if text and rows_per_file is not None and not proven:
@@ -165,7 +141,7 @@ class _Plan:
             )
 
     def _task(self, part: Part, jobs: int, known: Record | None) -> Task:
-        writing = replace(self.writing, format=format_of(part.name), overwrite=True)
+        writing = replace(self.writing, format=format_of(part.name), overwrite=True, sweep=False)
         rules = self.rules
         if rules.rejects is not None:
             rejects = absolute(join(rules.rejects, f"{stem(part.name)}.csv"))
@@ -175,75 +151,6 @@ class _Plan:
         if not self.engine.here:  # a worker may stand in another folder
             part, target = replace(part, place=absolute(part.place)), absolute(target)
         return Task(part, self.map, target, self.reading, writing, rules, jobs, known, self.stop)
-
-
-class _Journal:
-    """What is done so far, in a manifest that says so: a run that is killed loses the last seconds of it."""
-
-    def __init__(self, folder: str, manifest: Manifest, records: list[Record]) -> None:
-        self._folder, self._manifest = folder, manifest
-        self._records, self._failures = {record.name: record for record in records}, dict[str, Failure]()
-        self._machines = list(manifest.machines)
-        self._drift: float | None = None
-        self._kept = 0
-        self._next = 0.0
-        self.write()
-
-    def add(self, outcome: Outcome) -> None:
-        if outcome.failure is not None:
-            self._failures[outcome.failure.name] = outcome.failure
-        if outcome.record is not None:
-            made_by = outcome.record.made_by if not outcome.again else self._number(outcome.machine)
-            self._records[outcome.record.name] = outcome.record.model_copy(update={"made_by": made_by})
-        self._kept += not outcome.again
-        if outcome.drift is not None:
-            self._drift = max(outcome.drift, self._drift or 0.0)
-        if time.monotonic() >= self._next:
-            self.write()
-
-    def _number(self, machine: dict[str, str]) -> int:
-        if machine not in self._machines:
-            self._machines.append(machine)
-        return self._machines.index(machine)
-
-    def write(self, **more: object) -> None:
-        started = time.monotonic()
-        manifest = self._manifest.with_parts(
-            self._records.values(), self._failures.values(), machines=self._machines, **more
-        )
-        manifest.write(self._folder)
-        ended = time.monotonic()
-        self._next = ended + max(_SECONDS, _SHARE * (ended - started))
-
-    def leave(self, new: bool) -> None:
-        """Before its end: what is done is noted; a folder that was empty, and is so still, keeps nothing."""
-        if new and not self._records and not self._failures:
-            remove_if_nothing(self._folder, MANIFEST)
-        else:
-            self.write()
-
-    def end(self, seconds: float) -> None:
-        self.write(state="incomplete" if self._failures else "complete", seconds=round(seconds, 3))
-
-    def run(
-        self, kept: int, columns: int, seconds: float, removed: tuple[str, ...], strange: tuple[str, ...]
-    ) -> Run:
-        records = list(self._records.values())
-        return Run(
-            parts=len(records),
-            kept=kept + self._kept,
-            rows=sum(record.rows for record in records),
-            rows_read=sum(record.rows_read for record in records),
-            bytes=sum(record.output.bytes for record in records),
-            columns=columns,
-            seconds=seconds,
-            clipped=sum(record.clipped for record in records),
-            bad_rows=sum(record.bad_rows for record in records),
-            failed=tuple(self._failures[name] for name in sorted(self._failures)),
-            removed=removed,
-            strange=strange,
-            largest_drift=self._drift,
-        )
 
 
 def _settings(reading: Input, writing: Output, rules: Rules, rows_per_file: int | None) -> dict[str, object]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap, load
-from kafeat.io.formats import format_of
+from kafeat.io.formats import COUNTED, format_of
 from kafeat.io.locations import kind_of
 from kafeat.io.output import check_place, naming
 from kafeat.io.space import free_bytes, require_space
@@ -70,7 +70,7 @@ def plan_transform(
             first_chunks=chunks,
         )
         written = os.path.getsize(sample)
-    known = format_of(source, reading.format) != "csv"
+    known = format_of(source, reading.format) in COUNTED
     whole = done.rows_read < chunks * fm.chunk_rows
     rows = done.rows_read if whole or done.rows_in_all is None else done.rows_in_all
     times = rows / max(1, done.rows_read)

@@ -15,6 +15,7 @@ import numpy as np
 
 from kafeat.errors import DataError
 from kafeat.io.columns import Columns
+from kafeat.io.formats import is_arrow
 from kafeat.io.memory import source_of
 from kafeat.io.names import require
 from kafeat.io.source import Source
@@ -87,4 +88,6 @@ def rereadable(data: Any, reading: Input | None) -> Iterator[Data]:
         with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
-            yield Data(copy.name, replace(reading, format=reading.format or "csv"), "-")
+            copy.seek(0)
+            found = "arrow" if is_arrow(copy.read(4)) else "csv"
+            yield Data(copy.name, replace(reading, format=reading.format or found), "-")

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafeat.io.source import Chunk
+from kafeat.sparse import Rows
 from kafeat.stream import prefetch
-from kafeat.types import Floats
 
 
-def matrices(chunks: Iterator[Chunk], dtype: str) -> Iterator[tuple[Chunk, Floats]]:
-    """Chunks and their features (rows, d), read ahead."""
+def matrices(chunks: Iterator[Chunk], dtype: str) -> Iterator[tuple[Chunk, Rows]]:
+    """Chunks and their features (rows, d), sparse where the source is, read ahead."""
     for chunk in prefetch(chunks, 2):
-        yield chunk, chunk.matrix(np.dtype(dtype))
+        yield chunk, chunk.numbers(np.dtype(dtype))

@@ -7,10 +7,10 @@ from collections.abc import Generator
 from dataclasses import replace
 from itertools import chain, count, islice
 
-from kafeat.engine import Engine
+from kafeat.backends import Engine
 from kafeat.errors import KafeatError, UsageError
 from kafeat.feature_map import FeatureMap
-from kafeat.io.formats import format_of
+from kafeat.io.formats import OUTPUTS, format_of
 from kafeat.io.locations import entry_of, join
 from kafeat.io.output import Written
 from kafeat.io.parts import Part, stem
@@ -30,7 +30,7 @@ def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: 
     if entry is None:
         return []
     with reading.open(source) as opened:
-        if opened.rows is None or opened.untyped:
+        if opened.rows is None or not opened.seekable:
             return []
         height = rows - rows % chunk_rows
         starts = range(0, max(1, opened.rows), height)
@@ -100,5 +100,6 @@ def pour_parts(
 
 def _name(source: str, reading: Input, writing: Output, number: int, parts: int) -> str:
     own = format_of(source, reading.format)
+    own = own if own in OUTPUTS else "parquet"
     base = "part" if source == "-" else stem(name_of(source))
     return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"

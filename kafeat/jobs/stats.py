@@ -18,7 +18,7 @@ from kafeat.jobs.tally import Done
 from kafeat.machine import machine, versions
 
 if TYPE_CHECKING:
-    from kafeat.jobs.parts import Run
+    from kafeat.jobs.journal import Run
 
 
 def stats(

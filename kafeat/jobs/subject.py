@@ -14,6 +14,7 @@ from kafeat.feature_map import FeatureMap
 from kafeat.io.selection import match
 from kafeat.jobs.rereading import Data
 from kafeat.jobs.rows import matrices
+from kafeat.sparse import dense
 from kafeat.types import Array, Floats, Mask
 
 
@@ -52,7 +53,7 @@ class Subject:
             for chunk, X in matrices(chunks, self._fm.dtype):
                 wanted = np.flatnonzero(rows[chunk.start : chunk.start + chunk.rows])
                 if len(wanted):
-                    yield chunk.start + wanted, np.ascontiguousarray(X[wanted])
+                    yield chunk.start + wanted, np.ascontiguousarray(dense(X[wanted]))
 
     def some(self, rows: Array) -> tuple[Array, Floats]:
         """These rows as one matrix, with their numbers."""

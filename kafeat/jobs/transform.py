@@ -132,7 +132,11 @@ class Stream:
         prefix = "f" if writing.prefix is None else writing.prefix
         dtype = np.dtype(writing.dtype or fm.dtype)
         rows = None if dropping else rows
-        if rows is not None and self._typed and writing.compression in (None, "none"):
+        if (
+            rows is not None
+            and self._format not in ("csv", "jsonl")
+            and writing.compression in (None, "none")
+        ):
             require_space(target, rows * fm.n_components * dtype.itemsize)
         with open_sink(
             target,
@@ -153,5 +157,6 @@ class Stream:
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
             written=written,
+            sweep=writing.sweep,
         ) as sink:
             yield sink

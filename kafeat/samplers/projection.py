@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from kafeat.errors import DataError
 from kafeat.hadamard import padded_width
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
+from kafeat.sparse import SparseRows
 from kafeat.srht import SampledHadamard, count_blocks, draw_rows
 from kafeat.step import Sample, Step, Transform, Width, parameter
 from kafeat.types import Array, Floats, Shape, State
@@ -125,6 +127,17 @@ class _DenseTransform(Transform):
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
         np.matmul(X, self._matrix.T, out=out)
 
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    @cached_property
+    def _by_inputs(self) -> Floats:
+        return np.ascontiguousarray(self._matrix.T)
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: tuple[Array, ...]) -> None:
+        out[...] = X.times(self._by_inputs)
+
 
 class _SparseTransform(Transform):
     """One product of a sparse with a dense matrix."""
@@ -145,6 +158,17 @@ class _SparseTransform(Transform):
         (inputs,) = scratch
         inputs[...] = X.T
         out[...] = (self._matrix @ inputs).T
+
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    @cached_property
+    def _by_inputs(self) -> Any:
+        return self._matrix.T.tocsr()
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: tuple[Array, ...]) -> None:
+        out[...] = (X.csr @ self._by_inputs).toarray()
 
 
 class _HadamardTransform(Transform):

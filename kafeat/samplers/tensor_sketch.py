@@ -11,6 +11,7 @@ from kafeat.domain import check_indices
 from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.memory_order import is_feature_major
 from kafeat.pair import Pair
+from kafeat.sparse import SparseRows
 from kafeat.step import Sample, Step, Transform, Width, parameter
 from kafeat.types import Array, Floats, Shape, State
 
@@ -86,6 +87,7 @@ class _SketchTransform(Transform):
             ),
             shape=(recipe.degree * recipe.n_components, n_features + 1),
         )
+        self._buckets, self._values = buckets, values
         self._back = recipe.domain == "time"
         self._amplitudes = amplitudes(recipe.n_components).astype(dtype)
         self._dtype = dtype
@@ -102,17 +104,41 @@ class _SketchTransform(Transform):
             strip = X[start : start + _STRIP]
             inputs = scratch[0][:, : len(strip)]
             inputs[:-1] = strip.T
-            spectrum = self._spectrum(inputs, axis)
-            part = out[start : start + _STRIP]
-            if self._back:
-                sketch = self._fft.irfft(spectrum, n=self.n_features_out, axis=axis, overwrite_x=True)
-                part[...] = sketch if axis else sketch.T
-            else:
-                self._write(spectrum if axis else spectrum.T, part)
+            sketched = (self._sketches @ inputs).reshape(*self._shape, -1)
+            self._finish(sketched.swapaxes(1, 2) if axis else sketched, out[start : start + _STRIP], axis)
 
-    def _spectrum(self, inputs: Floats, axis: int) -> Array:
-        sketched = (self._sketches @ inputs).reshape(*self._shape, -1)
-        spectra = self._fft.rfft(sketched.swapaxes(1, 2) if axis else sketched, axis=axis + 1)
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: tuple[Array, ...]) -> None:
+        axis = 0 if is_feature_major(out) else 1
+        for start in range(0, len(X), _STRIP):
+            strip = X[start : start + _STRIP]
+            self._finish(self._counted(strip, axis), out[start : start + _STRIP], axis)
+
+    def _counted(self, X: SparseRows, axis: int) -> Floats:
+        """The sketches of sparse rows: each entry is added to its bucket, and the constant to its own."""
+        degree, D = self._shape
+        n = len(X)
+        columns = np.append(X.columns, np.full(n, X.width))
+        values, rows = np.append(X.values, np.ones(n)), np.append(X.row_of, np.arange(n))
+        sketches = np.empty((degree, n, D) if axis else (degree, D, n), self._dtype)
+        for sketch, buckets, signs in zip(sketches, self._buckets, self._values, strict=True):
+            where = rows * D + buckets[columns] if axis else buckets[columns] * n + rows
+            sketch.reshape(-1)[...] = np.bincount(where, values * signs[columns], n * D)
+        return sketches
+
+    def _finish(self, sketched: Floats, part: Floats, axis: int) -> None:
+        """Sketches (degree, rows, D), or (degree, D, rows) where the axis is 0, to outputs."""
+        spectrum = self._product(self._fft.rfft(sketched, axis=axis + 1))
+        if self._back:
+            sketch = self._fft.irfft(spectrum, n=self.n_features_out, axis=axis, overwrite_x=True)
+            part[...] = sketch if axis else sketch.T
+        else:
+            self._write(spectrum if axis else spectrum.T, part)
+
+    def _product(self, spectra: Array) -> Array:
         spectrum: Array = spectra[0]
         for other in spectra[1:]:
             spectrum *= other

@@ -66,6 +66,45 @@ def parquet(name: str = "in.parquet", **replaced: Any) -> Make:
     return make
 
 
+def ipc(change: Callable[[bytes], bytes] = bytes, stream: bool = False, **replaced: Any) -> Make:
+    """The same as Arrow IPC."""
+
+    def make(folder: Path) -> str:
+        table, out = pa.table(arrays(**replaced)), pa.BufferOutputStream()
+        with (pa.ipc.new_stream if stream else pa.ipc.new_file)(out, table.schema) as writer:
+            writer.write_table(table, max_chunksize=5)
+        (folder / "in.arrow").write_bytes(change(out.getvalue().to_pybytes()))
+        return str(folder / "in.arrow")
+
+    return make
+
+
+def libsvm(*lines: str, encoding: str = "utf-8") -> Make:
+    """Sound rows of three features, then these."""
+    rows = [f"{i % 2} " + " ".join(f"{j}:{x!r}" for j, x in enumerate(row, 1)) for i, row in enumerate(ROWS)]
+    return raw("".join(f"{line}\n" for line in [*rows, *lines]).encode(encoding), "in.svm")
+
+
+def sparse_npz(change: Callable[[bytes], bytes] = bytes, **replaced: Any) -> Make:
+    """A CSR matrix of three rows, some of its arrays replaced, or left out if None."""
+    parts = {
+        "format": b"csr",
+        "shape": [3, 3],
+        "indptr": [0, 1, 2, 3],
+        "indices": [0, 1, 2],
+        "data": [1.0, 1.5, 2.0],
+    }
+
+    def make(folder: Path) -> str:
+        arrays = {name: value for name, value in {**parts, **replaced}.items() if value is not None}
+        np.savez(folder / "in.npz", **{name: np.asarray(value) for name, value in arrays.items()})
+        path = folder / "in.npz"
+        path.write_bytes(change(path.read_bytes()))
+        return str(path)
+
+    return make
+
+
 def parquet_bytes(change: Callable[[bytes], bytes]) -> Make:
     def make(folder: Path) -> str:
         path = parquet()(folder)

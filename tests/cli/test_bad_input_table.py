@@ -24,6 +24,8 @@ from tests.cli.bad_input import (
     doubled_parquet,
     foreign_codec,
     header,
+    ipc,
+    libsvm,
     matrix,
     npy,
     packed,
@@ -31,6 +33,7 @@ from tests.cli.bad_input import (
     parquet_bytes,
     raw,
     sound_csv,
+    sparse_npz,
     text,
 )  # fmt: skip
 
@@ -159,7 +162,7 @@ bad("csv: Parquet", lambda f: raw(Path(parquet()(f)).read_bytes(), "in.csv")(f),
 bad("csv: NPY", lambda f: raw(Path(npy(matrix())(f)).read_bytes(), "in.csv")(f), 3,
     says="in.csv: expected CSV, but this looks like NPY: --input-format npy")
 bad("csv: a folder", lambda f: str((f / "in.csv").mkdir() or f / "in.csv"), 5,
-    says="in.csv: expected a file, got a directory")
+    says="out.npy: expected a folder for the parts of the output, got a file")
 bad("csv: no such file", lambda f: str(f / "in.csv"), 5,
     says="in.csv: No such file or directory")
 bad("csv: a bad delimiter", raw(sound_csv()), 2, "--delimiter", ",,",
@@ -238,7 +241,7 @@ bad("parquet: a CSV", raw(sound_csv(), "in.parquet"), 3,
 bad("parquet: no such file", lambda f: str(f / "in.parquet"), 5,
     says="in.parquet: No such file or directory")
 bad("parquet: from stdin", lambda f: "-", 2, "--input-format", "parquet",
-    says="-: expected CSV on standard input, got parquet; only CSV can be piped")
+    says="-: expected CSV, Arrow or LIBSVM on standard input, got parquet: it cannot be piped")
 # --- NPY
 bad("npy: objects", npy(np.array([[1, "x", None]] * 3, dtype=object)), 3,
     says="in.npy: expected an NPY file of numbers, got ")
@@ -301,7 +304,117 @@ bad("npy: a zip of arrays", raw(b"PK\x03\x04" + bytes(60), "in.npy"), 3,
 bad("npy: a pickle", raw(b"\x80\x04cos\nsystem\n.", "in.npy"), 3,
     says="in.npy: expected an NPY file of numbers, got ")
 bad("npy: from stdin", lambda f: "-", 2, "--input-format", "npy",
-    says="-: expected CSV on standard input, got npy; only CSV can be piped")
+    says="-: expected CSV, Arrow or LIBSVM on standard input, got npy: it cannot be piped")
+# --- Arrow
+bad("arrow: a null", ipc(b=[1.0, None] * 6), 3,
+    says="in.arrow: row 2 (index 1), column 'b': expected a finite number, got null; --on-bad-rows drop")
+bad("arrow: NaN", ipc(c=[1.0] * 11 + [float("nan")]), 3,
+    says="in.arrow: row 12 (index 11), column 'c': expected a finite number, got nan; --on-bad-rows drop")
+bad("arrow: text", ipc(b=["x"] * 12), 3,
+    says="in.arrow: column 'b': expected numbers, got string")
+bad("arrow: a missing column", ipc(b=None), 3,
+    says="in.arrow: expected columns 'b', got a, c")
+bad("arrow: cut in half", ipc(change=lambda b: b[: len(b) // 2]), 3,
+    says="in.arrow: expected sound Arrow IPC, got: ")
+bad("arrow: cut in its mark", ipc(change=lambda b: b[:7]), 3,
+    says="in.arrow: expected sound Arrow IPC, got: ")
+bad("arrow: a stream that is cut", ipc(change=lambda b: b[: len(b) // 2], stream=True), 3,
+    says="in.arrow: expected sound Arrow IPC, got: ")
+bad("arrow: nothing", raw(b"", "in.arrow"), 3,
+    says="in.arrow: expected Arrow IPC, got bytes that start with b''")
+bad("arrow: a CSV", raw(sound_csv(), "in.arrow"), 3,
+    says="in.arrow: expected Arrow IPC, got bytes that start with b'a,b,c")
+bad("arrow: Feather 1", raw(b"FEA1" + bytes(60), "in.feather"), 3,
+    says="in.feather: expected Arrow IPC, got Feather of version 1; write it as version 2")
+bad("arrow: metadata of 4 GB", raw(b"\xff\xff\xff\xff\xff\xff\xff\x7f" + bytes(60), "in.arrow"), 3,
+    says="in.arrow: expected sound Arrow IPC, got: ")
+bad("arrow: as CSV", ipc(stream=True), 3, "--input-format", "csv",
+    says="in.arrow: expected CSV, but this looks like Arrow: --input-format arrow")
+# --- LIBSVM
+bad("libsvm: a word", libsvm("1 1:2 x"), 3,
+    says="in.svm: row 13 (index 12): expected index:value, got 'x'; --on-bad-rows drop")
+bad("libsvm: a word as a value", libsvm("1 1:x"), 3,
+    says="in.svm: row 13 (index 12): expected a number behind the index 1, got 'x'; --on-bad-rows drop")
+bad("libsvm: no value", libsvm("1 1: 2:3"), 3,
+    says="in.svm: row 13 (index 12): expected index:value, got '1:'; --on-bad-rows drop")
+bad("libsvm: an index of 0", libsvm("1 0:2 1:3"), 3,
+    says="in.svm: row 13 (index 12): expected an index from 1 to 2,147,483,647, got 0; --on-bad-rows drop")
+bad("libsvm: an index below 0", libsvm("1 -1:2"), 3,
+    says="in.svm: row 13 (index 12): expected index:value, got '-1:2'; --on-bad-rows drop")
+bad("libsvm: an index with an exponent", libsvm("1 1e2:2"), 3,
+    says="in.svm: row 13 (index 12): expected index:value, got '1e2:2'; --on-bad-rows drop")
+bad("libsvm: descending indices", libsvm("1 2:2 1:3"), 3,
+    says="in.svm: row 13 (index 12): expected ascending indices, got 1 behind 2; --on-bad-rows drop")
+bad("libsvm: an index twice", libsvm("1 2:2 2:3"), 3,
+    says="in.svm: row 13 (index 12): expected ascending indices, got 2 behind 2; --on-bad-rows drop")
+bad("libsvm: an index beyond the map", libsvm("1 2:2 4:3"), 3,
+    says="in.svm: row 13 (index 12): expected no index above 3, the width of the map, got 4; --on-bad-rows drop")
+bad("libsvm: an index beyond all", libsvm("1 99999999999999:2"), 3,
+    says="in.svm: row 13 (index 12): expected an index from 1 to 2,147,483,647, got 99999999999999; --on-bad-rows drop")
+bad("libsvm: several labels", libsvm("1,2 1:2"), 3,
+    says="in.svm: row 13 (index 12): expected one label, got '1,2'; --on-bad-rows drop")
+bad("libsvm: no label", libsvm("1:2 2:3"), 3,
+    says="in.svm: row 13 (index 12): expected a number as the label, got '1:2'; --on-bad-rows drop")
+bad("libsvm: NaN", libsvm("1 1:2 3:nan"), 3,
+    says="in.svm: row 13 (index 12), column 'features[2]': expected a finite number, got nan; --on-bad-rows drop")
+bad("libsvm: inf", libsvm("1 1:-inf"), 3,
+    says="in.svm: row 13 (index 12), column 'features[0]': expected a finite number, got -inf; --on-bad-rows drop")
+bad("libsvm: beyond float32", libsvm("1 2:1e39"), 3,
+    says="in.svm: row 13 (index 12), column 'features[1]': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop")
+bad("libsvm: Latin-1", libsvm("1 1:\xe9", encoding="latin-1"), 3,
+    says="in.svm: row 13 (index 12): expected a number behind the index 1, got '�'; --on-bad-rows drop")
+bad("libsvm: a zero byte", libsvm("1 1:\0"), 3,
+    says="expected the text of LIBSVM, got a byte of zero")
+bad("libsvm: nothing", raw(b"", "in.svm"), 3,
+    says="in.svm: expected rows, got an empty file")
+bad("libsvm: a CSV", raw(sound_csv(), "in.svm"), 3,
+    says="in.svm: row 1 (index 0): expected one label, got 'a,b,c'; --on-bad-rows drop")
+bad("libsvm: keep the features", libsvm(), 2, "--keep", "all",
+    says="in.svm: --keep: expected columns beside the sparse features, got features")
+# --- SciPy's sparse matrices
+bad("npz: CSC", sparse_npz(format=b"csc"), 3,
+    says="in.npz: expected a CSR matrix, got b'csc'; save it .tocsr()")
+bad("npz: dense arrays", sparse_npz(format=None, indices=None), 3,
+    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got a zip without one")
+bad("npz: no indices", sparse_npz(indices=None), 3,
+    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got: ")
+bad("npz: another width", sparse_npz(shape=[3, 4]), 3,
+    says="in.npz: expected 3 feature columns, got 4")
+bad("npz: a column beyond the width", sparse_npz(indices=[0, 3, 1]), 3,
+    says="in.npz: indices: expected columns from 0 to 2, got others in rows 1 to 3")
+bad("npz: a column below 0", sparse_npz(indices=[0, -1, 1]), 3,
+    says="in.npz: indices: expected columns from 0 to 2, got others in rows 1 to 3")
+bad("npz: rows that descend", sparse_npz(indptr=[0, 2, 1, 3]), 3,
+    says="in.npz: indptr: expected ascending numbers up to 3, got others in rows 1 to 3")
+bad("npz: rows beyond the entries", sparse_npz(indptr=[0, 1, 2, 9]), 3,
+    says="in.npz: indptr: expected ascending numbers up to 3, got others in rows 1 to 3")
+bad("npz: rows that begin late", sparse_npz(indptr=[1, 2, 3, 3]), 3,
+    says="in.npz: indptr: expected to begin with 0, got 1")
+bad("npz: fewer indices than data", sparse_npz(indices=[0, 1]), 3,
+    says="in.npz: expected 4 numbers in indptr and as many in indices as in data, got 4, 2 and 3")
+bad("npz: a shape of terabytes", sparse_npz(shape=[1 << 45, 3]), 3,
+    says="in.npz: expected 35,184,372,088,833 numbers in indptr")
+bad("npz: a shape below 0", sparse_npz(shape=[-3, 3]), 3,
+    says="in.npz: expected from 1 to 2,147,483,647 columns, got the shape (-3, 3)")
+bad("npz: objects", sparse_npz(data=np.array([1, "x", None], dtype=object)), 3,
+    says="in.npz: data: expected a vector of numbers, got object of shape (3,)")
+bad("npz: complex numbers", sparse_npz(data=np.ones(3, complex)), 3,
+    says="in.npz: expected a sparse matrix of numbers, got dtype complex128")
+bad("npz: NaN", sparse_npz(data=[1.0, np.nan, 2.0]), 3,
+    says="in.npz: row 2 (index 1), column 'features[1]': expected a finite number, got nan; --on-bad-rows drop")
+bad("npz: cut in half", sparse_npz(change=lambda b: b[: len(b) // 2]), 3,
+    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file")
+bad("npz: other bytes within", sparse_npz(change=lambda b: b.replace(np.array([1.5]).tobytes(), b"12345678")), 3,
+    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got: Bad CRC-32")
+bad("npz: nothing", raw(b"", "in.npz"), 3,
+    says="in.npz: expected a sparse matrix of scipy.sparse.save_npz, got: File is not a zip file")
+# --- JSON lines
+bad("jsonl: as an input", raw(b"{}\n", "in.jsonl"), 2,
+    says="in.jsonl: expected an input format of csv, parquet, npy, arrow, libsvm, npz, got jsonl: it is written only")
+bad("jsonl: tensors", text(), 2, "--layout", "tensor", out="out.jsonl",
+    says="out.jsonl: expected the layout columns or list for JSON lines, got tensor")
+bad("libsvm: as an output", text(), 2, out="out.svm",
+    says="out.svm: expected an output format of csv, parquet, npy, arrow, jsonl, got 'libsvm'")
 # --- what a step refuses
 bad("chi2: a negative value", text("1,-2,3"), 3, model="chi2",
     says="in.csv: row 13 (index 12), column 'b': expected a value of at least 0, got -2; --on-bad-rows drop")
@@ -331,15 +444,15 @@ bad("keep: the name of a feature", raw(b"a,b,c,f0\n1,2,3,4\n"), 2, "--keep", "f0
 bad("keep: columns in NPY", text(), 2, "--keep", "a", out="out.npy",
     says="out.npy: expected no kept columns in NPY, got a")
 bad("layout: lists in CSV", text(), 2, "--layout", "list", out="out.csv",
-    says="out.csv: expected the columns layout for CSV, got list; Parquet holds lists")
+    says="out.csv: expected the columns layout for CSV, got list; Parquet, Arrow and JSON lines hold lists")
 bad("compression: zstd of NPY", text(), 2, "--compression", "zstd", out="out.npy",
     says="out.npy: expected no compression for NPY, got 'zstd'")
 bad("compression: snappy of CSV", text(), 2, "--compression", "snappy", out="out.csv",
     says="out.csv: expected a compression of none, gzip or zstd for CSV, got 'snappy'")
 bad("output: an unknown suffix", text(), 2, out="out.xyz",
-    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy; else name the format with --input-format or --output-format")
+    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .npz, .arrow, .arrows, .feather, .ipc, .libsvm, .svmlight, .svm, .jsonl, .ndjson; else name the format with --input-format or --output-format")
 bad("output: no suffix", text(), 2, out="out",
-    says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy; else name the format with --input-format or --output-format")
+    says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .npz, .arrow, .arrows, .feather, .ipc, .libsvm, .svmlight, .svm, .jsonl, .ndjson; else name the format with --input-format or --output-format")
 bad("output: no such folder", text(), 5, out="no/such/out.npy",
     says="no/such/out.npy: No such file or directory")
 bad("output: a folder", text(), 5, out="folder.npy",
@@ -351,7 +464,7 @@ bad("output: the model", text(), 2, "--output-format", "npy", out="plain.joblib"
 bad("output: there already", text(), 2, "--no-clobber", out="out.npy",
     says="out.npy: expected no file of that name, got one; allow it to be replaced, or name another")
 bad("output: Parquet on stdout", text(), 2, "--output-format", "parquet", out="-",
-    says="-: expected CSV on standard output, got parquet; name a file")
+    says="-: expected CSV, Arrow or JSON lines on standard output, got parquet; name a file")
 bad("jobs: 0", text(), 2, "--jobs", "0",
     says="Invalid value for '--jobs' / '-j': 0 is not in the range x>=1.")
 bad("max-drift: 2", text(), 2, "--max-drift", "2",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafeat.engine import Engine, completed
+from kafeat.backends import Engine
+from kafeat.engine import completed
 from kafeat.errors import UsageError
 from tests.engines.work import double
 

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.engine import Engine, completed
+from kafeat.backends import Engine
+from kafeat.engine import completed
 from kafeat.errors import SystemRefusedError
 from kafeat.jobs.parts import transform_parts
 from tests.engines.work import double
@@ -183,7 +184,7 @@ def test_a_scheduler_that_is_lost_is_told_and_the_run_goes_on_later(
 def test_no_scheduler_is_told_in_bounded_time(
     made: tuple[Path, str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafeat.engine._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("kafeat.backends._CONNECT_SECONDS", 1)
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(SystemRefusedError, match=f"{address}: expected a Dask scheduler, got"):
         transform_parts(made[1], str(made[0]), str(tmp_path / "out"), engine=Engine("dask", address))

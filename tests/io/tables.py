@@ -34,8 +34,32 @@ def every_format(folder: Path, X: np.ndarray) -> list[Path]:
     np.save(folder / "x.npy", X)
     np.save(folder / "f.npy", np.asfortranarray(X))
     np.save(folder / "b.npy", X.astype(X.dtype.newbyteorder(">")))
-    endings = ("csv", "csv.gz", "csv.zst", "parquet", "npy")
-    others = ("l.parquet", "f.npy", "b.npy")
+    with pa.ipc.new_file(folder / "x.arrow", pa.table(columns).schema) as writer:
+        writer.write_table(pa.table(columns), max_chunksize=3)
+    with pa.ipc.new_stream(folder / "x.arrows", pa.table(columns).schema) as writer:
+        writer.write_table(pa.table(columns), max_chunksize=6)
+    packed = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_file(folder / "l.feather", pa.table({"x": lists}).schema, options=packed) as writer:
+        writer.write_table(pa.table({"x": lists}), max_chunksize=4)
+    tensors = pa.table(
+        {
+            "x": pa.ExtensionArray.from_storage(
+                pa.fixed_shape_tensor(lists.type.value_type, [X.shape[1]]), lists
+            )
+        }
+    )
+    with pa.ipc.new_file(folder / "t.arrow", tensors.schema) as writer:
+        writer.write_table(tensors, max_chunksize=4)
+    pq.write_table(tensors, folder / "t.parquet", row_group_size=5)
+    rows = [" ".join(f"{j}:{+x!r}" for j, x in enumerate(row, 1)) for row in X.tolist()]
+    (folder / "x.svm").write_text("".join(f"{i} {row}\n" for i, row in enumerate(rows)))
+    (folder / "x.libsvm.gz").write_bytes(gzip.compress((folder / "x.svm").read_bytes()))
+    np.savez(
+        folder / "x.npz", format=np.array(b"csr"), shape=X.shape, data=X.ravel(),
+        indices=np.tile(np.arange(X.shape[1]), len(X)), indptr=np.arange(len(X) + 1) * X.shape[1],
+    )  # fmt: skip
+    endings = ("csv", "csv.gz", "csv.zst", "parquet", "npy", "arrow", "arrows", "svm", "libsvm.gz", "npz")
+    others = ("l.parquet", "f.npy", "b.npy", "l.feather", "t.arrow", "t.parquet")
     return [*(folder / f"x.{ending}" for ending in endings), *(folder / name for name in others)]
 
 

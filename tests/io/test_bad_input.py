@@ -185,9 +185,12 @@ def test_what_the_machine_refuses(tmp_path):
             open_source(str(tmp_path / name))
     with pytest.raises(UsageError, match=r"expected a name that ends in one of \.csv, .*--input-format or"):
         open_source("a.xyz")
-    with pytest.raises(UsageError, match="a.csv: expected a format of csv, parquet, npy, got 'xls'"):
+    with pytest.raises(
+        UsageError,
+        match="a.csv: expected a format of csv, parquet, npy, arrow, libsvm, npz, jsonl, got 'xls'",
+    ):
         open_source("a.csv", "xls")
-    with pytest.raises(UsageError, match="expected CSV on standard input, got npy"):
+    with pytest.raises(UsageError, match="expected CSV, Arrow or LIBSVM on standard input, got npy"):
         open_source("-", "npy")
     with pytest.raises(SystemRefusedError, match="expected a regular file, got a pipe or a device"):
         open_source("/dev/null", "parquet")

@@ -136,6 +136,27 @@ def test_a_part_with_other_columns_is_told(change: str, data: dict[str, str]) ->
             kafeat.fit({**CONFIG, "fit_rows": "all"}, data["npy"])
 
 
+def test_sparse_parts_are_as_wide_as_the_widest(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.libsvm").write_text("1 1:0.5 3:1\n0 2:1\n" * 20)
+    (tmp_path / "in" / "b.libsvm").write_text("1 1:0.25 5:2\n" * 20)
+    (tmp_path / "one.libsvm").write_text("1 1:0.5 3:1\n0 2:1\n" * 20 + "1 1:0.25 5:2\n" * 20)
+    config = {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
+    parts, one = (kafeat.fit(config, str(tmp_path / name), "label") for name in ("in", "one.libsvm"))
+    assert parts.n_features_in == one.n_features_in == 5
+    X = np.eye(5)
+    assert np.array_equal(parts.transform(X), one.transform(X))
+    parts.save(tmp_path / "map.joblib")
+    assert (
+        transform_parts(str(tmp_path / "map.joblib"), str(tmp_path / "in"), str(tmp_path / "out")).rows == 60
+    )
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "_kafeat.json",
+        "a.parquet",
+        "b.parquet",
+    ]
+
+
 def test_the_digest_follows_names_sizes_and_ends(data: dict[str, str]) -> None:
     def digest() -> str:
         with open_data(data["parquet"]) as source:

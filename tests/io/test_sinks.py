@@ -11,6 +11,7 @@ import pytest
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io import parquet_sink
+from kafeat.io.formats import format_of
 from kafeat.io.sink import open_sink
 from tests.io.tables import read
 
@@ -18,6 +19,8 @@ NAMES = ["f0", "f1", "f2"]
 KINDS = [
     ("out.csv", {}), ("out.csv.gz", {}), ("out.csv.zst", {}), ("out.npy", {}), ("out.parquet", {}),
     ("out.parquet", {"layout": "list"}), ("out.parquet", {"compression": "zstd"}),
+    ("out.parquet", {"layout": "tensor"}), ("out.arrow", {}), ("out.arrow", {"layout": "list"}),
+    ("out.feather", {"layout": "tensor"}), ("out.arrow", {"compression": "zstd"}), ("out.arrows", {}),
 ]  # fmt: skip
 
 
@@ -26,7 +29,7 @@ def matrix(rows, dtype):
 
 
 def save(path, X, *, rows="known", height=7, kept=None, in_place=True, ahead=3, **options):
-    format = str(path).split(".")[1]
+    format = format_of(str(path))
     known = len(X) if rows == "known" else None
     options = {"names": NAMES, "dtype": X.dtype, "rows": known, "block_rows": height, **options}
     if kept is not None:
@@ -136,7 +139,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
     with (
         pytest.raises(RuntimeError, match="stop"),
         open_sink(
-            str(tmp_path / name), name.split(".")[1], names=NAMES, dtype=np.dtype("f4"), **options
+            str(tmp_path / name), format_of(name), names=NAMES, dtype=np.dtype("f4"), **options
         ) as sink,
     ):
         sink.write(np.zeros((5, 3), "f4"), None)
@@ -174,7 +177,17 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
             {"kept_schema": pa.schema([("f1", pa.string())])},
             "other names than the features, got f1",
         ),
-        ("out.xls", {}, "expected an output format of csv, parquet or npy, got 'xls'"),
+        (
+            "out.arrow",
+            {"compression": "snappy"},
+            "expected one of none, lz4, zstd for Arrow, got 'snappy'",
+        ),
+        (
+            "out.jsonl",
+            {"kept_schema": pa.schema([("b", pa.binary())])},
+            "expected a kept column that JSON can spell, got binary",
+        ),
+        ("out.xls", {}, "expected an output format of csv, parquet, npy, arrow, jsonl, got 'xls'"),
     ],
 )
 def test_refusals(tmp_path, name, options, message):
@@ -186,7 +199,7 @@ def test_refusals(tmp_path, name, options, message):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("format", ["csv", "npy", "parquet"])
+@pytest.mark.parametrize("format", ["csv", "npy", "parquet", "arrow", "jsonl"])
 def test_devices(format):
     X = matrix(30, "float32")
     for rows in (30, None):
@@ -218,7 +231,7 @@ def test_stdout_and_broken_pipes():
     child.stderr.close()
     assert child.wait() == 3
     with (
-        pytest.raises(UsageError, match="expected CSV on standard output, got npy"),
+        pytest.raises(UsageError, match="expected CSV, Arrow or JSON lines on standard output, got npy"),
         open_sink("-", "npy", names=NAMES, dtype=np.dtype("f4")),
     ):
         pass

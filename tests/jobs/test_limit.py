@@ -13,8 +13,9 @@ import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError
 from kafeat.jobs.fit import fit_source
+from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.plan import plan_transform
-from kafeat.jobs.transform import Input, Output, Rules, transform_file
+from kafeat.jobs.transform import transform_file
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 CONFIG = {

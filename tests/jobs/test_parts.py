@@ -18,9 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.engine import Engine
-from kafeat.errors import DataError, SystemRefusedError, UsageError
+from kafeat.backends import Engine
+from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.locations import entry_of
+from kafeat.jobs.manifest import Failure
 from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.parts import transform_parts
 from kafeat.jobs.transform import transform_file
@@ -388,3 +389,29 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
     assert not list(out.glob(".*"))
     transform_parts(model, str(data), str(tmp_path / "fresh"))
     assert files(out) == files(tmp_path / "fresh")
+
+
+def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
+    model: str, data: str, tmp_path: Path
+) -> None:
+    words = ["transform", "--model", model, f"{data}/year=2023/a.parquet", str(tmp_path / "out.parquet")]
+    told = kafeat_command(*words, "--engine", "loky").communicate(timeout=60)[1]
+    assert "--engine: expected an input of many files, or --rows-per-file, got one" in told
+    done = subprocess.run(
+        [sys.executable, "-m", "kafeat", *words], env={**os.environ, "KAFEAT_ENGINE": "loky"}, timeout=60
+    )
+    assert done.returncode == 0
+
+
+def test_a_message_lists_some_failures_and_counts_the_rest() -> None:
+    failures = [Failure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
+    error = PartsError("out", 5, failures)
+    lines = str(error).splitlines()
+    assert (error.exit_code, len(lines)) == (4, 22)
+    assert lines[20] == "out: and 10 more, which _kafeat.json lists"
+
+
+def test_a_name_that_no_manifest_can_hold_is_refused(model: str, data: str, tmp_path: Path) -> None:
+    os.link(f"{data}/year=2024/a.parquet", os.fsencode(data) + b"/\xff.parquet")
+    with pytest.raises(DataError, match="expected names of printable UTF-8, got"):
+        transform_parts(model, data, str(tmp_path / "out"))

@@ -1,0 +1,162 @@
+"""Arrow IPC: Feather files (version 2), and streams, which can be piped.
+
+A file is a stream between two marks: one that comes by a pipe is read as a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+import pyarrow as pa
+
+from kafeat.errors import DataError, KafeatError, UsageError
+from kafeat.io.arrow import ArrowSource, fields_from
+from kafeat.io.bytestream import Tap, Unpacked
+from kafeat.io.files import digest_of, opened_regular, read_full
+from kafeat.io.locations import kind_of
+
+FILE, STREAM, FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
+_FILE_MARK = 8
+"""Bytes of the mark of a file, with what fills them up."""
+
+
+def open_ipc(place: str, tap: Tap | None = None) -> ArrowSource:
+    """The source of a file or a stream, whichever is there; `tap` is standard input, if that was opened already."""
+    if place != "-" and kind_of(place) == "file":
+        with opened_regular(place) as file:
+            magic = read_full(file, len(FILE))
+        if magic == FILE:
+            return IpcFileSource(place)
+    return IpcStreamSource(place, tap)
+
+
+class IpcFileSource(ArrowSource):
+    """An Arrow IPC file, which tells its rows and is read a record batch at a time."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._file = opened_regular(place)
+        with ExitStack() as failing, _damage(place):
+            failing.callback(self.close)
+            reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
+            self.schema, self.rows = reader.schema, reader.count_rows()
+            self.fields = fields_from(self.schema, self._peek)
+            failing.pop_all()
+
+    def _peek(self, index: int) -> pa.Array:
+        batch = next(self.pieces([index], 0), None)
+        return pa.array([], self.schema.field(index).type) if batch is None else batch.column(0)
+
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        del height
+        options = pa.ipc.IpcReadOptions(included_fields=indices or [0])
+        with _damage(self.place):
+            reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
+            order = sorted(set(indices))
+            for number in range(reader.num_record_batches):
+                batch = _sound(reader.get_batch(number))
+                yield batch.select([order.index(index) for index in indices])
+
+    def digest(self) -> str:
+        return digest_of(self.place)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class IpcStreamSource(ArrowSource):
+    """An Arrow IPC stream in a file, a pipe or standard input (`-`)."""
+
+    def __init__(self, place: str, tap: Tap | None = None) -> None:
+        self._name, self.place = place, "<stdin>" if place == "-" else place
+        self._once = kind_of(place) != "file" if place != "-" else True
+        self._bytes = Unpacked(self.place, tap or Tap(place))
+        with ExitStack() as failing, _damage(self.place):
+            failing.callback(self.close)
+            self._reader = _reader(self.place, self._bytes)
+            self.schema = self._reader.schema
+            self._first = next(iter(self._batches()), None)
+            self.fields = fields_from(self.schema, self._peek)
+            failing.pop_all()
+        self._fresh = True
+
+    def _peek(self, index: int) -> pa.Array:
+        return (
+            pa.array([], self.schema.field(index).type) if self._first is None else self._first.column(index)
+        )
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """What is left of the stream, up to the first batch that has rows."""
+        for batch in self._reader:
+            yield _sound(batch)
+
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        del height
+        with _damage(self.place):
+            for batch in self._all():
+                yield batch.select(indices)
+
+    def _all(self) -> Iterator[pa.RecordBatch]:
+        if self._fresh:
+            self._fresh, first, self._first = False, self._first, None
+            if first is not None:
+                yield first
+            yield from self._batches()
+        elif self._once:
+            raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+        else:
+            with closing(Unpacked(self.place, Tap(self._name))) as again:
+                for batch in _reader(self.place, again):
+                    yield _sound(batch)
+
+    def digest(self) -> str:
+        return self._bytes.tap.digest() if self._once else digest_of(self._name)
+
+    def close(self) -> None:
+        self._first = None
+        self._bytes.close()
+
+
+def _reader(place: str, text: Unpacked) -> pa.ipc.RecordBatchStreamReader:
+    magic = text.look(_FILE_MARK)
+    if magic.startswith(FEATHER_1):
+        raise DataError(f"{place}: expected Arrow IPC, got Feather of version 1; write it as version 2")
+    if magic.startswith(FILE):
+        read_full(text, _FILE_MARK)
+    elif not magic.startswith(STREAM):
+        raise DataError(f"{place}: expected Arrow IPC, got bytes that start with {magic!r}")
+    return pa.ipc.open_stream(pa.PythonFile(_Whole(text), mode="r"))
+
+
+class _Whole:
+    """As many bytes as are asked for: the reader takes fewer for the end."""
+
+    closed = False
+
+    def __init__(self, text: Unpacked) -> None:
+        self._text = text
+
+    def read(self, size: int = -1) -> bytes:
+        return self._text.read() if size < 0 else read_full(self._text, size)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Offsets and lengths are a stranger's, and are followed without a look later on."""
+    batch.validate(full=True)
+    return batch
+
+
+@contextmanager
+def _damage(place: str) -> Iterator[None]:
+    """What the decoder stumbles over is the fault of the data."""
+    try:
+        yield
+    except (KafeatError, GeneratorExit):
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        what = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{place}: expected sound Arrow IPC, got: {what}") from error

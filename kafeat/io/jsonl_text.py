@@ -1,0 +1,115 @@
+"""Rows as JSON objects, a line each (RFC 8259). JSON has no NaN and no infinity: both are null."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafeat.io.csv_text import ROWS, TEXT
+from kafeat.io.numbers import storage_of
+
+_NULL, _NOTHING, _QUOTE = (pa.scalar(text, TEXT) for text in ("null", "", '"'))
+
+
+def spelled(kind: pa.DataType) -> bool:
+    """Whether values of the type have a spelling in JSON: all but bytes, and what has no text of its own."""
+    kind = storage_of(kind)
+    if pa.types.is_dictionary(kind):
+        return spelled(kind.value_type)
+    if pa.types.is_nested(kind):
+        parts = [kind.field(i).type for i in range(kind.num_fields)]
+        return not (pa.types.is_union(kind) or pa.types.is_map(kind)) and all(map(spelled, parts))
+    bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    if any(test(kind) for test in (*bytes_, pa.types.is_binary_view)):
+        return False
+    try:
+        pa.array([], kind).cast(TEXT)
+    except pa.ArrowException:
+        return bool(pa.types.is_float16(kind))
+    return True
+
+
+class Spelling:
+    """The keys of an object, kept columns first; `one` is the key of all features as one array, if they are one."""
+
+    def __init__(self, kept: Sequence[str], names: Sequence[str], one: str | None) -> None:
+        keys = [_key(name, first=i == 0) for i, name in enumerate([*kept, *([] if one else names)])]
+        self._keys = [pa.scalar(key, TEXT) for key in keys]
+        self._one = None if one is None else pa.scalar(_key(one, first=not kept), TEXT)
+
+    def lines(self, kept: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array]) -> Iterator[pa.Buffer]:
+        """The rows of these columns, some at a time."""
+        for start in range(0, len(numbers[0]), ROWS):
+            values = [_values(column.slice(start, ROWS)) for column in kept]
+            values += self._features([column.slice(start, ROWS) for column in numbers])
+            keys = self._keys if self._one is None else [*self._keys, self._one]
+            parts = [part for pair in zip(keys, values, strict=True) for part in pair]
+            # The memory of the array of lines is the text itself.
+            lines = pc.binary_join_element_wise(*parts, pa.scalar("}\n", TEXT), _NOTHING)
+            yield lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())
+
+    def _features(self, numbers: Sequence[pa.Array]) -> list[pa.Array]:
+        digits = [_finite(column) for column in numbers]
+        if self._one is None:
+            return digits
+        inner = pc.binary_join_element_wise(*digits, pa.scalar(",", TEXT))
+        row = pc.binary_join_element_wise(pa.scalar("[", TEXT), inner, pa.scalar("]", TEXT), _NOTHING)
+        # A row has all of its features or none.
+        return [pc.if_else(numbers[0].is_null(), _NULL, row) if numbers[0].null_count else row]
+
+
+def _key(name: str, first: bool) -> str:
+    return f"{'{' if first else ','}{json.dumps(name, ensure_ascii=False)}:"
+
+
+def _finite(numbers: pa.Array) -> pa.Array:
+    """The digits of numbers that are finite or null."""
+    if pa.types.is_float16(numbers.type):  # Arrow spells none; the value is one of float32
+        numbers = numbers.cast(pa.float32())
+    text = numbers.cast(TEXT)
+    return pc.fill_null(text, _NULL) if numbers.null_count else text
+
+
+def _values(column: pa.ChunkedArray) -> pa.Array:
+    """A kept column as JSON."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    values = pa.concat_arrays([_stored(chunk) for chunk in column.chunks])
+    kind = values.type
+    if pa.types.is_nested(kind):
+        spell = [json.dumps(_clean(value), ensure_ascii=False, default=str) for value in values.to_pylist()]
+        return pa.array(spell, TEXT)
+    if pa.types.is_floating(kind):
+        wide = values.cast(pa.float32()) if pa.types.is_float16(kind) else values
+        return _finite(pc.if_else(pc.is_finite(wide), wide, None))
+    text = values.cast(TEXT)
+    if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
+        text = _in_quotes(text)
+    return pc.fill_null(text, _NULL)
+
+
+def _in_quotes(text: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(text, '[\\x00-\\x1f"\\\\]')).as_py():
+        return pa.array(
+            [None if value is None else json.dumps(value, ensure_ascii=False) for value in text.to_pylist()],
+            TEXT,
+        )
+    return pc.binary_join_element_wise(_QUOTE, text, _QUOTE, _NOTHING)
+
+
+def _stored(values: pa.Array) -> pa.Array:
+    return values.storage if isinstance(values, pa.ExtensionArray) else values
+
+
+def _clean(value: Any) -> Any:
+    """Lists and structs without NaN and infinities."""
+    if isinstance(value, dict):
+        return {key: _clean(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_clean(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

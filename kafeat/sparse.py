@@ -1,0 +1,79 @@
+"""Rows of which most entries are zero, in compressed form (CSR)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kafeat.types import Array, Floats
+
+
+class SparseRows:
+    """A matrix (n, width): row i has `values[starts[i]:starts[i + 1]]` in `columns[...]`, which ascend, and zeros."""
+
+    def __init__(self, values: Floats, columns: Array, starts: Array, width: int) -> None:
+        self.values, self.columns, self.starts, self.width = values, columns, starts, width
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, zeros included."""
+        return len(self), self.width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the entries."""
+        return self.values.dtype
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def counts(self) -> Array:
+        """How many entries each row has, (n,)."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def row_of(self) -> Array:
+        """The row of each entry."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def csr(self) -> Any:
+        """The same as scipy's."""
+        from scipy.sparse import csr_array
+
+        return csr_array((self.values, self.columns, self.starts), shape=self.shape, copy=False)
+
+    def __getitem__(self, rows: slice | Array) -> SparseRows:
+        """Some rows, by a slice, their numbers or a mask."""
+        if isinstance(rows, slice):
+            first, stop, _ = rows.indices(len(self))
+            starts = self.starts[first : max(first, stop) + 1]
+            entries = slice(starts[0], starts[-1])
+            return SparseRows(self.values[entries], self.columns[entries], starts - starts[0], self.width)
+        part = self.csr[rows]
+        return SparseRows(part.data, part.indices, part.indptr, self.width)
+
+    def dense(self, out: Floats | None = None) -> Floats:
+        """The matrix with its zeros; into `out` (n, width; C order) if there is one."""
+        if out is None:
+            out = np.zeros(self.shape, self.dtype)
+        else:
+            out[...] = 0.0
+        out[self.row_of, self.columns] = self.values
+        return out
+
+    def times(self, matrix: Floats) -> Floats:
+        """The product with a matrix (width, D; C order), row by row: a row's bytes do not depend on its neighbours."""
+        product: Floats = self.csr @ matrix
+        return product
+
+
+Rows = Floats | SparseRows
+
+
+def dense(X: Rows) -> Floats:
+    """Rows of either form with their zeros."""
+    return X.dense() if isinstance(X, SparseRows) else X

@@ -1,0 +1,180 @@
+"""docs/schedule.md: its scripts, run as they are printed, and its units, read by systemd."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("flock") is None, reason="the scripts lock with util-linux's flock"
+)
+
+
+def block(title):
+    """The text of a fenced block of the page."""
+    page = (ROOT / "docs" / "schedule.md").read_text(encoding="utf-8")
+    found = re.findall(rf'^```\w+ title="{re.escape(title)}"\n(.*?)^```$', page, flags=re.M | re.S)
+    assert len(found) == 1, title
+    return found[0]
+
+
+def installed(folder, title):
+    script = folder / title
+    script.write_text(block(title), encoding="utf-8")
+    script.chmod(0o755)
+    return script
+
+
+def run(script, folder, **variables):
+    # as little as cron gives
+    environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(folder), **variables}
+    if "PYTHONPATH" in os.environ:
+        environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
+    return subprocess.run([script, folder], env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "map.joblib"
+    steps = [
+        {"kind": "standardize"},
+        {"kind": "fourier", "n_components": 16, "features": "offset", "frequencies": "iid"},
+    ]
+    kafeat.fit({"steps": steps}, ROOT / "sample_data" / "digits.parquet", label="label").save(path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path, model):
+    shutil.copy(model, tmp_path / "map.joblib")
+    shutil.copy(ROOT / "sample_data" / "digits.parquet", tmp_path / "incoming.parquet")
+    return tmp_path
+
+
+def features(folder):
+    table = pq.read_table(folder / "features.parquet")
+    return np.column_stack([table[f"f{i}"].to_numpy() for i in range(16)])
+
+
+def log(folder):
+    (file,) = (folder / "logs").glob("*.jsonl")
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_a_night_and_the_next(folder):
+    script = installed(folder, "nightly-features")
+    for night in (1, 2):
+        done = run(script, folder)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")  # silent: cron sends no mail
+        assert [line["level"] for line in log(folder)] == ["info"] * 2 * night
+        expected = kafeat.load(folder / "map.joblib").transform(pq.read_table(folder / "incoming.parquet"))
+        # rows and columns may differ in the last bit
+        np.testing.assert_allclose(features(folder), expected, rtol=0, atol=8 * np.finfo(np.float32).eps)
+    assert json.loads((folder / "features.json").read_text())["output"]["rows"] == 1797
+
+
+def test_bad_input_and_drift_leave_the_night_before(folder):
+    script = installed(folder, "nightly-features")
+    assert run(script, folder).returncode == 0
+    before = {name: (folder / name).read_bytes() for name in ("features.parquet", "features.json")}
+
+    sound = pq.read_table(folder / "incoming.parquet")
+    name = next(name for name in sound.column_names if name != "label")
+    shifted = np.where(np.arange(1797) % 10 == 0, 1e6, sound[name].to_numpy())  # a tenth: more than 5 %
+    place = sound.column_names.index(name)
+    bad = {
+        3: lambda file: file.write_bytes(b"PAR1, and then nothing"),
+        6: lambda file: pq.write_table(sound.set_column(place, name, [shifted]), file),
+        5: lambda file: file.unlink(),
+    }
+    for code, spoil in bad.items():
+        spoil(folder / "incoming.parquet")
+        failed = run(script, folder)
+        assert failed.returncode == code, failed.stderr
+        told, last = failed.stderr.splitlines()
+        assert f"exit code {code}; the end of logs/" in told
+        assert json.loads(last) == log(folder)[-1]
+        assert json.loads(last)["exit_code"] == code
+        assert before == {name: (folder / name).read_bytes() for name in before}
+
+
+def test_two_runs_do_not_meet(folder):
+    script = installed(folder, "nightly-features")
+    with (folder / "nightly.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        refused = run(script, folder)
+    assert (refused.returncode, refused.stdout) == (75, "")
+    assert refused.stderr == f"nightly-features: {folder}: an earlier run is not done yet\n"
+    assert not (folder / "features.parquet").exists()
+    assert run(script, folder).returncode == 0  # the lock went with its holder
+
+
+def test_what_the_environment_sets_holds(folder):
+    script = installed(folder, "nightly-features")
+    assert run(script, folder, KAFEAT_TRANSFORM_PREFIX="rbf_").returncode == 0
+    assert "rbf_0" in pq.read_schema(folder / "features.parquet").names
+    assert run(script, folder, KAFEAT_JOBS="none").returncode == 2
+
+
+def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
+    script = installed(folder, "nightly-parts")
+    (folder / "incoming").mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        shutil.copy(folder / "incoming.parquet", folder / "incoming" / name)
+    assert run(script, folder).returncode == 0
+    made = {file.name: file.stat().st_mtime_ns for file in (folder / "features").glob("*.parquet")}
+    assert set(made) == {"a.parquet", "b.parquet"}
+
+    (folder / "incoming" / "c.parquet").write_bytes(b"no Parquet")
+    shutil.copy(folder / "incoming.parquet", folder / "incoming" / "d.parquet")
+    failed = run(script, folder)
+    last = json.loads(failed.stderr.splitlines()[-1])
+    assert (failed.returncode, last["exit_code"]) == (3, 3)
+    assert "c.parquet" in last["message"]
+    now = {file.name: file.stat().st_mtime_ns for file in (folder / "features").glob("*.parquet")}
+    assert set(now) == {*made, "d.parquet"}
+    assert made.items() <= now.items()  # kept, not made again
+
+
+def test_the_crontab_calls_the_script():
+    lines = block("crontab").splitlines()
+    assert all(
+        re.fullmatch(r"[A-Z_]+=\S+|(\S+ ){5}/usr/local/bin/nightly-features /\S+", line) for line in lines
+    )
+
+
+def test_systemd_reads_the_units(tmp_path):
+    names = ("nightly-features.service", "nightly-features.timer")
+    for name in names:
+        # `verify` looks for the command and the user on this machine
+        text = block(name).replace(
+            "/usr/local/bin/nightly-features", str(installed(tmp_path, "nightly-features"))
+        )
+        (tmp_path / name).write_text(re.sub("^User=.*\n", "", text, flags=re.M))
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("no systemd-analyze here")
+    units = [str(tmp_path / name) for name in names]
+    checked = subprocess.run(
+        [analyze, "verify", "--man=no", *units], capture_output=True, text=True, timeout=60
+    )
+    # it ends with 0 after an unknown key, and warns
+    complaints = [
+        line for line in checked.stderr.splitlines() if str(tmp_path) in line or "nightly-features" in line
+    ]
+    assert (checked.returncode, complaints) == (0, [])

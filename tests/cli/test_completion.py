@@ -38,7 +38,7 @@ def completed(words, last, cwd):
     [
         ("kafeat", "tr", ["transform"]),
         ("kafeat transform", "--lim", ["--limit"]),
-        ("kafeat transform --layout", "", ["columns", "list"]),
+        ("kafeat transform --layout", "", ["columns", "list", "tensor"]),
         ("kafeat config --kind", "four", ["fourier"]),
         ("kafeat samplers", "tensor_s", ["tensor_sketch", "tensor_srht"]),
         ("kafeat --color", "a", ["auto", "always"]),

@@ -4,11 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-engines lint man docs reference pictures bench bench-quick faults fuzz soak format clean package test-lowest test-pythons
+.PHONY: help demo test test-all test-engines lint man docs reference pictures bench bench-quick faults fuzz soak scaling format clean package test-lowest test-pythons
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
-	@echo "make test    set up, then run the tests"
+	@echo "make test    set up, then run the tests, but for those that take minutes together (make test-all)"
 	@echo "make test-engines  install Dask, Spark and Ray beside (500 MB; Spark needs Java 17), and run their tests (2 minutes)"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
 	@echo "make package      build the wheel and the sdist into dist/, and use each in an environment with nothing else"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (40 minutes; bench-quick: 3)"
 	@echo "make faults  kill fit and transform at 200 random moments, and run them again (10 minutes)"
 	@echo "make fuzz    coverage-guided fuzzing of config, NPY, CSV and model files (4 minutes; FUZZ_SECONDS=600 for ten times that)"
+	@echo "make scaling  parts in threads, processes and on Dask; ten thousand tiny ones; workers killed; a simulation (15 minutes)"
 	@echo "make soak    a hundred million rows through one process"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make clean   remove what the above made"
@@ -42,7 +43,10 @@ demo: $(VENV)/.installed
 	@$(BIN)/python -c "import pyarrow.parquet as pq; t = pq.read_table('$(DEMO)/features.parquet'); print(t.num_rows, 'rows,', t.num_columns, 'columns:', ', '.join(t.column_names[:5]), '...')"
 
 test: $(VENV)/.installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2  # two workers on two cores: no more threads than that
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow"  # two workers on two cores: no more threads than that
+
+test-all: $(VENV)/.installed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-engines: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark,ray]'
@@ -102,6 +106,10 @@ FUZZ_SECONDS ?= 60
 fuzz: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(BIN)/python benchmarks/fuzz.py --seconds $(FUZZ_SECONDS)
+
+scaling: $(VENV)/.installed
+	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/scaling_simulation.py
 
 soak: $(VENV)/.installed
 	$(BIN)/python benchmarks/soak.py

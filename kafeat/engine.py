@@ -47,6 +47,12 @@ def completed(
         yield item, result_of_one
 
 
+def reach(engine: Engine) -> None:
+    """Start an engine and end it: what is wrong with it is told before anything depends on it."""
+    with started(engine):
+        pass
+
+
 def _handed_out(running: Running, work: Callable[[T], R], items: dict[int, T]) -> Iterator[tuple[int, R]]:
     """Through joblib, in a thread of its own: it waits for ever for what some engines have lost."""
     found: queue.Queue[tuple[int, R] | BaseException | None] = queue.Queue()

@@ -110,6 +110,7 @@ def run(text, monkeypatch, capfd):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if of_kafeat(page) and page not in RUN_ELSEWHERE])
+@pytest.mark.slow
 def test_commands_of_the_pages_work_as_printed(page, folder, monkeypatch, capfd):
     if page == "docs/onnx.md" or "kafeat export" in (ROOT / page).read_text():
         pytest.importorskip("onnxruntime")
@@ -228,6 +229,7 @@ def test_the_references_leave_nothing_out():
             assert not option.opts[0].startswith("-") or f"{max(option.opts, key=len)}" in cli
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
     pytest.importorskip("material")
     pytest.importorskip("mkdocstrings")

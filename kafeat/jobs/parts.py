@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from kafeat.backends import Engine
 from kafeat.blas import one_blas_thread
-from kafeat.engine import completed
+from kafeat.engine import completed, reach
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.io.formats import format_of
@@ -70,30 +70,30 @@ def transform_parts(
         settings=_settings(reading, writing, rules, rows_per_file),
         engine=engine.name,
     )
-    stop = Stop()
-    plan = _Plan(travelling, target, reading, writing, rules, engine, stop if engine.here else None)
-    if rows_per_file is None:
-        found = list_parts(source, reading.format)
-        _refuse_nested(found, target)
-        parts, text = renamed(found.parts, writing.format, reading.format), False
+    parts = _parts_of(source, target, reading, writing, fm.chunk_rows, rows_per_file)
+    if parts is None:
+        proven, known = (
+            earlier.whole(manifest, None if source == "-" else entry_of(source)),
+            dict[str, Record](),
+        )
     else:
-        parts = ranges(source, reading, writing, fm.chunk_rows, rows_per_file)
-        text = not parts
-    proven, known = earlier.of_parts(manifest, parts)
-    if text and source != "-":
-        proven = earlier.whole(manifest, entry_of(source))
-    todo = [part for part in parts if part.name not in proven]
+        proven, known = earlier.of_parts(manifest, parts)
+    if earlier.manifest is not None and not engine.here:
+        reach(engine)  # before anything is removed
     make_folder(target)
     remove_dead_below(target)
-    wanted = None if text else {part.name for part in parts}
+    wanted = None if parts is None else {part.name for part in parts}
     removed = earlier.remove_stale(target, wanted, {*proven, *known})
     journal = Journal(target, manifest, list(proven.values()))
-    told = announce(None if text else len(parts)) if announce else (lambda _done: None)
+    told = announce(None if parts is None else len(parts)) if announce else (lambda _done: None)
     told(len(proven))
-    if text and rows_per_file is not None and not proven:
-        outcomes = pour_parts(fm, source, target, reading, writing, rules, engine, rows_per_file, stop)
+    stop = Stop()
+    if parts is None and not proven:
+        rows = rows_per_file or 0
+        outcomes = pour_parts(fm, source, target, reading, writing, rules, engine, rows, stop)
     else:
-        outcomes = plan.outcomes(todo, known)
+        plan = _Plan(travelling, target, reading, writing, rules, engine, stop if engine.here else None)
+        outcomes = plan.outcomes([part for part in parts or () if part.name not in proven], known)
     try:
         # closed before anything else: then no worker is left that writes
         with one_blas_thread(), closing(outcomes):
@@ -109,6 +109,17 @@ def transform_parts(
     journal.end(seconds)
     remove_dead_below(target)
     return journal.run(len(proven), fm.n_components, seconds, tuple(removed), earlier.strange)
+
+
+def _parts_of(
+    source: str, target: str, reading: Input, writing: Output, chunk_rows: int, rows_per_file: int | None
+) -> list[Part] | None:
+    """The parts, by the names that they will have; None for one file that must be read from its beginning."""
+    if rows_per_file is not None:
+        return ranges(source, reading, writing, chunk_rows, rows_per_file)
+    found = list_parts(source, reading.format)
+    _refuse_nested(found, target)
+    return renamed(found.parts, writing.format, reading.format)
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,18 @@ from kafeat.jobs.part import Outcome, Stop, failed, record_of, this_machine
 from kafeat.jobs.transform import Stream
 
 
-def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: int) -> list[Part]:
-    """Parts of at most `rows` rows, whole chunks each; none where an input must be read from its beginning."""
+def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: int) -> list[Part] | None:
+    """Parts of at most `rows` rows, whole chunks each; None where an input must be read from its beginning."""
     if rows < chunk_rows:
         raise UsageError(
             f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
         )
     entry = None if source == "-" else entry_of(source)
     if entry is None:
-        return []
+        return None
     with reading.open(source) as opened:
         if opened.rows is None or not opened.seekable:
-            return []
+            return None
         height = rows - rows % chunk_rows
         starts = range(0, max(1, opened.rows), height)
         return [

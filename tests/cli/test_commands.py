@@ -81,6 +81,7 @@ def in_bash(line, folder):
         pytest.param("export", marks=ONNX),
     ],
 )
+@pytest.mark.slow
 def test_every_help_has_examples_that_work_as_printed(folder, command):
     text = run(*command.split(), "--help", cwd=folder).stdout.decode()
     lines = examples(text)
@@ -152,6 +153,7 @@ def test_missing_columns_are_all_listed(folder, tmp_path):
     assert re.search(r"in\.parquet: .*p03.*p60", done.stderr.decode())
 
 
+@pytest.mark.slow
 def test_bytes_do_not_depend_on_jobs_or_on_the_input_format(folder, tmp_path):
     for suffix in ("npy", "parquet", "csv"):
         outputs = set()
@@ -212,6 +214,7 @@ def test_stdin_to_stdout(folder, tmp_path):
     assert (table.num_rows, table.num_columns) == (1797, 513)
 
 
+@pytest.mark.slow
 def test_fit_from_stdin_and_the_same_fit_gives_the_same_bytes(folder, tmp_path):
     text = (ROOT / "sample_data/digits.csv").read_bytes()
     fit = ["fit", "--config", "configs/fourier.yaml", "--label", "label"]
@@ -270,6 +273,7 @@ def test_evaluate_json(folder):
     assert "score_raw" not in report
 
 
+@pytest.mark.slow
 def test_a_gate_that_is_not_met_ends_with_6_and_the_figures(folder, tmp_path):
     base = ["evaluate", "--model", "map.joblib", "sample_data/digits.parquet", "--label", "label"]
     out = tmp_path / "report.json"
@@ -282,6 +286,7 @@ def test_a_gate_that_is_not_met_ends_with_6_and_the_figures(folder, tmp_path):
     run(*base[:-2], "--min-score", "0.5", cwd=folder, code=2)
 
 
+@pytest.mark.slow
 def test_evaluate_reads_a_pipe_as_often_as_it_has_to(folder):
     options = ["--label", "label", "--json", "-"]
     text = (ROOT / "sample_data/digits.csv").read_bytes()
@@ -312,6 +317,7 @@ def big_csv(path):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.slow
 def test_signals_leave_the_previous_output_and_nothing_else(folder, tmp_path, number, code):
     big_csv(tmp_path / "big.csv")
     (tmp_path / "out.npy").write_bytes(b"before")
@@ -392,6 +398,7 @@ def test_closed_streams_and_odd_encodings(folder, tmp_path, command, code):
     assert b"Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_labels_that_say_nothing_are_refused_with_their_row(folder, tmp_path):
     lines = (ROOT / "sample_data/digits.csv").read_text().splitlines()
     lines[5] = "," + lines[5].split(",", 1)[1]
@@ -491,6 +498,7 @@ def test_stats_and_dry_run(folder, tmp_path):
     assert set(told["versions"]) == {"kafeat", "numpy", "scipy", "pyarrow", "joblib"}
 
 
+@pytest.mark.slow
 def test_a_dry_run_of_a_large_csv_estimates_its_rows(folder, tmp_path):
     big_csv(tmp_path / "big.csv")
     command = [

@@ -23,6 +23,7 @@ def test_nothing_is_nothing() -> None:
     assert list(completed(Engine(), double, [])) == []
 
 
+@pytest.mark.slow
 def test_an_item_that_kills_its_workers_harms_no_other() -> None:
     found = dict(completed(Engine("loky", jobs=2), double, range(10)))
     assert found == {item: None if item == 7 else 2 * item for item in range(10)}

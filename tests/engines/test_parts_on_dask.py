@@ -145,11 +145,13 @@ def test_a_worker_that_is_killed_loses_nothing(
     assert same(out, here)
 
 
+@pytest.mark.slow
 def test_a_part_that_kills_its_workers_harms_no_other(cluster: Cluster) -> None:
     found = dict(completed(Engine("dask", cluster.address), double, range(10)))
     assert found == {item: None if item == 7 else 2 * item for item in range(10)}
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_lost_is_told_and_the_run_goes_on_later(
     made: tuple[Path, str, Path], tmp_path: Path
 ) -> None:
@@ -189,3 +191,21 @@ def test_no_scheduler_is_told_in_bounded_time(
     with pytest.raises(SystemRefusedError, match=f"{address}: expected a Dask scheduler, got"):
         transform_parts(made[1], str(made[0]), str(tmp_path / "out"), engine=Engine("dask", address))
     assert not (tmp_path / "out").exists()
+
+
+def test_no_scheduler_costs_no_earlier_part(
+    made: tuple[Path, str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, model, here = made
+    out = tmp_path / "out"
+    transform_parts(model, str(data), str(out))
+    monkeypatch.setattr("kafeat.backends._CONNECT_SECONDS", 1)
+    with pytest.raises(SystemRefusedError, match="expected a Dask scheduler, got"):
+        transform_parts(
+            model,
+            str(data),
+            str(out),
+            engine=Engine("dask", f"tcp://127.0.0.1:{free_port()}"),
+            overwrite=True,
+        )
+    assert same(out, here)

@@ -108,6 +108,7 @@ def test_in_a_browser_nothing_overflows_and_nothing_is_complained_of(folder, tmp
     assert "CONSOLE" not in done.stderr
 
 
+@pytest.mark.slow
 def test_pictures_of_the_page_before_are_removed_and_nothing_else(digits_table, tmp_path):
     folder = tmp_path / "report"
     wide = {"steps": [{"kind": "nystroem", "n_components": 8}]}

@@ -51,6 +51,7 @@ def test_csv(tmp_path, text, message):
 
 
 @pytest.mark.parametrize("late", [b"1,abc\n", b"1\n"])
+@pytest.mark.slow
 def test_csv_far_down(tmp_path, late):
     (tmp_path / "in.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300_000 + late + b"3,4\n")
     with pytest.raises(DataError, match=r"row 300001 \(index 300000\)"):

@@ -81,6 +81,7 @@ def test_a_sample_leaves_blocks_without_it_unread(
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])
+@pytest.mark.slow
 def test_an_evaluation_of_parts_is_one_of_the_whole(
     format: str, data: dict[str, str], tmp_path: Path
 ) -> None:

@@ -181,6 +181,7 @@ def test_kept_categories_are_written_as_values(tmp_path):
     assert pa.ipc.open_file(tmp_path / "y.arrow").read_all()["k"].to_pylist() == ["x", "y"]
 
 
+@pytest.mark.slow
 def test_evaluate_of_stdin(tmp_path, table):
     pa_table = table.drop_columns(["id", "kind"]).append_column("label", pa.array([0, 1] * 25))
     code = (

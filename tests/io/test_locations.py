@@ -148,6 +148,7 @@ def test_the_endpoint_of_the_environment(store, folder, monkeypatch):
     assert kafeat.load(f"s3://{BUCKET}/m.joblib").digest == fm.digest
 
 
+@pytest.mark.slow
 def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
     data = RNG.integers(0, 256, 25 << 20, dtype=np.uint8)
     np.save(tmp_path / "big.npy", data.reshape(-1, 1024))
@@ -325,6 +326,7 @@ def test_credentials_that_are_denied(folder):
 
 
 @pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.slow
 def test_an_endpoint_that_is_not_there(folder, tmp_path, monkeypatch, silent):
     if silent:
         monkeypatch.setattr(remote, "_ANSWER_SECONDS", 1)
@@ -401,6 +403,7 @@ def wide(tmp_path_factory, folder):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.slow
 def test_a_signal_while_it_is_uploaded_leaves_nothing(store, folder, wide, number):
     store.put("f.npy", b"previous")
     with Gate(store.port, held=True) as gate:
@@ -422,6 +425,7 @@ def test_a_signal_while_it_is_uploaded_leaves_nothing(store, folder, wide, numbe
     assert store.uploads() == []
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_an_upload_that_nobody_sees(store, folder, wide, tmp_path):
     with Gate(store.port, held=True) as gate:
         place = store.uri("f.npy", port=gate.port)
@@ -472,6 +476,7 @@ def test_a_spool_that_cannot_be_read_completes_nothing(store, monkeypatch):
     assert (store.keys(), store.uploads()) == ([], [])
 
 
+@pytest.mark.slow
 def test_uploads_of_others_are_left_alone(store):
     store.ask("POST", "/f.bin?uploads", b"")
     with (

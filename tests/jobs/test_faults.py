@@ -116,6 +116,7 @@ def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
 
 
 @pytest.mark.parametrize("out", ["out.npy", "out.parquet", "out.csv", "out.csv.gz"])
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_any_moment(folder, tmp_path, out):
     """A limit on the size of files stands for it: the system refuses the write that would cross it."""
     (tmp_path / out).write_bytes(b"previous")
@@ -152,6 +153,7 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.parametrize("out", ["out.npy", "out.parquet", "out.csv", "out.csv.gz", "fit"])
+@pytest.mark.slow
 def test_a_small_disk_at_every_stage(folder, small_disk, monkeypatch, out):
     """From no room at all to room for nearly everything: the writes of the beginning, the middle and the end fail."""
     monkeypatch.setattr("kafeat.jobs.transform.require_space", lambda *_: None)
@@ -214,6 +216,7 @@ def rss_mib():
     raise AssertionError("no VmRSS")
 
 
+@pytest.mark.slow
 def test_a_hundred_runs_in_one_process_do_not_grow(folder, tmp_path):
     if not os.path.exists("/proc/self/status"):
         pytest.skip("no /proc here")
@@ -273,6 +276,7 @@ def test_two_jobs_with_one_output_one_wins_whole(folder, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("task", ["fit", "transform"])
+@pytest.mark.slow
 def test_killed_at_random_moments(folder, tmp_path, number, task):
     """A few here; `make faults` has 200."""
     arguments = {

@@ -26,6 +26,7 @@ def peak(*command):
 
 
 @pytest.mark.parametrize(("given", "made"), [("npy", "parquet"), ("parquet", "npy"), ("csv", "parquet")])
+@pytest.mark.slow
 def test_peak_memory_is_flat_when_rows_grow_fivefold(tmp_path, given, made):
     import pyarrow as pa
     import pyarrow.csv

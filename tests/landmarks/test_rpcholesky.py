@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
+import pytest
 from scipy.stats import chi2
 from views import kernel_view, rbf_view
 
@@ -19,6 +20,7 @@ def residual_of(K: np.ndarray, pivots: list[int]) -> np.ndarray:
     return K - K[:, pivots] @ np.linalg.solve(K[np.ix_(pivots, pivots)], K[pivots])
 
 
+@pytest.mark.slow
 def test_pivots_follow_the_law_of_the_algorithm() -> None:
     # P(i, j, l) by the definition: each pivot with its share of the diagonal that is left
     rng = np.random.default_rng(0)

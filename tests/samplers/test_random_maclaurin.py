@@ -36,6 +36,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize("step", STEPS, ids=str)
+@pytest.mark.slow
 def test_unbiased(features, step: RandomMaclaurin) -> None:
     X, seeds = rows(5, 4), 600 if step.n_components == 32 else 2500
     X /= np.linalg.norm(X, axis=1, keepdims=True) / 1.5

@@ -63,6 +63,7 @@ def test_a_union_of_one_is_that_map():
     np.testing.assert_allclose(one.transform(data)[:, :16], np.cos(X @ state.T) / 4.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_chains_inside_unions_inside_chains(tmp_path):
     _, data = table()
     inner = {

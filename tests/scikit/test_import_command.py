@@ -69,6 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_fitted_map_becomes_a_model_of_every_command(folder: Path, run: Run) -> None:
     subprocess.run(
         [KAFEAT, "import-sklearn", "fitted.skops", "map.joblib"], cwd=folder, check=True, timeout=120

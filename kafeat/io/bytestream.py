@@ -107,6 +107,9 @@ class Unpacked(io.RawIOBase):
             raise DataError(f"{self._place}: expected sound {self._packing} data, got: {error}") from error
         return data
 
+    def __del__(self) -> None:
+        """Nothing: Python would close it, and the tap with it, which may be read on for its hash."""
+
     def close(self) -> None:
         self.tap.close()
         super().close()

@@ -87,6 +87,7 @@ LAWS = {
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.slow
 def test_every_law_gains_more_than_luck(law):
     """Below the best of 50 draws: were nothing gained, that would happen once in 51 times."""
     X, new = rows(1500), rows(300, seed=9)
@@ -99,6 +100,7 @@ def test_every_law_gains_more_than_luck(law):
 
 @pytest.mark.parametrize("what", ["learn", "weigh"])
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.slow
 def test_learning_and_weighing_gain_each_alone(law, what, monkeypatch):
     """Paired over seeds: were a gain and a loss as likely, six gains of six would happen once in 2⁶ = 64 times."""
     monkeypatch.setattr(frequency_fit, "_STEPS", 300)  # fewer gain less, and a gain is all that is asked for

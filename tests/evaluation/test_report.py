@@ -34,6 +34,7 @@ def folder(tmp_path_factory, digits_table):
     return folder
 
 
+@pytest.mark.slow
 def test_pictures_of_what_was_compared(folder):
     assert sorted(os.listdir(folder / "swept")) == sorted([
         "index.html", "error-over-columns.svg", "score-over-columns.svg", "score-over-time.svg",

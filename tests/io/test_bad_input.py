@@ -34,7 +34,11 @@ HERE = r"row 8 \(index 7\)"
         (b"\n\n", r"expected a header line, got an empty file$"),
         (b"x\n1\n\n3\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
         (b"\nx\r\n1\r\n\r\n", r"row 2 \(index 1\), column 'x': expected a finite number, got null$"),
-        (b"x\n" + b"1\n" * 900_000 + b"\n2\n", r"row 900001 \(index 900000\), column 'x': .* got null$"),
+        pytest.param(
+            b"x\n" + b"1\n" * 900_000 + b"\n2\n",
+            r"row 900001 \(index 900000\), column 'x': .* got null$",
+            marks=pytest.mark.slow,
+        ),
         (b"x\n1\n\n1,2\n", r"row 3 \(index 2\): expected 1 fields, got 2$"),
         (b"PAR1\x15\x04" + b"\n" * 99, "expected CSV, but this looks like Parquet: --input-format parquet$"),
         (b"\x93NUMPY\x01\x00", "expected CSV, but this looks like NPY: --input-format npy$"),

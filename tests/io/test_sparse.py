@@ -125,6 +125,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize("step", STEPS, ids=str)
+@pytest.mark.slow
 def test_the_sparse_way_is_the_dense_one_up_to_rounding(files, tmp_path, step, matrix):
     fm = kafeat.fit(recipe(**step), str(files / "x.svm"), label="label")
     assert fm.n_features_in == WIDTH

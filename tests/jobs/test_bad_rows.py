@@ -210,6 +210,7 @@ def test_text_that_is_no_utf8_is_an_error_by_any_rule(tmp_path, text, capfd):
 @pytest.mark.parametrize("rule", ["drop", "null"])
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("steps", [["standardize"], ["impute"]])
+@pytest.mark.slow
 def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
     n = 60_000 if late else 40  # several blocks of text, and one
     rows = [f"{i % 7}.5,{i % 11},id{i}" for i in range(n)]

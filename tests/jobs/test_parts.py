@@ -367,12 +367,18 @@ def test_the_command_lists_what_failed(model: str, data: str, tmp_path: Path) ->
     assert "got 1 that failed and 2 that are done; mend the inputs and run again with --resume" in told[-1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+SLOWLY = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, pytest.param(signal.SIGINT, marks=SLOWLY), pytest.param(signal.SIGKILL, marks=SLOWLY)],
+)
 def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model: str, tmp_path: Path) -> None:
     data = tmp_path / "many"
     data.mkdir()
-    for i in range(60):
-        pq.write_table(table(20_000, seed=i), data / f"p{i:02d}.parquet")
+    for i in range(40):
+        pq.write_table(table(10_000, seed=i), data / f"p{i:02d}.parquet")
     out = tmp_path / "out"
     run = kafeat_command("transform", "--model", model, str(data), str(out), "-j", "2")
     ends = time.monotonic() + 60

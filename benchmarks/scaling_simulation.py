@@ -26,11 +26,11 @@ class World:
     bytes_out: float = 1024.0
     workers: int = 64
     """Cores: each makes one part at a time."""
-    rows_per_second: float = 350_000.0
+    rows_per_second: float = 157_000.0
     """One core, reading and writing a local disk."""
     seconds_per_part: float = 0.01
     """Opening, hashing and noting one, besides its rows."""
-    parts_per_second: float = 40.0
+    parts_per_second: float = 60.0
     """That one scheduler hands out and takes back."""
     worker_network: float = 100e6
     """Bytes that one worker moves, in and out together."""

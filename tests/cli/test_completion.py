@@ -1,6 +1,9 @@
-"""Tab completion as bash calls it, and the scripts for the other shells."""
+"""Tab completion as bash calls it, and as fish and a zsh at a terminal do where they are installed."""
 
 import os
+import pty
+import select
+import shutil
 import subprocess
 import sys
 import time
@@ -72,6 +75,86 @@ def test_the_other_shells_have_scripts(shell, says):
     )
     assert done.returncode == 0
     assert says in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("kafeat tr", ["transform"]),
+        ("kafeat transform --layout ", ["columns", "list", "tensor"]),
+        ("kafeat config --kind four", ["fourier"]),
+        ("kafeat fit --config rb", ["rbf.yaml"]),
+    ],
+)
+def test_fish_completes(line, expected, tmp_path):
+    (tmp_path / "rbf.yaml").touch()
+    completions = tmp_path / "fish" / "completions"
+    completions.mkdir(parents=True)
+    script = subprocess.run([KAFEAT], env={**ENV, "_KAFEAT_COMPLETE": "fish_source"}, capture_output=True)
+    (completions / "kafeat.fish").write_bytes(script.stdout)
+    done = subprocess.run(
+        ["fish", "--command", f'complete -C "{line}"'],
+        cwd=tmp_path,
+        env={**ENV, "XDG_CONFIG_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [told.split("\t")[0] for told in done.stdout.split("\n") if told] == expected
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("kafeat tr", "transform"),
+        ("kafeat config --kind four", "fourier"),
+        ("kafeat fit --config rb", "rbf.yaml"),
+    ],
+)
+def test_zsh_completes_at_a_terminal(line, expected, tmp_path):
+    (tmp_path / "rbf.yaml").touch()
+    terminal, theirs = pty.openpty()
+    shell = subprocess.Popen(
+        ["zsh", "-f", "-i"],
+        cwd=tmp_path,
+        env={**ENV, "TERM": "dumb", "HOME": str(tmp_path)},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        says(
+            terminal,
+            "autoload -Uz compinit; compinit -u; "
+            'eval "$(_KAFEAT_COMPLETE=zsh_source kafeat)"; '
+            "PS1=REA''DY\n",  # the quotes tell the prompt from the echo of this line
+        )
+        wait_for(terminal, "READY")
+        says(terminal, f"{line}\t")
+        assert expected in wait_for(terminal, expected)
+    finally:
+        os.close(terminal)
+        shell.kill()
+        shell.wait()
+
+
+def says(terminal, text):
+    os.write(terminal, text.encode())
+
+
+def wait_for(terminal, text, seconds=30):
+    """What the terminal shows until it shows `text`, or nothing more for some time."""
+    shown = ""
+    until = time.monotonic() + seconds
+    while text not in shown and time.monotonic() < until:
+        if select.select([terminal], [], [], 0.5)[0]:
+            shown += os.read(terminal, 4096).decode()
+    return shown
 
 
 def test_nothing_heavy_is_imported_to_complete():

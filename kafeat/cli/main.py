@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from itertools import pairwise
 from typing import NoReturn
@@ -17,6 +18,7 @@ from kafeat.cli import color, log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError, without_secrets
+from kafeat.io.drafts import remove_ours
 
 COMMANDS = (
     "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "samplers", "config",
@@ -87,7 +89,9 @@ def main() -> NoReturn:
     log.use_json(bool(asked) or os.environ.get("KAFEAT_LOG_FORMAT") == "json")
     color.peek(sys.argv)
     code = _run()
-    sys.stderr.flush()
+    with suppress(Interrupted, Terminated):  # a second signal
+        remove_ours()
+        sys.stderr.flush()
     # Not sys.exit: after a signal, Arrow's threads may be in a read that needs the interpreter, and would wait for it
     # for ever while it ends. Everything is written and closed by now.
     os._exit(code)

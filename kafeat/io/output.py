@@ -1,33 +1,24 @@
 """Files that appear whole or not at all.
 
-What is written is a draft beside its place, `.NAME.kafeat-PID-HEX.tmp`, which takes the name when it is complete and
-on the disk. Its writer holds a lock on it, which ends with the process however that ends: so the next writer of NAME
-knows which drafts are dead, and removes them.
-
-What is for an object store is written to the temporary folder in the same way, and uploaded when it is complete.
+What is written is a draft beside its place, which takes the name when it is complete and on the disk. What is for an
+object store is a draft in the temporary folder, and uploaded when it is complete.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
-import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.drafts import draft_of, remove_dead
 from kafeat.io.files import digest_of, refused
 from kafeat.io.uri import identity, is_remote, local_path, name_of, shown
-
-try:
-    import fcntl
-except ImportError:  # no locks: drafts of the dead are left alone
-    fcntl = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -137,19 +128,13 @@ def _for_upload(place: str, clobber: bool, written: Written | None) -> Iterator[
 
     _check_there(place, clobber)
     target = spool_of(place)
-    _remove_dead(target)
+    remove_dead(target)
     # Nobody else is to read what may lie in a folder of all users.
-    spool, lock = _draft(target, 0o600)
-    try:
+    with draft_of(target, 0o600) as (spool, _):
         yield Output(spool, regular=True)
         if written is not None:
             written.bytes, written.sha256 = os.path.getsize(spool), digest_of(spool)
         upload(spool, place, lambda: None if clobber else _check_there(place, clobber))
-    finally:
-        with suppress(OSError):
-            os.unlink(spool)
-        with suppress(OSError):
-            os.close(lock)
 
 
 def spool_of(place: str) -> str:
@@ -180,93 +165,16 @@ def _writing(path: str, clobber: bool, fsync: bool, written: Written | None, swe
         return
     target = os.path.realpath(path)
     if sweep:
-        _remove_dead(target)
-    draft, lock = _draft(target, mode)
-    try:
+        remove_dead(target)
+    with draft_of(target, mode) as (draft, file):
         yield Output(draft, regular=True)
         if written is not None:
             written.bytes, written.sha256 = os.path.getsize(draft), digest_of(draft)
         if fsync:
-            os.fsync(lock)
+            os.fsync(file)
         _publish(draft, target, path, clobber)
         if fsync:
             _sync_folder(target)
-    finally:
-        # On a lost mount these fail too: the first error is the one to tell.
-        with suppress(OSError):
-            os.unlink(draft)
-        with suppress(OSError):
-            os.close(lock)
-
-
-def _stem(target: str) -> tuple[str, str]:
-    folder, name = os.path.split(target)
-    # A long name must leave room for the rest: 255 bytes are the most.
-    return folder, f".{os.fsdecode(os.fsencode(name)[:150])}.kafeat-"
-
-
-def _draft(target: str, mode: int | None) -> tuple[str, int]:
-    """A new draft, and the descriptor that holds its lock."""
-    folder, stem = _stem(target)
-    while True:
-        draft = os.path.join(folder, f"{stem}{os.getpid()}-{secrets.token_hex(4)}.tmp")
-        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
-        lock = os.open(draft, flags, 0o666 if mode is None else 0o600)
-        if not _locked(lock) or _is_at(lock, draft):
-            break
-        os.close(lock)  # someone took it for a dead one before it was locked
-    if mode is not None:
-        os.chmod(draft, stat.S_IMODE(mode))
-    return draft, lock
-
-
-def _locked(file: int, wait: bool = True) -> bool:
-    """Lock an open file; whether that could be done."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # held by another, or a file system without locks
-        return False
-    return True
-
-
-def _is_at(file: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except OSError:
-        return False
-
-
-def _remove_dead(target: str) -> None:
-    """Remove the drafts of this target whose writers are no more."""
-    folder, stem = _stem(target)
-    pattern = re.compile(re.escape(stem) + r"\d+-[0-9a-f]{8}\.tmp")
-    with suppress(
-        OSError
-    ):  # a folder that cannot be listed: what is wrong with it is said when it is written to
-        for name in os.listdir(folder):
-            if pattern.fullmatch(name):
-                _remove_if_dead(os.path.join(folder, name))
-
-
-def remove_dead_below(folder: str) -> None:
-    """Remove every draft below a folder whose writer is no more."""
-    pattern = re.compile(r"\..+\.kafeat-\d+-[0-9a-f]{8}\.tmp")
-    for above, _, names in os.walk(local_path(folder)):
-        for name in names:
-            if pattern.fullmatch(name):
-                _remove_if_dead(os.path.join(above, name))
-
-
-def _remove_if_dead(draft: str) -> None:
-    with suppress(OSError):
-        file = os.open(draft, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        try:
-            if stat.S_ISREG(os.fstat(file).st_mode) and _locked(file, wait=False) and _is_at(file, draft):
-                os.unlink(draft)
-        finally:
-            os.close(file)
 
 
 def _publish(draft: str, target: str, path: str, clobber: bool) -> None:

@@ -13,9 +13,9 @@ from kafeat.blas import one_blas_thread
 from kafeat.engine import completed, reach
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap
+from kafeat.io.drafts import remove_dead_below
 from kafeat.io.formats import format_of
 from kafeat.io.locations import absolute, entry_of, join, make_folder
-from kafeat.io.output import remove_dead_below
 from kafeat.io.parts import Part, Parts, list_parts, renamed, stem
 from kafeat.io.uri import identity, parent, shown
 from kafeat.jobs.earlier import Earlier

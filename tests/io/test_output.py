@@ -2,11 +2,14 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.output import atomic, write_bytes
+
+ROOT = Path(__file__).parents[2]
 
 
 def names(folder):
@@ -112,7 +115,7 @@ def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
 
 def test_a_draft_that_is_taken_for_dead_is_made_again(tmp_path, monkeypatch):
     # between making a draft and locking it, another writer may have found it without a lock
-    from kafeat.io import output as module
+    from kafeat.io import drafts as module
 
     real, seen = module._locked, []
 
@@ -126,6 +129,52 @@ def test_a_draft_that_is_taken_for_dead_is_made_again(tmp_path, monkeypatch):
     write_bytes(str(tmp_path / "out"), b"new")
     assert (tmp_path / "out").read_bytes() == b"new"
     assert names(tmp_path) == ["out"]
+
+
+# A signal that comes when a draft is there and nothing else is yet: before any `try` that could remove it.
+AT_THE_WORST_MOMENT = """
+import os, signal, sys
+from kafeat.io import drafts
+drafts._locked = lambda file, wait=True: os.kill(os.getpid(), signal.SIGINT) or True
+"""
+
+
+def test_a_signal_at_the_worst_moment_leaves_nothing(tmp_path):
+    code = AT_THE_WORST_MOMENT + "from kafeat.io.output import write_bytes; write_bytes('out', b'new')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
+    assert b"KeyboardInterrupt" in done.stderr
+    assert names(tmp_path) == []
+
+
+def test_a_signal_at_the_worst_moment_of_a_command_leaves_nothing(tmp_path):
+    code = AT_THE_WORST_MOMENT + "from kafeat.__main__ import main; main()"
+    config, data = ROOT / "configs/projection.yaml", ROOT / "sample_data/digits.parquet"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "fit", "--config", config, data, "out"],
+        cwd=tmp_path,
+        capture_output=True,
+    )
+    assert (done.returncode, done.stderr) == (130, b"kafeat: interrupted\n")
+    assert names(tmp_path) == []
+
+
+A_CHILD_ENDS = """
+import atexit, os
+from kafeat.io.output import atomic
+with atomic("out") as output:
+    child = os.fork()
+    if child == 0:
+        atexit._run_exitfuncs()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.path.exists(output.path)
+    os._exit(0)
+"""
+
+
+def test_the_drafts_of_a_parent_outlive_a_child(tmp_path):
+    done = subprocess.run([sys.executable, "-c", A_CHILD_ENDS], cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_two_drafts_of_one_process_do_not_disturb_each_other(tmp_path):

@@ -23,7 +23,7 @@ def main() -> None:
     found = list(project["dependencies"])
     for extra in sys.argv[1:]:
         found += project["optional-dependencies"][extra]
-    print("\n".join(map(lowest, found)))
+    print("\n".join(dict.fromkeys(map(lowest, found))))
 
 
 if __name__ == "__main__":

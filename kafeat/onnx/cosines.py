@@ -20,8 +20,8 @@ def emit_cosines(
     angles = product(graph, x, frequencies if input_scale is None else frequencies * input_scale)
     if "phases" in state:
         angles = graph.op("Add", angles, state["phases"])
-        return graph.op("Mul", graph.op("Cos", angles), np.sqrt(2.0 * weights))
-    both = graph.beside([graph.op("Cos", angles), graph.op("Sin", angles)])
+        return graph.op("Mul", graph.cos(angles), np.sqrt(2.0 * weights))
+    both = graph.beside([graph.cos(angles), graph.op("Sin", angles)])
     return graph.op("Mul", both, np.sqrt(np.tile(weights, 2) if weights.ndim else weights))
 
 

@@ -101,6 +101,13 @@ class Graph:
         """
         return self.op("Gemm", x, matrix)
 
+    def cos(self, x: Value) -> Value:
+        """cos x; in float64 as 1 − 2 sin²(x/2): onnxruntime has a Sin of doubles since long, a Cos since lately only."""
+        if self.dtype == _FLOAT32:
+            return self.op("Cos", x)
+        half = self.op("Sin", self.op("Mul", x, 0.5))
+        return self.op("Sub", 1.0, self.op("Mul", self.op("Mul", half, half), 2.0))
+
     def along_rows(self, reduction: str, x: Value) -> Value:
         """ReduceSum or ReduceMax of every row, (n, 1). Axis 1 and not −1, with which onnxruntime errs on no rows."""
         if reduction == "ReduceSum" or self.opset >= 18:

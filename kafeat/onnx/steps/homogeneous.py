@@ -32,8 +32,8 @@ def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
     amplitudes = np.sqrt(2.0 * np.array(rest))[:, None]
     scaled = graph.op("Mul", graph.op("Unsqueeze", root, np.array([1])), amplitudes)
     waves = [
-        graph.op("Unsqueeze", graph.op("Mul", graph.op(wave, angles), scaled), np.array([2]))
-        for wave in ("Cos", "Sin")
+        graph.op("Unsqueeze", graph.op("Mul", wave, scaled), np.array([2]))
+        for wave in (graph.cos(angles), graph.op("Sin", angles))
     ]
     blocks = flattened(graph, graph.op("Concat", *waves, axis=2), 2 * step.n * d)
     return graph.beside([constant, blocks])

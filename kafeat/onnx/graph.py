@@ -102,7 +102,7 @@ class Graph:
         return self.op("Gemm", x, matrix)
 
     def cos(self, x: Value) -> Value:
-        """cos x; in float64 as 1 − 2 sin²(x/2): onnxruntime has a Sin of doubles since long, a Cos since lately only."""
+        """cos x; in float64 as 1 − 2 sin²(x/2): onnxruntime has a Sin of doubles, a Cos of them since lately only."""
         if self.dtype == _FLOAT32:
             return self.op("Cos", x)
         half = self.op("Sin", self.op("Mul", x, 0.5))

@@ -13,8 +13,8 @@ from kafeat.describe import Says
 from kafeat.domain import check_indices, refuse_negative
 from kafeat.errors import DataError, UsageError
 from kafeat.in_float64 import InFloat64
-from kafeat.kernel_tiles import KernelTile
 from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.landmark_features import LandmarkFeatures, drowned, gain_of
 from kafeat.landmark_kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.landmarks import OF_LABEL, POINTS, ROWS
 from kafeat.landmarks.given import Given
@@ -322,13 +322,14 @@ class Nystroem(Step):
         projection, scale = state["projection"], float(state["scale"])
         wide = self.precision(state, dtype)
         tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide)
-        transform = _NystroemTransform(tile, projection, n_features_in, wide, self._is_triangle(projection))
+        transform = LandmarkFeatures(tile, projection, n_features_in, wide, self._is_triangle(projection))
         return transform if wide == dtype else InFloat64(transform, dtype)
 
     def precision(self, state: State, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """What a transform in `dtype` computes in: float64 where it would drown the smallest features."""
-        drowned = _drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype)
-        return np.dtype(np.float64) if drowned else dtype
+        if drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype):
+            return np.dtype(np.float64)
+        return dtype
 
     def _is_triangle(self, projection: Floats) -> bool:
         return self.root == "triangular" and len(projection) == self.n_components
@@ -337,65 +338,3 @@ class Nystroem(Step):
         if self.no_exact:
             raise UsageError(self.no_exact)
         return self._kernel(float(state["gamma"])).gram(pair)
-
-
-def gain_of(projection: Floats) -> float:
-    """About ‖T‖², the largest eigenvalue of TᵀT, which is one over the smallest that is kept of the kernel's."""
-    v = np.ones(projection.shape[1])
-    gain = 0.0
-    for _ in range(_POWER_STEPS):
-        v = projection.T @ (projection @ (v / np.linalg.norm(v)))
-        gain = float(np.linalg.norm(v))
-        if not gain:  # no direction is kept
-            break
-    return gain
-
-
-def _drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
-    """Whether rounding in `dtype` is more than the smallest feature.
-
-    Over the data, a feature of the eigenvalue λ has the size √(λ/m), and kernel values rounded by ε leave ε/√λ in it.
-    Smooth kernels have such features: the kernel hardly needs them, a model that is trained on them may.
-    """
-    return float(np.finfo(dtype).eps / 2.0 * np.sqrt(m)) * gain > 1.0
-
-
-_POWER_STEPS = 20
-
-# Columns that share a product: narrow enough to leave out most of the zeros, wide enough for the speed of a product.
-_COLUMNS = 128
-
-
-class _NystroemTransform(Transform):
-    """The kernel with the landmarks, then a matrix product, without the zeros of a lower triangle."""
-
-    def __init__(
-        self,
-        tile: KernelTile,
-        projection: Floats,
-        n_features_in: int,
-        dtype: np.dtype[Any],
-        triangle: bool,
-    ) -> None:
-        self.n_features_in = n_features_in
-        self._m, self.n_features_out = projection.shape
-        self._tile = tile
-        width = _COLUMNS if triangle else self.n_features_out
-        self._blocks = [
-            (start, np.ascontiguousarray(projection[start:, start : start + width], dtype=dtype))
-            for start in range(0, self.n_features_out, width)
-        ]
-        self._dtype = dtype
-
-    @property
-    def widest(self) -> int:
-        return max(super().widest, int(self._m))
-
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        return np.empty((rows, self._m), dtype=self._dtype), *self._tile.scratch(rows)
-
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        K, *rest = scratch
-        self._tile.evaluate(X, K, tuple(rest))
-        for start, block in self._blocks:
-            np.matmul(K[:, start:], block, out=out[:, start : start + block.shape[1]])

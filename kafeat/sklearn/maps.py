@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from kafeat.kernels import KERNELS, KernelParameters
+from kafeat.landmark_features import gain_of
 from kafeat.landmark_kernel import LandmarkKernel
 from kafeat.pair import Coordinates
-from kafeat.samplers.nystroem import gain_of
 from kafeat.signatures import chi2_spectrum
 from kafeat.sklearn.attributes import Attributes
 from kafeat.types import Floats, State

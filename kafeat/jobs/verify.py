@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from typing import Any, Literal
 
-import numpy as np
-
-from kafeat.errors import DataError, GateError, quoted, spell_row
+from kafeat.errors import DataError, GateError
 from kafeat.feature_map import FeatureMap, load
-from kafeat.io.columns import Column, Columns
 from kafeat.io.files import digest_of, opened
 from kafeat.io.selection import match
-from kafeat.io.source import Chunk, Field, Source
+from kafeat.io.source import Chunk
 from kafeat.jobs.options import Input
+from kafeat.jobs.written_rows import WrittenRows
 from kafeat.running import Transformed, Watch
 from kafeat.sampling import row_hashes
 from kafeat.types import Floats
-
-# Of the largest feature of a row: another processor or library may round otherwise.
-TOLERANCE = {"float16": 2e-3, "float32": 1e-4, "float64": 1e-9}
-_OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +67,7 @@ def verify_file(
             raise GateError(
                 f"{target}: expected an output of {model} ({str(fm.digest)[:12]}), got one of the map {str(maker)[:12]}"
             )
-        output = _Rows(made, fm, output_dtype or known.get("output", {}).get("dtype"))
+        output = WrittenRows(made, fm, output_dtype or known.get("output", {}).get("dtype"))
         columns = match(given, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
         chosen = _Chosen(given.chunks(columns, (), fm.chunk_rows), seed, size)
@@ -128,122 +121,6 @@ class _Chosen:
             heappush(self._smallest, smallness)
             return True
         return heappushpop(self._smallest, smallness) != smallness
-
-
-class _Rows:
-    """The features of an output, read from its first row to its last, and memory to make them again."""
-
-    def __init__(self, made: Source, fm: FeatureMap, dtype: str | None) -> None:
-        self._made, self._width = made, fm.n_components
-        fields = _features(made, fm)
-        _check_names(made, fields)
-        columns = Columns(
-            tuple(Column(field.name, field.width) for field in fields), False, None, missing=True
-        )
-        self._dtype = np.dtype(dtype or fm.dtype) if made.untyped else _dtype(made, fields)
-        lists = fields[0].width is not None
-        self._order: Literal["C", "F"] = "C" if made.positional or lists else "F"
-        self._chunks = made.chunks(columns, (), fm.chunk_rows)
-        self._chunk: Chunk | None = next(self._chunks, None)
-        self.at = 0
-        self.rows = 0
-
-    def buffer(self, start: int, rows: int) -> Floats:
-        """Memory in the order that the output was written in, since the last bit depends on it."""
-        del start
-        return np.empty((rows, self._width), self._dtype, order=self._order)
-
-    def filled(self, start: int, block: Floats) -> None:
-        return
-
-    def skip_to(self, row: int) -> None:
-        """The next row to compare is that one."""
-        self.at = row
-
-    def compare(self, expected: Floats, made_of: Chunk) -> float:
-        """The largest difference of the next rows to these."""
-        largest = 0.0
-        while len(expected):
-            got = self._next(len(expected))
-            if not len(got):
-                raise GateError(
-                    f"{self._made.place}: expected more than {self.at:,} rows, as {made_of.place} has them, got no more"
-                )
-            largest = max(largest, self._difference(expected[: len(got)], got))
-            expected = expected[len(got) :]
-            self.at += len(got)
-        return largest
-
-    def _next(self, most: int) -> Floats:
-        chunk = self._chunk
-        while chunk is not None and chunk.start + chunk.rows <= self.at:
-            self.rows = chunk.start + chunk.rows
-            chunk = self._chunk = next(self._chunks, None)
-        if chunk is None:
-            return np.empty((0, self._width))
-        first = self.at - chunk.start
-        return chunk.matrix(np.dtype(np.float64))[first : first + most]
-
-    def _difference(self, expected: Floats, got: Floats) -> float:
-        rounded = got.astype(self._dtype)
-        with np.errstate(invalid="ignore"):
-            apart = np.abs(rounded.astype(np.float64) - expected)
-        apart[np.isnan(rounded) & np.isnan(expected)] = 0.0
-        size = np.maximum(np.nan_to_num(np.abs(expected)).max(axis=1), np.finfo(np.float32).tiny)
-        relative = apart.max(axis=1) / size
-        wrong = ~(relative <= TOLERANCE[self._dtype.name])
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            column = int(np.argmax(np.where(np.isnan(apart[row]), np.inf, apart[row])))
-            raise GateError(
-                f"{self._made.place}: {spell_row(self.at + row)}, feature {column}: expected "
-                f"{expected[row, column]:.9g}, got {rounded[row, column]:.9g}"
-            )
-        return float(relative.max(initial=0.0))
-
-    def end(self) -> None:
-        """Count the rows that are left."""
-        while self._chunk is not None:
-            self.rows = self._chunk.start + self._chunk.rows
-            self._chunk = next(self._chunks, None)
-
-
-def _dtype(made: Source, fields: list[Field]) -> np.dtype[Any]:
-    """That of the features; `fixed_size_list<element: float>[4]` is one of float."""
-    spelled = {
-        name for field in fields for name in re.findall(r"halffloat|float(?:16|32|64)?|double", field.spelled)
-    }
-    if len(spelled) != 1:
-        raise DataError(
-            f"{made.place}: expected features of one floating type, got {', '.join(sorted(spelled))}"
-        )
-    name = spelled.pop()
-    dtype: np.dtype[Any] = np.dtype(_OF_ARROW.get(name, name))
-    return dtype
-
-
-def _features(made: Source, fm: FeatureMap) -> list[Field]:
-    """The fields that hold the features: the last ones, behind the kept columns."""
-    fields = list(made.fields)
-    last = fields[-1:]
-    if last and last[0].kind == "list" and last[0].width in (None, fm.n_components):
-        return [replace(last[0], width=fm.n_components)]
-    if len(fields) < fm.n_components:
-        raise GateError(
-            f"{made.place}: expected {fm.n_components:,} columns of features, got {len(fields):,} columns"
-        )
-    return fields[-fm.n_components :]
-
-
-def _check_names(made: Source, fields: list[Field]) -> None:
-    """Features are named by their numbers, whatever stands before these."""
-    names = [field.name for field in fields]
-    prefix = names[0][:-1]
-    if not made.positional and len(names) > 1 and names != [f"{prefix}{i}" for i in range(len(names))]:
-        raise GateError(
-            f"{made.place}: expected the columns of the features in their order, as {prefix}0 ... "
-            f"{prefix}{len(names) - 1}, got {quoted(names[0])} ... {quoted(names[-1])}"
-        )
 
 
 def _read_stats(path: str) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from kafeat.errors import KafeatError, UsageError
 from kafeat.io.memory import NamedSource, source_of
 from kafeat.io.selection import match
 from kafeat.io.source import Source
-from kafeat.jobs.fit import Sampled, columns_of, fit_source
+from kafeat.jobs.fit import columns_of, fit_source
+from kafeat.jobs.sampled import Sampled
 from kafeat.sklearn.named_steps import changed, parameters
 from kafeat.sklearn.recipe import DEFAULT_STEPS, config_of, wants_label
 from kafeat.sklearn.refusals import as_value_errors

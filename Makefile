@@ -56,7 +56,7 @@ package: $(VENV)/.installed
 	VENV=$(VENV) .ci/package
 
 # Outside of the project's environment; what needs other packages is skipped.
-TOOLS := pytest==8.2 pytest-timeout==2.3.1 pytest-xdist==3.6.1 hypothesis==6.100 pandas==2.2.2 polars==1.9
+TOOLS := pytest==8.2 pytest-timeout==2.3.1 pytest-xdist==3.6.1 hypothesis==6.100 pandas==2.2.2 polars==1.9 'pyparsing<3.3'
 test-lowest:
 	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
 	$(PYTHON) .ci/lowest.py evaluate dask onnx sklearn > .venv-lowest/lowest.txt

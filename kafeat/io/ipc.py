@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from typing import Any
 
 import pyarrow as pa
 
@@ -40,9 +41,17 @@ class IpcFileSource(ArrowSource):
         with ExitStack() as failing, _damage(place):
             failing.callback(self.close)
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
-            self.schema, self.rows = reader.schema, reader.count_rows()
+            self.schema, self.rows = reader.schema, self._count(reader)
             self.fields = fields_from(self.schema, self._peek)
             failing.pop_all()
+
+    def _count(self, reader: Any) -> int:
+        if hasattr(reader, "count_rows"):  # pyarrow 26
+            return int(reader.count_rows())
+        if len(reader.schema):  # the batches of one column tell, too
+            options = pa.ipc.IpcReadOptions(included_fields=[0])
+            reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
+        return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
 
     def _peek(self, index: int) -> pa.Array:
         batch = next(self.pieces([index], 0), None)

@@ -29,7 +29,7 @@ def every_format(folder: Path, X: np.ndarray) -> list[Path]:
     (folder / "x.csv.zst").write_bytes(pa.compress(text, codec="zstd", asbytes=True))
     columns = {name: X[:, i] for i, name in enumerate(names)}
     pq.write_table(pa.table(columns), folder / "x.parquet", row_group_size=7)
-    lists = pa.array(X.tolist(), pa.list_(pa.from_numpy_dtype(X.dtype), X.shape[1]))
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
     pq.write_table(pa.table({"x": lists}), folder / "l.parquet", row_group_size=5)
     np.save(folder / "x.npy", X)
     np.save(folder / "f.npy", np.asfortranarray(X))

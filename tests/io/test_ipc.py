@@ -90,6 +90,8 @@ def test_two_commands_in_a_pipe(tmp_path, table, fm):
 @pytest.mark.parametrize("layout", ["columns", "list", "tensor"])
 @pytest.mark.parametrize("name", ["y.arrow", "y.arrows", "y.parquet"])
 def test_outputs_verify_and_can_be_read_on(tmp_path, table, fm, name, layout):
+    if name == "y.parquet" and layout != "columns" and int(pa.__version__.split(".")[0]) < 26:
+        pytest.skip("before 26, pyarrow does not read nulls among lists of fixed size from Parquet")
     fm.save(tmp_path / "m.joblib")
     (tmp_path / "x.arrow").write_bytes(packed(table.set_column(1, "a", [[None, *range(49)]]), False))
     place, out = str(tmp_path / "x.arrow"), str(tmp_path / name)

@@ -41,7 +41,11 @@ def export(
     from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
     from kafeat.jobs.places import is_same_file
-    from kafeat.onnx import export as job
+
+    try:
+        from kafeat.onnx import export as job
+    except ImportError as error:
+        raise UsageError(str(error)) from error
 
     if is_same_file(model, out):
         raise UsageError(f"{out}: expected an output apart from {model}, got the same file")

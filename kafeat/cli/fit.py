@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 
 if TYPE_CHECKING:
     from kafeat.jobs.options import Input
@@ -53,21 +53,27 @@ def fit(
     the steps are fitted on them. The same config and the same data give the same bytes.
     """
     from kafeat.cli.progress import progress
-    from kafeat.cli.summary import summarize
+    from kafeat.cli.summary import listed, summarize
     from kafeat.config import load_config
     from kafeat.errors import UsageError
+    from kafeat.jobs.doubts import doubts
     from kafeat.jobs.fit import fit_source
-    from kafeat.jobs.places import is_same_file
+    from kafeat.jobs.places import is_same_file, refuse_table_name
 
     for name in (config, data):
         if is_same_file(name, model):
             raise UsageError(f"{model}: expected a model apart from {name}, got the same file")
     if config == data == "-":
         raise UsageError("-: expected the config or the data on standard input, got both")
+    refuse_table_name(model)
     recipe = load_config(config)
     with reading.open(data) as source, progress("fit", quiet) as announce:
+        for doubt in () if quiet else doubts(recipe, source, label):
+            log.warn(doubt)
         fm = fit_source(recipe, source, label, announce(source.rows))
     fm.save(model, overwrite, fsync=fsync)
+    if verbose:
+        log.say(f"columns: {listed(fm.columns.names)}")
     summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "
         f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows",

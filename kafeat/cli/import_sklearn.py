@@ -44,7 +44,7 @@ def import_sklearn(
     """
     from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
-    from kafeat.jobs.places import is_same_file
+    from kafeat.jobs.places import is_same_file, refuse_table_name
 
     try:
         from kafeat.sklearn import import_skops
@@ -53,6 +53,7 @@ def import_sklearn(
 
     if is_same_file(fitted, model):
         raise UsageError(f"{model}: expected a model apart from {fitted}, got the same file")
+    refuse_table_name(model)
     fm = import_skops(fitted, dtype)
     fm.save(model, overwrite, fsync=fsync)
     summarize(

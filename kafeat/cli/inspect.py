@@ -21,6 +21,7 @@ def inspect(model: str, as_json: bool) -> None:
     """Show what is in MODEL: steps, parameters, columns, sizes, and from what it was fitted."""
     import json
 
+    from kafeat.cli.summary import listed
     from kafeat.io.uri import shown
     from kafeat.jobs.inspect import inspect as job
 
@@ -36,7 +37,7 @@ def inspect(model: str, as_json: bool) -> None:
         f"{found['n_features_in']} inputs -> {found['n_components']} features, {found['dtype']}, "
         f"chunks of {found['chunk_rows']:,} rows, seed {found['seed']}"
     )
-    click.echo(f"columns{' (by position)' if found['by_position'] else ''}: {_shorten(found['columns'])}")
+    click.echo(f"columns{' (by position)' if found['by_position'] else ''}: {listed(found['columns'])}")
     for i, step in enumerate(found["steps"]):
         _show_step(i, step)
     if found["pruned_from"]:
@@ -79,10 +80,3 @@ def _show_search(search: dict[str, Any]) -> None:
         how = f"for an error of {search['target_error']:g}"
     tried = ", ".join(f"{value:g}: {figure:.4g}" for value, figure in curve)
     click.echo(f"{search['parameter']}: {search['chosen']:g} chosen {how} ({tried})")
-
-
-def _shorten(names: list[str]) -> str:
-    from kafeat.io.names import shown
-
-    names = list(map(shown, names))
-    return ", ".join(names) if len(names) <= 12 else ", ".join([*names[:8], "…", *names[-2:]])

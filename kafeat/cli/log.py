@@ -30,6 +30,12 @@ def say(message: str) -> None:
     _put("info", without_secrets(message))
 
 
+def warn(message: str) -> None:
+    """A line that tells what may not be meant."""
+    message = without_secrets(message)
+    _put("warning", message if _json else f"note: {message}")
+
+
 def error(message: str, code: int) -> None:
     """The lines of an error that ends the command with that code."""
     message = without_secrets(message)

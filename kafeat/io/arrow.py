@@ -36,6 +36,16 @@ class ArrowSource(Source):
             return {}
         return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
+    @property
+    def row_names(self) -> frozenset[str]:
+        try:
+            found = json.loads((self.schema.metadata or {}).get(b"pandas", b"{}"))
+        except ValueError:
+            return frozenset()
+        index = found.get("index_columns") if isinstance(found, dict) else None
+        # Numbers from 0 on are no column, but a mapping that describes them.
+        return frozenset(name for name in index or () if isinstance(name, str)) & set(self.schema.names)
+
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
     ) -> Iterator[Chunk]:

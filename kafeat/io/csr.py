@@ -95,6 +95,7 @@ class CsrChunk(SparseChunk):
             values = values.astype(np.float64)
         rows = csr_array((values, places, starts), shape=(self.rows, self._width))
         if not rows.has_canonical_format:
+            rows = rows.copy()  # the indices are those of the source, and are put in order in place
             rows.sum_duplicates()
         return Entries(rows.data, rows.indices, rows.indptr)
 

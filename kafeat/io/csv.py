@@ -52,6 +52,12 @@ class CsvSource(Source):
         if not self._once:
             text.close()
 
+    @property
+    def row_names(self) -> frozenset[str]:
+        """The first column, where it alone has no name: so pandas and R write the names of rows."""
+        nameless = [i for i, field in enumerate(self.fields) if not field.name]
+        return frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
+
     def set_aside(self) -> None:
         self._ragged = Ragged()
 

@@ -55,6 +55,7 @@ class PartsSource(Source):
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
             self._told, self._of_first, self._seekable = first.notes, first.place, first.seekable
+            self._row_names = first.row_names
 
     def _first(self) -> Source:
         """The first part that has rows: one without shows no types. The first if none has."""
@@ -64,6 +65,10 @@ class PartsSource(Source):
                 return source
             source.close()
         return self._how.open(self._parts[0])
+
+    @property
+    def row_names(self) -> frozenset[str]:
+        return self._row_names
 
     @property
     def notes(self) -> dict[str, str]:

@@ -34,6 +34,10 @@ class Head(Source):
         self._source.place = name
 
     @property
+    def row_names(self) -> frozenset[str]:
+        return self._source.row_names
+
+    @property
     def notes(self) -> Mapping[str, str]:
         return self._source.notes
 

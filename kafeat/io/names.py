@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from unicodedata import category
 
@@ -32,7 +33,7 @@ def require(source: Source, wanted: Iterable[str], origin: str | None = None) ->
         has = ", ".join(map(shown, known[:12])) + (", ..." if len(known) > 12 else "")
         asked = f"{origin}: " if origin else ""
         raise DataError(
-            f"{source.place}: {asked}expected columns {listed}{more}, got {has or 'none'}{_delimiter(known)}"
+            f"{source.place}: {asked}expected columns {listed}{more}, got {has or 'none'}{_advice(known)}"
         )
 
 
@@ -64,8 +65,19 @@ def _with_hint(name: str, known: list[str]) -> str:
     return f"{quoted(name)} (did you mean {quoted(folded[near[0]])}?)" if near else quoted(name)
 
 
-def _delimiter(known: list[str]) -> str:
-    """What may help where a whole header was taken for one name."""
+def are_numbers(names: list[str]) -> bool:
+    """Whether a row may stand where names should: only numbers that do not rise, as those of a spectrum would."""
+    try:
+        numbers = [float(name) for name in names]
+    except ValueError:
+        return False
+    return len(numbers) < 2 or not all(here < there for here, there in pairwise(numbers))
+
+
+def _advice(known: list[str]) -> str:
+    """What may help where a row or a whole header was taken for a name."""
+    if known and are_numbers(known):
+        return "; is the first line a row (--no-header)?"
     if len(known) == 1:
         for option, char in (("';'", ";"), ("$'\\t'", "\t"), ("'|'", "|"), ("','", ",")):
             if char in known[0]:
@@ -82,7 +94,7 @@ def indices_of(source: Source, wanted: Iterable[str]) -> list[int]:
         if counts[name] != 1:
             raise DataError(
                 f"{source.place}: column {quoted(name)}: expected one column of that name, "
-                f"got {counts[name]}; rename one"
+                f"got {counts[name]}; rename one{_advice(list(counts.elements()))}"
             )
     places = {field.name: i for i, field in enumerate(source.fields)}
     return [places[name] for name in names]

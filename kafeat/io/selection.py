@@ -23,7 +23,7 @@ def choose(
     coded: Mapping[str, bool] | None = None,
     missing: bool = False,
 ) -> Columns:
-    """The columns to fit on: those in `include`, or every numeric one, less `exclude` and the label.
+    """The columns to fit on: those in `include`, or every numeric one, less row names, `exclude` and the label.
 
     The columns of `coded` are read as categories, whatever their type, and are features too; its values say
     whether unknown ones are let through. Their vocabularies grow while the source is read: see `Columns.settled`.
@@ -42,7 +42,8 @@ def choose(
                 "is left out or is the label"
             )
     if include is None:
-        fields = [f for f in source.fields if (f.numeric or f.name in coded) and f.name not in left_out]
+        ours = left_out | (source.row_names - set(coded))
+        fields = [f for f in source.fields if (f.numeric or f.name in coded) and f.name not in ours]
         if not source.positional:
             absent = left_out.difference(field.name for field in source.fields)
             refuse_slips(source, sorted(absent), [field.name for field in fields], "columns.exclude")
@@ -103,7 +104,8 @@ def match(source: Source, columns: Columns, not_features: Sequence[str]) -> Colu
     fields = [
         field
         for field in source.fields
-        if (field.numeric or (coded and field.kind == "text")) and field.name not in not_features
+        if (field.numeric or (coded and field.kind == "text"))
+        and field.name not in {*not_features, *source.row_names}
     ]
     if source.rows == 0 and source.untyped:
         # Without rows, text cannot be told from numbers.

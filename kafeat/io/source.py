@@ -135,6 +135,11 @@ class Source(ABC):
     rows: int | None = None
 
     @property
+    def row_names(self) -> frozenset[str]:
+        """Columns that name the rows, as a pandas index does: features only where they are asked for by name."""
+        return frozenset()
+
+    @property
     def notes(self) -> Mapping[str, str]:
         """What kafeat wrote beside the rows, if it did: `map`, the SHA-256 of the map, among others."""
         return {}

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 
 from kafeat.errors import UsageError
-from kafeat.io.uri import identity, is_remote, local_path
+from kafeat.io.formats import SUFFIXES
+from kafeat.io.uri import identity, is_remote, local_path, path_of
 
 
 def refuse_same(read: Mapping[str, object], written: Mapping[str, str | None]) -> None:
@@ -27,6 +28,15 @@ def refuse_same(read: Mapping[str, object], written: Mapping[str, str | None]) -
         other = places.setdefault(identity(out), what)
         if other != what:
             raise UsageError(f"{out}: expected different files for {other} and {what}, got the same")
+
+
+def refuse_table_name(model: str) -> None:
+    """A model in the place of a table: two tables were named, and the second would be lost."""
+    ending = next((suffix for suffix in SUFFIXES if path_of(model).lower().endswith(suffix)), None)
+    if ending is not None:
+        raise UsageError(
+            f"{model}: expected the name of a model, as map.joblib, got that of a table ({ending})"
+        )
 
 
 def _is_device(place: str) -> bool:

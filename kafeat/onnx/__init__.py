@@ -3,10 +3,15 @@
 import kafeat.onnx
 kafeat.onnx.export("map.joblib", "features.onnx")
 
-It needs the extra `onnx`, which is imported when a graph is built, and not before.
+It needs the extra `onnx`.
 """
 
 from __future__ import annotations
+
+try:
+    import onnx as _needed  # noqa: F401
+except ImportError as error:
+    raise ImportError(f"kafeat.onnx: expected onnx, got: {error}; pip install 'kafeat[onnx]'") from error
 
 from kafeat.onnx.model import to_model
 from kafeat.onnx.saving import Exported, export

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
 
 import numpy as np
+import onnx
+from onnx import helper
 
 from kafeat._version import __version__
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap, load
-
-if TYPE_CHECKING:
-    import onnx
+from kafeat.onnx.chain import emit_chain
+from kafeat.onnx.columns import category_metadata, emit_columns
+from kafeat.onnx.graph import Graph
 
 INPUT, OUTPUT = "X", "Z"
 LOWEST_OPSET, OPSET = 13, 17
@@ -23,17 +24,8 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     """The graph of a map: input X, float32 (N, d); output Z, (N, D) in the map's dtype; any N, also 0.
 
     A row that `transform` refuses comes out as NaN. The same map gives the same model. Raises
-    `kafeat.errors.UsageError` for a map with a step that ONNX has no operators for, and where `onnx` is not installed.
+    `kafeat.errors.UsageError` for a map with a step that ONNX has no operators for.
     """
-    try:
-        import onnx
-        from onnx import helper
-    except ImportError as error:
-        raise UsageError(f"export: expected onnx, got: {error}; pip install 'kafeat[onnx]'") from None
-    from kafeat.onnx.chain import emit_chain
-    from kafeat.onnx.columns import emit_columns
-    from kafeat.onnx.graph import Graph
-
     highest = onnx.defs.onnx_opset_version()
     if not LOWEST_OPSET <= opset <= highest:
         raise UsageError(f"opset: expected {LOWEST_OPSET} to {highest}, got {opset}")
@@ -70,8 +62,6 @@ def _description(fm: FeatureMap) -> str:
 
 
 def _metadata(fm: FeatureMap) -> dict[str, str]:
-    from kafeat.onnx.columns import category_metadata
-
     found = {
         "kafeat.version": fm.version,
         "kafeat.map_sha256": fm.digest or "",

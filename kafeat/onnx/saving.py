@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+import onnx
+
 from kafeat.errors import GateError
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.output import write_bytes
@@ -40,9 +42,6 @@ def export(
     proto = to_model(fm, opset)
     data: bytes = proto.SerializeToString(deterministic=True)
     del proto
-
-    import onnx
-
     onnx.checker.check_model(data, full_check=True)
     found = compare(fm, data) if check else None
     if found and not found.agrees:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -375,3 +377,16 @@ def test_the_python_of_the_page_runs(monkeypatch, tmp_path, configs) -> None:
     scope: dict = {}
     exec(code, scope)
     assert scope["Z"].shape == (1797, 512)
+
+
+def test_without_onnx_the_remedy_is_said(tmp_path) -> None:
+    code = "import sys; sys.modules['onnx'] = None\nfrom kafeat.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "export", "m.joblib", "o.onnx"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "pip install 'kafeat[onnx]'" in done.stderr
+    assert "Traceback" not in done.stderr

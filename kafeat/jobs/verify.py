@@ -11,6 +11,7 @@ from typing import Any, Literal
 from kafeat.errors import DataError, GateError
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.files import digest_of, opened
+from kafeat.io.kept_again import Kept, taken
 from kafeat.io.selection import match
 from kafeat.io.source import Chunk
 from kafeat.jobs.options import Input
@@ -67,16 +68,18 @@ def verify_file(
             raise GateError(
                 f"{target}: expected an output of {model} ({str(fm.digest)[:12]}), got one of the map {str(maker)[:12]}"
             )
-        output = WrittenRows(made, fm, output_dtype or known.get("output", {}).get("dtype"))
+        output = WrittenRows(made, given, fm, output_dtype or known.get("output", {}).get("dtype"))
         columns = match(given, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
-        chosen = _Chosen(given.chunks(columns, (), fm.chunk_rows), seed, size)
+        chosen = _Chosen(
+            given.chunks(columns, output.keep, fm.chunk_rows, typed_keep=output.typed), seed, size
+        )
         compared, largest = 0, 0.0
         for done in fm.run(iter(chosen), output, jobs, Watch(set_aside=True)):
             if on_bad_rows != "drop":
                 output.skip_to(done.chunk.start)
-            expected = _expected(done, on_bad_rows)
-            largest = max(largest, output.compare(expected, done.chunk))
+            expected, kept = _expected(done, on_bad_rows)
+            largest = max(largest, output.compare(expected, kept, done.chunk))
             compared += len(expected)
         output.end()
     expected_rows = output.at if on_bad_rows == "drop" else chosen.rows
@@ -85,10 +88,13 @@ def verify_file(
     return Verified(output.rows, compared, largest, hashes)
 
 
-def _expected(done: Transformed, on_bad_rows: str) -> Floats:
+def _expected(done: Transformed, on_bad_rows: str) -> tuple[Floats, Kept | None]:
     if done.aside and on_bad_rows == "error":
         raise done.chunk.located(done.aside[0])
-    return done.features[done.good] if done.good is not None and on_bad_rows == "drop" else done.features
+    kept = done.chunk.kept
+    if done.good is None or on_bad_rows != "drop":
+        return done.features, kept
+    return done.features[done.good], None if kept is None else taken(kept, done.good)
 
 
 class _Chosen:

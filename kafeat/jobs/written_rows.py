@@ -1,4 +1,4 @@
-"""The features of an output as they were written, to be compared with what is made again."""
+"""The rows of an output as they were written, to be compared with what is made again."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.feature_map import FeatureMap
 from kafeat.io.columns import Column, Columns
+from kafeat.io.kept_again import Kept, difference
 from kafeat.io.source import Chunk, Field, Source
 from kafeat.types import Floats
 
@@ -20,9 +21,12 @@ _OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 class WrittenRows:
-    """The features of an output, read from its first row to its last, and memory to make them again."""
+    """The rows of an output, read from the first to the last, and memory to make their features again.
 
-    def __init__(self, made: Source, fm: FeatureMap, dtype: str | None) -> None:
+    `keep` names the columns before the features that the input has, too.
+    """
+
+    def __init__(self, made: Source, given: Source, fm: FeatureMap, dtype: str | None) -> None:
         self._made, self._width = made, fm.n_components
         fields = _features(made, fm)
         _check_names(made, fields)
@@ -32,7 +36,12 @@ class WrittenRows:
         self._dtype = np.dtype(dtype or fm.dtype) if made.untyped else _dtype(made, fields)
         lists = fields[0].width is not None
         self._order: Literal["C", "F"] = "C" if made.positional or lists else "F"
-        self._chunks = made.chunks(columns, (), fm.chunk_rows)
+        ours = {field.name for field in given.fields}
+        before = [field.name for field in made.fields[: -len(fields)]]
+        self.keep = [] if made.positional else [name for name in before if name in ours]
+        # The text that stands in a CSV is compared as text.
+        self.typed = not made.untyped
+        self._chunks = made.chunks(columns, self.keep, fm.chunk_rows, typed_keep=self.typed)
         self._chunk: Chunk | None = next(self._chunks, None)
         self.at = 0
         self.rows = 0
@@ -49,29 +58,42 @@ class WrittenRows:
         """The next row to compare is that one."""
         self.at = row
 
-    def compare(self, expected: Floats, made_of: Chunk) -> float:
-        """The largest difference of the next rows to these."""
+    def compare(self, expected: Floats, kept: Kept | None, made_of: Chunk) -> float:
+        """The largest difference of the next rows to these; `kept` is what stands before the features."""
         largest = 0.0
         while len(expected):
-            got = self._next(len(expected))
+            got, got_kept = self._next(len(expected))
             if not len(got):
                 raise GateError(
                     f"{self._made.place}: expected more than {self.at:,} rows, as {made_of.place} has them, got no more"
                 )
             largest = max(largest, self._difference(expected[: len(got)], got))
             expected = expected[len(got) :]
+            if kept is not None and got_kept is not None:
+                self._compare_kept(kept.slice(0, len(got)), got_kept)
+                kept = kept.slice(len(got))
             self.at += len(got)
         return largest
 
-    def _next(self, most: int) -> Floats:
+    def _next(self, most: int) -> tuple[Floats, Kept | None]:
         chunk = self._chunk
         while chunk is not None and chunk.start + chunk.rows <= self.at:
             self.rows = chunk.start + chunk.rows
             chunk = self._chunk = next(self._chunks, None)
         if chunk is None:
-            return np.empty((0, self._width))
+            return np.empty((0, self._width)), None
         first = self.at - chunk.start
-        return chunk.matrix(np.dtype(np.float64))[first : first + most]
+        features = chunk.matrix(np.dtype(np.float64))[first : first + most]
+        kept = chunk.kept
+        return features, None if kept is None else kept.slice(first, len(features))
+
+    def _compare_kept(self, expected: Kept, got: Kept) -> None:
+        found = difference(expected, got)
+        if found is not None:
+            raise GateError(
+                f"{self._made.place}: {spell_row(self.at + found.row)}, column {quoted(found.column)}: expected "
+                f"{found.expected} as in the input, got {found.got}"
+            )
 
     def _difference(self, expected: Floats, got: Floats) -> float:
         rounded = got.astype(self._dtype)

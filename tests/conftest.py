@@ -8,9 +8,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 from sklearn.datasets import load_digits
 
 from kafeat.step import Sample, Step
+
+# A machine that does something else is no fault of an example.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ def sample(n: int, size: int | None, seed: int, cuts: list[int], largest: bool =
     return chosen.result()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     n=st.integers(1, 6000),
     size=st.one_of(st.none(), st.integers(1, 400)),

@@ -30,6 +30,11 @@ def say(message: str) -> None:
     _put("info", without_secrets(message))
 
 
+def warn(message: str) -> None:
+    """A line that tells what somebody may not have meant."""
+    _put("warning", without_secrets(message))
+
+
 def error(message: str, code: int) -> None:
     """The lines of an error that ends the command with that code."""
     message = without_secrets(message)

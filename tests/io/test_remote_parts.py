@@ -110,4 +110,4 @@ def test_rejects_lie_there_too(store, data, model):
         model, store.uri("in"), store.uri("out"), rules=Rules("drop", rejects=store.uri("rejects"))
     )
     assert run.bad_rows == 1
-    assert b"1,x0," in store.get("rejects/year=2023/a b.csv")
+    assert b"1,x0," in store.get("rejects/year=2023/a b.parquet.csv")

@@ -198,7 +198,7 @@ def test_an_output_that_holds_something_is_refused(model: str, data: str, tmp_pa
     out = tmp_path / "out"
     out.mkdir()
     (out / "precious.parquet").write_bytes(b"something")
-    with pytest.raises(UsageError, match="expected an empty folder or none, got 1 files; --resume"):
+    with pytest.raises(UsageError, match="expected an empty folder or none, got 1 file; --resume"):
         transform_parts(model, data, str(out))
     assert files(out) == {"precious.parquet": b"something"}
     run = transform_parts(model, data, str(out), overwrite=True)
@@ -340,7 +340,7 @@ def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: 
     rules = Rules("drop", rejects=str(tmp_path / "rejects"))
     run = transform_parts(model, data, str(tmp_path / "out"), rules=rules)
     assert (run.bad_rows, run.rows) == (1, 999)
-    assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.csv").read_text()
+    assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.parquet.csv").read_text()
 
 
 def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, tmp_path: Path) -> None:

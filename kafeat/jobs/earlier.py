@@ -93,8 +93,10 @@ class Earlier:
         """
         if rules.max_drift is not None and (record.drift is None or record.drift.share > rules.max_drift):
             return False
-        if rules.rejects is None:
-            return True
+        return rules.rejects is None or self._has_rejects(record)
+
+    def _has_rejects(self, record: Record) -> bool:
+        """Whether they are as the earlier run has written them."""
         there = self.rejects.get(rejects_of("", record.name))
         return there is not None and record.rejects is not None and there.stamp == record.rejects.stamp
 
@@ -110,14 +112,20 @@ class Earlier:
         proven, _ = self.of_parts(manifest, parts, rules)
         return proven if len(proven) == len(parts) else {}
 
-    def remove_stale(self, folder: str, wanted: AbstractSet[str] | None, good: AbstractSet[str]) -> list[str]:
+    def remove_stale(
+        self, folder: str, rejects: str | None, wanted: AbstractSet[str] | None, good: AbstractSet[str]
+    ) -> list[str]:
         """Remove the parts of the earlier run that are not `good`, so that no reader takes them for parts of this one.
 
-        Returns those that this run makes nothing in place of, if that is known. Files that no run has made stay.
+        Their rejects go with them. Returns those that this run makes nothing in place of, if that is known. Files that
+        no run has made stay.
         """
-        stale = [name for name in self._records if name in self.entries and name not in good]
+        records = self._records
+        stale = [name for name in records if name in self.entries and name not in good]
         for name in stale:
             remove(join(folder, name))
+            if rejects is not None and self._has_rejects(records[name]):
+                remove(rejects_of(rejects, name))
         return sorted(name for name in stale if wanted is not None and name not in wanted)
 
 

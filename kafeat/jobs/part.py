@@ -140,7 +140,10 @@ def _outcome(task: Task) -> Outcome:
         kept = _proven(task, task.known)
         if kept is not None:
             return Outcome(kept, None, {}, again=False)
-        remove(task.target)  # if it cannot be made again, nothing is left of the old one
+        # if it cannot be made again, nothing is left of the old one
+        remove(task.target)
+        if task.rules.rejects is not None:
+            remove(task.rules.rejects)
     done = transform_file(
         task.map.map,
         part.place,

@@ -94,7 +94,7 @@ def transform_parts(
     make_folder(target)
     remove_dead_below(target)
     wanted = None if parts is None else {part.name for part in parts}
-    removed = earlier.remove_stale(target, wanted, {*proven, *known})
+    removed = earlier.remove_stale(target, rules.rejects, wanted, {*proven, *known})
     journal = Journal(target, manifest, list(proven.values()))
     told = announce(None if parts is None else len(parts)) if announce else (lambda _done: None)
     told(len(proven))

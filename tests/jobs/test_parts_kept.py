@@ -165,9 +165,20 @@ def test_what_is_left_of_a_part_that_fails_now_is_told(go: Go) -> None:
 
 
 def test_a_part_whose_new_input_is_bad_is_not_left_from_the_old_one(go: Go) -> None:
-    go()
+    go(rejects="rejects")
     sound = Path("in/a.parquet").read_bytes()
     Path("in/a.parquet").write_bytes(b"?" * len(sound))  # of the same size: only its hash tells
-    run = go()
-    assert [failure.name for failure in run.failed] == ["a.parquet"]
-    assert not Path("out/a.parquet").exists()
+    Path("in/b.parquet").write_bytes(b"of another size")
+    run = go(rejects="rejects")
+    assert [failure.name for failure in run.failed] == ["a.parquet", "b.parquet"]
+    assert [path.name for path in Path("out").glob("[!_]*")] == ["c.parquet"]
+    assert [path.name for path in Path("rejects").iterdir()] == ["c.parquet.csv"]
+
+
+def test_rejects_of_a_part_that_is_removed_go_with_it_and_others_stay(go: Go) -> None:
+    go(rejects="rejects")
+    Path("rejects/c.parquet.csv").write_text("of somebody")
+    for name in "bc":
+        Path(f"in/{name}.parquet").unlink()
+    assert go(rejects="rejects").removed == ("b.parquet", "c.parquet")
+    assert {path.name for path in Path("rejects").iterdir()} == {"a.parquet.csv", "c.parquet.csv"}

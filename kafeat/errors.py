@@ -130,3 +130,8 @@ def spell_row(row: int) -> str:
 def quoted(name: str) -> str:
     """A name in quotes, its control characters escaped and its end cut off."""
     return repr(name) if len(name) <= LONGEST else f"{name[:LONGEST]!r}..."
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things: `1 file`, `2 files`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

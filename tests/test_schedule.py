@@ -40,12 +40,14 @@ def installed(folder, title):
     return script
 
 
-def run(script, folder, **variables):
+def run(script, folder, *words, **variables):
     # as little as cron gives
     environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(folder), **variables}
     if "PYTHONPATH" in os.environ:
         environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
-    return subprocess.run([script, folder], env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [script, folder, *words], env=environment, capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.fixture(scope="module")
@@ -113,14 +115,41 @@ def test_bad_input_and_drift_leave_the_night_before(folder):
         assert before == {name: (folder / name).read_bytes() for name in before}
 
 
-def test_two_runs_do_not_meet(folder):
-    script = installed(folder, "nightly-features")
+def test_a_missing_column_is_in_the_mail(folder):
+    table = pq.read_table(folder / "incoming.parquet").drop_columns(["label"])
+    pq.write_table(table, folder / "incoming.parquet")
+    failed = run(installed(folder, "nightly-features"), folder)
+    told, last = failed.stderr.splitlines()
+    assert failed.returncode == 3
+    assert "cannot be read, lacks a column or has a bad value; exit code 3" in told
+    assert "incoming.parquet: --keep: expected columns 'label', got" in json.loads(last)["message"]
+
+
+@pytest.mark.parametrize(
+    ("script", "place"),
+    [("nightly-features", "nightly.lock"), ("nightly-parts", "nightly.lock"), ("nightly-features", "logs")],
+)
+def test_a_folder_that_cannot_be_written_to_is_worth_another_try(script, place, folder):
+    # a folder in the place of a file, and a file in that of a folder: root may write to what is read-only
+    (folder / place).mkdir() if place == "nightly.lock" else (folder / place).touch()
+    refused = run(installed(folder, script), folder)
+    assert (refused.returncode, refused.stdout) == (5, "")
+    assert place in refused.stderr
+    assert "earlier run" not in refused.stderr
+    assert not list(folder.glob("features*"))
+
+
+@pytest.mark.parametrize("script", ["nightly-features", "nightly-parts"])
+def test_two_runs_do_not_meet(script, folder):
+    (folder / "incoming").mkdir()
+    shutil.copy(folder / "incoming.parquet", folder / "incoming")
+    name, script = script, installed(folder, script)
     with (folder / "nightly.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         refused = run(script, folder)
     assert (refused.returncode, refused.stdout) == (75, "")
-    assert refused.stderr == f"nightly-features: {folder}: an earlier run is not done yet\n"
-    assert not (folder / "features.parquet").exists()
+    assert refused.stderr == f"{name}: {folder}: an earlier run is not done yet\n"
+    assert not list(folder.glob("features*"))
     assert run(script, folder).returncode == 0  # the lock went with its holder
 
 
@@ -149,6 +178,39 @@ def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
     now = {file.name: file.stat().st_mtime_ns for file in (folder / "features").glob("*.parquet")}
     assert set(now) == {*made, "d.parquet"}
     assert made.items() <= now.items()  # kept, not made again
+
+
+def test_the_gravest_failure_of_parts_is_the_exit_code(folder):
+    (folder / "incoming").mkdir()
+    (folder / "incoming" / "bad.parquet").write_bytes(b"no Parquet")
+    table = pq.read_table(folder / "incoming.parquet")
+    name = next(name for name in table.column_names if name != "label")
+    far = table.set_column(table.column_names.index(name), name, [np.full(1797, 1e6)])
+    pq.write_table(far, folder / "incoming" / "drifted.parquet")
+    failed = run(installed(folder, "nightly-parts"), folder)
+    assert failed.returncode == 6
+    message = json.loads(failed.stderr.splitlines()[-1])["message"]
+    assert "bad.parquet: expected a sound Parquet file" in message
+    assert "drifted.parquet: expected at most 5.00% of a column" in message
+
+
+def test_features_of_inputs_that_are_gone_are_removed_with_a_warning_unless_a_night_is_named(folder):
+    script = installed(folder, "nightly-parts")
+    for name in ("2026-11-20/a.parquet", "2026-11-21/a.parquet", "2026-11-21/b.parquet"):
+        (folder / "incoming" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(folder / "incoming.parquet", folder / "incoming" / name)
+    assert run(script, folder, "2026-11-20").returncode == 0
+    assert run(script, folder, "2026-11-21").returncode == 0
+    shutil.rmtree(folder / "incoming" / "2026-11-20")
+    (folder / "incoming" / "2026-11-21" / "a.parquet").unlink()
+    done = run(script, folder, "2026-11-21")
+    assert done.returncode == 0
+    warnings = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] == "warning"]
+    assert [line["message"] for line in warnings] == [
+        "features/2026-11-21: 1 file was removed: it has no input any more: a.parquet"
+    ]
+    left = {str(file.relative_to(folder / "features")) for file in (folder / "features").rglob("*.parquet")}
+    assert left == {"2026-11-20/a.parquet", "2026-11-21/b.parquet"}
 
 
 def test_the_crontab_calls_the_script():

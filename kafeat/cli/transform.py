@@ -9,7 +9,7 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.scale import Scale, scale_options
-from kafeat.errors import UsageError
+from kafeat.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from kafeat.jobs.journal import Run
@@ -178,17 +178,27 @@ class _Job:
             run = transform_parts(
                 self.model, self.source, self.target, reading=self.reading, writing=self.writing,
                 rules=self.rules, engine=scale.engine(self.jobs), rows_per_file=scale.rows_per_file,
-                resume=scale.resume, overwrite=overwrite, announce=announce,
+                resume=scale.resume, overwrite=overwrite, stats=self.stats_file, announce=announce,
             )  # fmt: skip
             write_stats(stats_of_parts(run, self.model, self.source, self.target))
         kept = f" ({run.kept:,} of them kept)" if run.kept else ""
         self._say(f"{self.target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run)
-        for names, what in ((run.removed, "were removed: they have no input any more"),
-                            (run.strange, "are no parts of it, and are read with them")):  # fmt: skip
-            if names:
-                log.say(f"{self.target}: {len(names):,} files {what}: {', '.join(names[:3])}")
+        self._warn(
+            run.removed, "was removed: it has no input", "were removed: they have no input", " any more"
+        )
+        self._warn(
+            run.strange, "is no part of it, and is read", "are no parts of it, and are read", " with them"
+        )
         if run.failed:
             raise PartsError(self.target, run.parts, run.failed)
+
+    def _warn(self, names: tuple[str, ...], one: str, many: str, end: str) -> None:
+        from kafeat.io.names import shown
+
+        if names:
+            files, what = counted(len(names), "file"), one if len(names) == 1 else many
+            listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
+            log.warn(f"{self.target}: {files} {what}{end}: {listed}")
 
     def _say(self, what: str, done: Done | Run) -> None:
         from kafeat.cli.summary import summarize

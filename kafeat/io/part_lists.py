@@ -20,12 +20,21 @@ def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:
         text = file.readall().decode("utf-8", errors="surrogateescape")
     folder = parent(place)
     for name in _names(place, text):
+        if not _can_be(name):
+            raise DataError(f"{place}: expected names that a file can have, got {quoted(name)}")
         at = name if os.path.isabs(name) or "://" in name else join(folder, name)
         entry = entry_of(at)
         if entry is None:
             raise DataError(f"{place}: expected a file, got none of the name {quoted(name)}")
         inside = not os.path.isabs(name) and "://" not in name and ".." not in name.split("/")
         yield os.path.normpath(name) if inside else entry.name, at, entry
+
+
+def _can_be(name: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:  # half of a character that UTF-16 makes of two
+        return False
 
 
 def _names(place: str, text: str) -> list[str]:
@@ -35,6 +44,10 @@ def _names(place: str, text: str) -> list[str]:
         content = json.loads(text)
     except ValueError as error:
         raise DataError(f"{place}: expected JSON, got {error}") from None
+    except RecursionError:
+        raise DataError(
+            f"{place}: expected a list of names, got lists in lists, too deep to be read"
+        ) from None
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
         if content.get("state") != "complete":
             raise DataError(

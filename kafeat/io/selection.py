@@ -88,9 +88,14 @@ def _check_codable(source: Source, field: Field) -> None:
         )
 
 
-def match(source: Source, columns: Columns, not_features: Sequence[str]) -> Columns:
-    """The columns of a fitted map in another source: by name where both have names, else by position."""
-    require(source, not_features)
+def match(
+    source: Source, columns: Columns, not_features: Sequence[str], origin: str | None = None
+) -> Columns:
+    """The columns of a fitted map in another source: by name where both have names, else by position.
+
+    `origin` says who named those that are no features: an option.
+    """
+    require(source, not_features, origin)
     if not (columns.positional or source.positional):
         return _by_name(source, columns)
     if (

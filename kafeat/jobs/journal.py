@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kafeat.io.locations import remove_if_nothing
 from kafeat.io.parts import MANIFEST
-from kafeat.jobs.manifest import Failure, Manifest, Record
+from kafeat.jobs.manifest import Drift, Failure, Manifest, Record
 from kafeat.jobs.part import Outcome
 
 # The manifest of a running run costs at most a twentieth of the time.
@@ -20,7 +20,8 @@ class Run:
     """What a run over parts did: `parts` are there now, of which `kept` were made by an earlier run.
 
     `failed` are those that could not be made, `removed` outputs of an earlier run whose inputs are no more, `strange`
-    files of the output's folder that no run of kafeat has made.
+    files of the output's folder that no run of kafeat has made. `largest_drift` is that of the `drifts_known` parts,
+    kept ones too, whose drift was asked for when they were made.
     """
 
     parts: int
@@ -35,7 +36,8 @@ class Run:
     failed: tuple[Failure, ...]
     removed: tuple[str, ...]
     strange: tuple[str, ...]
-    largest_drift: float | None
+    largest_drift: Drift | None
+    drifts_known: int
 
 
 class Journal:
@@ -45,7 +47,6 @@ class Journal:
         self._folder, self._manifest = folder, manifest
         self._records, self._failures = {record.name: record for record in records}, dict[str, Failure]()
         self._machines = list(manifest.machines)
-        self._drift: float | None = None
         self._kept = 0
         self._next = 0.0
         self.write()
@@ -57,10 +58,13 @@ class Journal:
             made_by = outcome.record.made_by if not outcome.again else self._number(outcome.machine)
             self._records[outcome.record.name] = outcome.record.model_copy(update={"made_by": made_by})
         self._kept += not outcome.again
-        if outcome.drift is not None:
-            self._drift = max(outcome.drift, self._drift or 0.0)
         if time.monotonic() >= self._next:
             self.write()
+
+    @property
+    def done(self) -> set[str]:
+        """The names of the parts that are there."""
+        return set(self._records)
 
     def _number(self, machine: dict[str, str]) -> int:
         if machine not in self._machines:
@@ -90,6 +94,7 @@ class Journal:
         self, kept: int, columns: int, seconds: float, removed: tuple[str, ...], strange: tuple[str, ...]
     ) -> Run:
         records = list(self._records.values())
+        drifts = [record.drift for record in records if record.drift is not None]
         return Run(
             parts=len(records),
             kept=kept + self._kept,
@@ -103,5 +108,6 @@ class Journal:
             failed=tuple(self._failures[name] for name in sorted(self._failures)),
             removed=removed,
             strange=strange,
-            largest_drift=self._drift,
+            largest_drift=max(drifts, key=lambda drift: drift.share, default=None),
+            drifts_known=len(drifts),
         )

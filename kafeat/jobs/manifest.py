@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,30 +21,46 @@ class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
 
-class File(_Entry):
-    """A file as it was: bytes, SHA-256, and a stamp that changes with every writing. A range of rows has no hash."""
+_Count = Annotated[int, Field(ge=0)]
 
-    bytes: int
+
+class File(_Entry):
+    """A file as it was: bytes, SHA-256, and a stamp that changes with every writing.
+
+    A range of rows and rejects have no hash.
+    """
+
+    bytes: _Count
     sha256: str | None
     stamp: str
+
+
+class Drift(_Entry):
+    """The column of which the largest share lies outside of the range of the fit."""
+
+    column: str
+    share: float = Field(ge=0.0, allow_inf_nan=False)
 
 
 class Record(_Entry):
     """A part that is done. `only` are the first row of its input and the one behind the last, None for all.
 
-    `made_by` is the number of the machine in the manifest's list.
+    `drift` is None where nobody asked for it, `rejects` where none were written. `made_by` is the number of the machine
+    in the manifest's list.
     """
 
     name: str
-    rows: int
-    rows_read: int
-    only: tuple[int, int] | None = Field(None, strict=False)
+    rows: _Count
+    rows_read: _Count
+    only: tuple[_Count, _Count] | None = Field(None, strict=False)
     input: File
     output: File
     seconds: float
-    clipped: int = 0
-    bad_rows: int = 0
-    made_by: int = 0
+    clipped: _Count = 0
+    bad_rows: _Count = 0
+    drift: Drift | None = None
+    rejects: File | None = None
+    made_by: _Count = 0
 
 
 class Failure(_Entry):

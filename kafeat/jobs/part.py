@@ -11,10 +11,10 @@ from functools import cache
 
 from kafeat.errors import DataError, KafeatError, without_secrets
 from kafeat.io.files import digest_of
-from kafeat.io.locations import Entry, entry_of
+from kafeat.io.locations import Entry, entry_of, remove
 from kafeat.io.parts import Part
 from kafeat.io.uri import shown
-from kafeat.jobs.manifest import Failure, File, Record
+from kafeat.jobs.manifest import Drift, Failure, File, Record
 from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.tally import Done
 from kafeat.jobs.transform import transform_file
@@ -77,7 +77,6 @@ class Outcome:
     failure: Failure | None
     machine: dict[str, str]
     again: bool = True
-    drift: float | None = None
 
 
 def do_part(task: Task) -> Outcome:
@@ -107,8 +106,9 @@ def failed(name: str, error: str, exit_code: int) -> Outcome:
     return Outcome(None, Failure(name=name, error=error, exit_code=exit_code), {})
 
 
-def record_of(part: Part, done: Done, entry: Entry | None) -> Record:
-    """What is to be remembered of a part that is done; `entry` is its output."""
+def record_of(part: Part, done: Done, entry: Entry | None, rejects: Entry | None = None) -> Record:
+    """What is to be remembered of a part that is done; `entry` is its output, and `rejects` lists its bad rows."""
+    worst = max(((share, column) for column, share in (done.drift or {}).items()), default=None)
     return Record(
         name=part.name,
         rows=done.rows,
@@ -123,6 +123,8 @@ def record_of(part: Part, done: Done, entry: Entry | None) -> Record:
         seconds=round(done.seconds, 4),
         clipped=done.clipped,
         bad_rows=done.bad_rows,
+        drift=None if worst is None else Drift(share=worst[0], column=worst[1]),
+        rejects=None if rejects is None else File(bytes=rejects.bytes, sha256=None, stamp=rejects.stamp),
     )
 
 
@@ -138,6 +140,10 @@ def _outcome(task: Task) -> Outcome:
         kept = _proven(task, task.known)
         if kept is not None:
             return Outcome(kept, None, {}, again=False)
+        # if it cannot be made again, nothing is left of the old one
+        remove(task.target)
+        if task.rules.rejects is not None:
+            remove(task.rules.rejects)
     done = transform_file(
         task.map.map,
         part.place,
@@ -155,8 +161,8 @@ def _outcome(task: Task) -> Outcome:
         raise DataError(
             f"{part.place}: expected a file that stays as it is, got one that changed while it was read"
         )
-    drift = None if not done.drift else max(done.drift.values())
-    return Outcome(record_of(part, done, entry_of(task.target)), None, this_machine(), drift=drift)
+    rejects = None if task.rules.rejects is None else entry_of(task.rules.rejects)
+    return Outcome(record_of(part, done, entry_of(task.target), rejects), None, this_machine())
 
 
 def _proven(task: Task, known: Record) -> Record | None:

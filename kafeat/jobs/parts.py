@@ -16,14 +16,16 @@ from kafeat.feature_map import FeatureMap
 from kafeat.io.drafts import remove_dead_below
 from kafeat.io.formats import format_of
 from kafeat.io.locations import absolute, entry_of, join, make_folder
-from kafeat.io.parts import Part, Parts, list_parts, renamed, stem
-from kafeat.io.uri import identity, parent, shown
+from kafeat.io.parts import Part, Parts, is_data_set, list_parts, renamed
+from kafeat.io.uri import parent, shown
+from kafeat.jobs.apart import Written, refuse_overlap
 from kafeat.jobs.earlier import Earlier
 from kafeat.jobs.journal import Journal, Run
 from kafeat.jobs.manifest import Manifest, Record
 from kafeat.jobs.options import STRICT, Input, Output, Rules
 from kafeat.jobs.part import Outcome, Stop, Task, do_part, failed
-from kafeat.jobs.split import pour_parts, ranges
+from kafeat.jobs.rejects import rejects_of
+from kafeat.jobs.split import check_pouring, pour_parts, ranges
 from kafeat.running import count_jobs
 from kafeat.shared_map import SharedMap, shared
 
@@ -43,13 +45,15 @@ def transform_parts(
     rows_per_file: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    stats: str | None = None,
     announce: Announce | None = None,
 ) -> Run:
     """Write the features of every part of `source` to a part of the same name below the folder `target`.
 
     `source` is a folder, a glob or a list of names; with `rows_per_file` one file, which is cut into parts of so many
     rows at most. `resume` keeps parts that the manifest of an earlier run proves done and unchanged. A part that fails
-    does not end the others. `announce(parts)` returns what is told of each part that is done.
+    does not end the others. `stats` is a file that the caller writes: it is refused among the parts.
+    `announce(parts)` returns what is told of each part that is done.
     """
     reading, writing, engine = reading or Input(), writing or Output(), engine or Engine()
     engine.check()
@@ -63,27 +67,34 @@ def transform_parts(
     travelling = shared(model)
     fm = travelling.map
     rules.check(fm)
-    earlier = Earlier.of(target, resume, overwrite)
+    earlier = Earlier.of(target, resume, overwrite, rules.rejects)
     manifest = Manifest(
         input=shown(source),
         map=travelling.digest,
         settings=_settings(reading, writing, rules, rows_per_file),
         engine=engine.name,
     )
-    parts = _parts_of(source, target, reading, writing, fm.chunk_rows, rows_per_file)
+    found = _found(source, reading, rows_per_file)
+    refuse_overlap(source, found, model, Written(target, rules.rejects, stats))
+    parts = (
+        ranges(source, reading, writing, fm.chunk_rows, rows_per_file or 0)
+        if found is None
+        else renamed(found.parts, writing.format, reading.format)
+    )
     if parts is None:
-        proven, known = (
-            earlier.whole(manifest, None if source == "-" else entry_of(source)),
-            dict[str, Record](),
-        )
+        check_pouring(source, rules, engine)
+        entry = None if source == "-" else entry_of(source)
+        proven, known = earlier.whole(manifest, entry, rules), dict[str, Record]()
     else:
-        proven, known = earlier.of_parts(manifest, parts)
+        proven, known = earlier.of_parts(manifest, parts, rules)
+    if (proven or known) and earlier.manifest is not None:
+        manifest = manifest.model_copy(update={"machines": earlier.manifest.machines})
     if earlier.manifest is not None and not engine.here:
         reach(engine)  # before anything is removed
     make_folder(target)
     remove_dead_below(target)
     wanted = None if parts is None else {part.name for part in parts}
-    removed = earlier.remove_stale(target, wanted, {*proven, *known})
+    removed = earlier.remove_stale(target, rules.rejects, wanted, {*proven, *known})
     journal = Journal(target, manifest, list(proven.values()))
     told = announce(None if parts is None else len(parts)) if announce else (lambda _done: None)
     told(len(proven))
@@ -108,18 +119,19 @@ def transform_parts(
     seconds = time.perf_counter() - started
     journal.end(seconds)
     remove_dead_below(target)
-    return journal.run(len(proven), fm.n_components, seconds, tuple(removed), earlier.strange)
+    strange = earlier.strange(journal.done)
+    return journal.run(len(proven), fm.n_components, seconds, tuple(removed), strange)
 
 
-def _parts_of(
-    source: str, target: str, reading: Input, writing: Output, chunk_rows: int, rows_per_file: int | None
-) -> list[Part] | None:
-    """The parts, by the names that they will have; None for one file that must be read from its beginning."""
-    if rows_per_file is not None:
-        return ranges(source, reading, writing, chunk_rows, rows_per_file)
-    found = list_parts(source, reading.format)
-    _refuse_nested(found, target)
-    return renamed(found.parts, writing.format, reading.format)
+def _found(source: str, reading: Input, rows_per_file: int | None) -> Parts | None:
+    """The files of the input; None for one that is cut."""
+    if rows_per_file is None:
+        return list_parts(source, reading.format)
+    if source != "-" and is_data_set(source):
+        raise UsageError(
+            f"--rows-per-file: expected one file to cut, got many: {shown(source)}; each of them is a part without it"
+        )
+    return None
 
 
 @dataclass(frozen=True)
@@ -155,7 +167,7 @@ class _Plan:
         writing = replace(self.writing, format=format_of(part.name), overwrite=True, sweep=False)
         rules = self.rules
         if rules.rejects is not None:
-            rejects = absolute(join(rules.rejects, f"{stem(part.name)}.csv"))
+            rejects = absolute(rejects_of(rules.rejects, part.name))
             make_folder(parent(rejects))
             rules = replace(rules, rejects=rejects)
         target = join(self.target, part.name)
@@ -179,12 +191,3 @@ def _settings(reading: Input, writing: Output, rules: Rules, rows_per_file: int 
         "on_bad_rows": rules.on_bad_rows,
         "rows_per_file": rows_per_file,
     }
-
-
-def _refuse_nested(found: Parts, target: str) -> None:
-    """An output among the inputs, now or in the next run."""
-    inside = f"{identity(target)}/"
-    if any(identity(part.place).startswith(inside) for part in found.parts) or (
-        found.deep and inside.startswith(f"{identity(found.folder or '')}/")
-    ):
-        raise UsageError(f"{target}: expected an output apart from the input, got one inside of the other")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from kafeat.io.columns import Columns
+from kafeat.io.locations import join
 from kafeat.io.output import beside
 from kafeat.running import Transformed
 
@@ -41,6 +42,11 @@ class Rejects:
                 [chunk.kept.column(name)[refused.row].as_py() for name in self._kept] if chunk.kept else []
             )
             self._writer.writerow([*start, "", *map(_text, cells)])
+
+
+def rejects_of(folder: str, part: str) -> str:
+    """Where the rejects of a part are: by its whole name, as `a.csv` and `a.parquet` may both be parts."""
+    return join(folder, f"{part}.csv")
 
 
 @contextmanager

@@ -46,6 +46,17 @@ def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: 
         ]
 
 
+def check_pouring(source: str, rules: Rules, engine: Engine) -> None:
+    """Refuse what cannot be with text."""
+    if not engine.here:
+        raise UsageError(
+            f"{source}: expected Parquet or NPY for --engine {engine.name}, got text, whose rows cannot be found "
+            "without reading all before; --engine threads cuts it"
+        )
+    if rules.rejects is not None:
+        raise UsageError("--rejects: expected Parquet or NPY with --rows-per-file, got text")
+
+
 def pour_parts(
     fm: FeatureMap,
     source: str,
@@ -58,13 +69,6 @@ def pour_parts(
     stop: Stop,
 ) -> Generator[Outcome]:
     """The same for text, which is read from its first row to its last, by the threads of this process."""
-    if not engine.here:
-        raise UsageError(
-            f"{source}: expected Parquet or NPY for --engine {engine.name}, got text, whose rows cannot be found "
-            "without reading all before; --engine threads cuts it"
-        )
-    if rules.rejects is not None:
-        raise UsageError("--rejects: expected Parquet or NPY with --rows-per-file, got text")
     entry = None if source == "-" else entry_of(source)
     format = format_of(_name(source, reading, writing, 0, 1))
     with reading.open(source) as opened:

@@ -79,7 +79,13 @@ def stats_of_parts(run: Run, model: str, source: str, target: str) -> dict[str, 
         "seconds": run.seconds,
         "clipped_values": run.clipped,
         "bad_rows": {"count": run.bad_rows},
-        "drift": None if run.largest_drift is None else {"largest": run.largest_drift},
+        "drift": None
+        if run.largest_drift is None
+        else {
+            "largest": run.largest_drift.share,
+            "column": run.largest_drift.column,
+            "parts": run.drifts_known,
+        },
         "versions": versions(),
         "machine": machine(),
     }

@@ -58,8 +58,8 @@ class Tally:
         good = max(1, self._read - self._bad)
         return {name: int(n) / good for name, n in zip(self._names, self._outside, strict=True)}
 
-    def check(self, target: str) -> None:
-        """Refuse too much drift."""
+    def check(self, place: str, first: int | None) -> None:
+        """Refuse too much drift of the input at that place, or of its rows from `first` on."""
         most, drift = self._rules.max_drift, self.drift()
         if most is None or drift is None:
             return
@@ -67,8 +67,9 @@ class Tally:
         if beyond:
             worst = ", ".join(f"{quoted(name)} {share:.2%}" for share, name in beyond[:3])
             more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
+            where = "" if first is None else f"rows {first + 1:,} to {first + self._read:,}: "
             raise GateError(
-                f"{target}: expected at most {most:.2%} of a column outside of the range of the fit "
+                f"{place}: {where}expected at most {most:.2%} of a column outside of the range of the fit "
                 f"(--max-drift), got {worst}{more}"
             )
 

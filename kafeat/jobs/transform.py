@@ -64,7 +64,7 @@ def transform_file(
         rows = None if first_chunks is not None else opened.rows
         chunks = islice(stream.chunks(), first_chunks)
         written = Written() if hashed else None
-        tally = stream.pour(chunks, target, rows, told, 0 if only is None else only[0], written)
+        tally = stream.pour(chunks, target, rows, told, None if only is None else only[0], written)
         rows_in_all = opened.rows if first_chunks is None else opened.estimated_rows()
         digest = opened.digest() if written and only is None else None
     return tally.done(time.perf_counter() - started, rows_in_all, digest, written or Written())
@@ -81,7 +81,7 @@ class Stream:
         if rules.on_bad_rows != "error":
             opened.set_aside()
         keep = [field.name for field in opened.fields] if writing.keep is None else list(writing.keep)
-        self._columns = match(opened, fm.columns, () if writing.keep is None else keep)
+        self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
         self._keep = keep
 
     @property
@@ -98,16 +98,19 @@ class Stream:
         target: str,
         rows: int | None,
         told: Progress | None = None,
-        first: int = 0,
+        first: int | None = None,
         written: Written | None = None,
     ) -> Tally:
-        """Write the features of these chunks, which have `rows` rows (None: nobody knows) from row `first` on."""
+        """Write the features of these chunks, which have `rows` rows (None: nobody knows) from row `first` on.
+
+        They are all of the input where `first` is None.
+        """
         rules = self._rules
         tally = Tally(self._fm, self._columns.names, rules)
         seen = self._fm.seen if tally.watches_drift else None
         watch = Watch(rules.on_bad_rows != "error", seen, _ADVICE)
         with ExitStack() as stack:
-            sink = stack.enter_context(self._sink(target, rows, first, written))
+            sink = stack.enter_context(self._sink(target, rows, first or 0, written))
             rejects = (
                 None
                 if rules.rejects is None
@@ -122,7 +125,7 @@ class Stream:
                     rejects.add(done)
                 if told is not None:
                     told(done.chunk.rows)
-            tally.check(target)
+            tally.check(self._opened.place, first)
             sink.finish()
         return tally
 

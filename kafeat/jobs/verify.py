@@ -136,7 +136,7 @@ def _read_stats(path: str) -> dict[str, Any]:
             sections = [content[name] for name in ("model", "input", "output")]
             if all(isinstance(section, dict) for section in sections):
                 return dict(content)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             pass
     raise DataError(f"{path}: expected a file made by kafeat transform --stats, got another")
 

@@ -438,7 +438,7 @@ bad("an infinity with impute", text("1,inf,3"), 3, model="impute",
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got inf; --on-bad-rows drop")
 # --- options
 bad("keep: no such column", text(), 3, "--keep", "d",
-    says="in.csv: expected columns 'd', got a, b, c")
+    says="in.csv: --keep: expected columns 'd', got a, b, c")
 bad("keep: the name of a feature", raw(b"a,b,c,f0\n1,2,3,4\n"), 2, "--keep", "f0",
     says="out.npy: expected kept columns with other names than the features, got f0; choose another prefix for the features")
 bad("keep: columns in NPY", text(), 2, "--keep", "a", out="out.npy",
@@ -470,7 +470,7 @@ bad("jobs: 0", text(), 2, "--jobs", "0",
 bad("max-drift: 2", text(), 2, "--max-drift", "2",
     says="Invalid value for '--max-drift': 2.0 is not in the range 0.0<=x<=1.0.")
 bad("max-drift: too much", text("99,99,99"), 6, "--max-drift", "0.05",
-    says="out.npy: expected at most 5.00% of a column outside of the range of the fit (--max-drift), got 'c' 7.69%, 'b' 7.69%, 'a' 7.69%")
+    says="in.csv: expected at most 5.00% of a column outside of the range of the fit (--max-drift), got 'c' 7.69%, 'b' 7.69%, 'a' 7.69%")
 bad("rejects without a rule", text(), 2, "--rejects", "why.csv",
     says="--rejects: expected --on-bad-rows drop or null with it, got error")
 bad("rejects: the output", text(), 2, "--rejects", "out.npy", "--on-bad-rows", "drop",

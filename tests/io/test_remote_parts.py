@@ -106,8 +106,8 @@ def test_rejects_lie_there_too(store, data, model):
     bad = table(50, 0).set_column(0, "x0", pa.array([float("nan")] + [1.0] * 49))
     pq.write_table(bad, Path(data, "bad.parquet"))
     store.put(f"in/{NAMES[0]}", Path(data, "bad.parquet").read_bytes())
-    run = transform_parts(
-        model, store.uri("in"), store.uri("out"), rules=Rules("drop", rejects=store.uri("rejects"))
-    )
+    rules = Rules("drop", rejects=store.uri("rejects"))
+    run = transform_parts(model, store.uri("in"), store.uri("out"), rules=rules)
     assert run.bad_rows == 1
-    assert b"1,x0," in store.get("rejects/year=2023/a b.csv")
+    assert transform_parts(model, store.uri("in"), store.uri("out"), rules=rules, resume=True).kept == 3
+    assert b"1,x0," in store.get("rejects/year=2023/a b.parquet.csv")

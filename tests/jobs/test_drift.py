@@ -52,7 +52,7 @@ def test_too_much_of_it_writes_nothing(fm, tmp_path):
     data = X.copy()
     data[:50, 1] = 2.0
     (tmp_path / "o.npy").write_bytes(b"previous")
-    with pytest.raises(GateError, match=r"o.npy: expected at most 9.00% .*, got 'c1' 10.00%") as caught:
+    with pytest.raises(GateError, match=r"in.npy: expected at most 9.00% .*, got 'c1' 10.00%") as caught:
         shares(fm, data, tmp_path, max_drift=0.09)
     assert caught.value.exit_code == 6
     assert (tmp_path / "o.npy").read_bytes() == b"previous"

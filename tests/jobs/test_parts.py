@@ -128,6 +128,24 @@ def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model: str, data: 
     assert manifest(tmp_path / "again")["rows"] == 300
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (r'["a.parquet\u0000"]', r"expected names that a file can have, got 'a.parquet\\x00'"),
+        (r'["\ud800.parquet"]', r"expected names that a file can have, got '\\ud800.parquet'"),
+        (r'["s3://bucket/\ud800.parquet"]', r"expected names that a file can have, got 's3://"),
+        ("[" * 100_000, "expected a list of names, got lists in lists"),
+        ('["a.parquet', "expected JSON, got Unterminated string"),
+        ('{"a": 1}', "expected a list of names, or the manifest of a run, got another JSON"),
+        ('["no.parquet"]', "expected a file, got none of the name 'no.parquet'"),
+    ],
+)
+def test_a_list_that_names_no_files_is_refused(text: str, says: str, model: str, tmp_path: Path) -> None:
+    (tmp_path / "list.json").write_text(text)
+    with pytest.raises(DataError, match=rf"list.json: {says}"):
+        transform_parts(model, str(tmp_path / "list.json"), str(tmp_path / "out"))
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "npy", "csv"])
 def test_one_file_is_cut_where_chunks_begin(suffix: str, model: str, tmp_path: Path) -> None:
     whole = table(1000).drop(["id"])
@@ -198,7 +216,7 @@ def test_an_output_that_holds_something_is_refused(model: str, data: str, tmp_pa
     out = tmp_path / "out"
     out.mkdir()
     (out / "precious.parquet").write_bytes(b"something")
-    with pytest.raises(UsageError, match="expected an empty folder or none, got 1 files; --resume"):
+    with pytest.raises(UsageError, match="expected an empty folder or none, got 1 file; --resume"):
         transform_parts(model, data, str(out))
     assert files(out) == {"precious.parquet": b"something"}
     run = transform_parts(model, data, str(out), overwrite=True)
@@ -340,7 +358,7 @@ def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: 
     rules = Rules("drop", rejects=str(tmp_path / "rejects"))
     run = transform_parts(model, data, str(tmp_path / "out"), rules=rules)
     assert (run.bad_rows, run.rows) == (1, 999)
-    assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.csv").read_text()
+    assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.parquet.csv").read_text()
 
 
 def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, tmp_path: Path) -> None:
@@ -367,6 +385,25 @@ def test_the_command_lists_what_failed(model: str, data: str, tmp_path: Path) ->
     assert "got 1 that failed and 2 that are done; mend the inputs and run again with --resume" in told[-1]
 
 
+def test_the_command_says_what_was_removed_and_what_is_strange(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    for i in range(4):
+        pq.write_table(table(2), f"{data}/p{i}.parquet")
+    transform_parts(model, data, out)
+    for i in range(4):
+        os.unlink(f"{data}/p{i}.parquet")
+    Path(out, "one.txt").touch()
+    words = ["transform", "--model", model, data, out, "--resume", "--log-format", "json"]
+    told = [json.loads(line) for line in kafeat_command(*words).communicate(timeout=60)[1].splitlines()]
+    assert [(line["level"], line["message"]) for line in told if line["level"] != "info"] == [
+        (
+            "warning",
+            f"{out}: 4 files were removed: they have no input any more: p0.parquet, p1.parquet, p2.parquet, …",
+        ),
+        ("warning", f"{out}: 1 file is no part of it, and is read with them: one.txt"),
+    ]
+
+
 SLOWLY = pytest.mark.slow
 
 
@@ -391,7 +428,7 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
         assert manifest(out)["state"] == "running"
         assert not list(out.glob(".*"))
         assert manifest(out)["parts"]
-    transform_parts(model, str(data), str(out), resume=True)
+    assert transform_parts(model, str(data), str(out), resume=True).strange == ()
     assert not list(out.glob(".*"))
     transform_parts(model, str(data), str(tmp_path / "fresh"))
     assert files(out) == files(tmp_path / "fresh")

@@ -52,5 +52,6 @@ class _Speed(ProgressColumn):
 def bar(unit: str) -> Progress:
     """A bar on stderr that leaves nothing behind."""
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), _Done(unit), _Speed(unit), _Left(), console=color.console(stderr=True), transient=True,
+        TextColumn("{task.description}"), BarColumn(), _Done(unit), _Speed(unit), _Left(),
+        console=color.console(stderr=True), transient=True,
     )  # fmt: skip

@@ -61,7 +61,7 @@ def test_the_command_has_the_last_word():
     assert ESCAPE not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["trasform"], ["transform", "--bogus"], ["fit", "--limit", "0", "a", "b"]])
+@pytest.mark.parametrize("words", [["transfor"], ["transform", "--bogus"], ["fit", "--limit", "0", "a", "b"]])
 def test_usage_errors_have_colours(words):
     red = "\x1b[31m\x1b[1mError:\x1b[0m "
     done = subprocess.run([KAFEAT, "--color", "always", *words], capture_output=True, text=True)

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     [
         ("transform --model m.joblib x.csv o.csv -v", 0),
         ("transform --model m.joblib x.csv o.csv -v --log-format json", 0),
-        ("trasform", 2),
+        ("transfor", 2),
         ("transform --bogus --log-format json", 2),
         ("transform --model m.joblib x.csv o.csv --keep c", 3),
         ("transform --model x.csv x.csv o.csv", 4),
@@ -53,7 +53,7 @@ def test_a_reader_that_has_left_changes_no_exit_code(folder):
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"), [("trasform", "transform"), ("import_sklearn", "import-sklearn"), ("xyz", None)]
+    ("word", "meant"), [("transfor", "transform"), ("import_sklearn", "import-sklearn"), ("xyz", None)]
 )
 def test_commands_that_were_meant(word, meant):
     done = subprocess.run([KAFEAT, word], capture_output=True, text=True)

@@ -71,3 +71,14 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
     assert "nystroem.yaml" in narrow
     assert "300 rows (--exact-rows)\n" in narrow
     assert "0.9123 ± 0.001" in narrow
+
+
+def test_kinds_stand_in_columns():
+    from click.testing import CliRunner
+
+    from kafeat.cli.samplers import samplers
+    from kafeat.kinds import kinds
+
+    lines = CliRunner().invoke(samplers).output.splitlines()
+    starts = {line.index(line.split(maxsplit=1)[1]) for line in lines if line.startswith("  ")}
+    assert starts == {2 + max(map(len, kinds())) + 2}

@@ -71,15 +71,14 @@ def budgets(summaries: Sequence[Record]) -> dict[str, list[dict[str, Any]]]:
     for name, (price, same) in prices.items():
         found[name] = []
         last: Record | None = None
-        levels = _levels(map(price, summaries), same)
-        if name == "seconds" and len(levels) == 1:
-            continue  # all take as long
-        for budget in levels:
+        for budget in _levels(map(price, summaries), same):
             best = max((s for s in summaries if price(s) <= budget), key=goodness)
             # A larger budget that buys no more than chance is no news.
             if last is None or goodness(best) > goodness(last) + _margin(best):
                 found[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
                 last = best
+    if len(found["seconds"]) == 1:  # time buys nothing here
+        found["seconds"] = []
     return found
 
 

@@ -263,6 +263,8 @@ def test_times_that_are_alike_are_no_budgets():
     alike = [entry("a", 16, 0.8, seconds=0.0065), entry("b", 64, 0.9, seconds=0.0129)]
     assert budgets(alike)["seconds"] == []
     assert len(budgets(alike)["columns"]) == 2
+    slower = [entry("a", 16, 0.9, seconds=0.0065), entry("b", 64, 0.8, seconds=0.1)]
+    assert budgets(slower)["seconds"] == []
     # the first two cost the same, and what is best of them is told once
     later = budgets([*alike, entry("c", 128, 0.99, seconds=0.1)])["seconds"]
     assert [(one["budget"], one["map"]) for one in later] == [(0.0129, "b"), (0.1, "c")]

@@ -19,7 +19,10 @@ Frequencies = Literal["iid", "orthogonal", "structured", "fastfood", "qmc", "lea
 Weights = Literal["uniform", "fitted"]
 
 N_COMPONENTS = parameter(1024, "D, the number of outputs")
-FREQUENCIES = parameter("learned", "how the frequencies are drawn, or learned from the sample")
+FREQUENCIES = parameter(
+    "learned",
+    "how the frequencies are drawn, or learned from the sample (least error; slow to fit on wide inputs)",
+)
 FEATURES = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
 WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
 

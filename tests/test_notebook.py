@@ -4,6 +4,7 @@ import html
 import subprocess
 import sys
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -89,8 +90,24 @@ def test_pictures_show_what_they_say(exact, pyplot):
     np.testing.assert_allclose(
         np.linalg.eigvalsh(K)[::-1][:5], fm.plot_spectrum(X, rows=100).lines[0].get_ydata()[:5]
     )
-    assert fm.plot_distances(X).get_xlabel() == "before"
+    axes = fm.plot_distances(X)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("distance before the map", "distance after the map")
     assert left.figure.get_suptitle().startswith("standardize: relative error ")
+
+
+def test_labels_of_small_errors_do_not_overlap(digits_table, pyplot):
+    steps = [{"kind": "standardize"}, {"kind": "nystroem", "gamma": 0.003, "n_components": 256}]
+    fm = kafeat.fit({"columns": {"exclude": ["label"]}, "steps": steps}, digits_table)
+    _, right = fm.plot_error(digits_table, rows=200)
+    right.figure.canvas.draw()
+    low, high = right.get_xlim()
+    boxes = [
+        label.get_window_extent() for place, label in zip(right.get_xticks(), right.get_xticklabels(), strict=True)
+        if low <= place <= high
+    ]  # fmt: skip
+    assert len(boxes) > 2
+    assert high - low < 0.1
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
 
 def test_tables_lists_and_few_rows_will_do(exact, pyplot):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     ProgressColumn,
     Task,
@@ -14,6 +13,25 @@ from rich.progress import (
 from rich.text import Text
 
 from kafeat.cli import color
+
+
+class _Done(ProgressColumn):
+    """How many, and of how many where that is known."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        of = "" if task.total is None else f"/{int(task.total):,}"
+        return Text(f"{int(task.completed):,}{of} {self._unit}", style="progress.download")
+
+
+class _Left(TimeRemainingColumn):
+    """The time left, where the end is known."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.total is None else super().render(task) + " left"
 
 
 class _Speed(ProgressColumn):
@@ -34,6 +52,6 @@ class _Speed(ProgressColumn):
 def bar(unit: str) -> Progress:
     """A bar on stderr that leaves nothing behind."""
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), _Speed(unit),
-        TimeRemainingColumn(), TextColumn("left"), console=color.console(stderr=True), transient=True,
+        TextColumn("{task.description}"), BarColumn(), _Done(unit), _Speed(unit), _Left(),
+        console=color.console(stderr=True), transient=True,
     )  # fmt: skip

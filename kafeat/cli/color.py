@@ -52,6 +52,8 @@ def console(*, stderr: bool = False, **more: Any) -> Console:
     """Rich's console on that stream."""
     from rich.console import Console
 
+    # names of files are no markup
+    more |= {"markup": False, "emoji": False, "highlight": False}
     if not wanted(sys.stderr if stderr else sys.stdout):
         return Console(stderr=stderr, color_system=None, no_color=True, **more)
     if forced():

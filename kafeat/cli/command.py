@@ -19,6 +19,11 @@ _OF_ONE_COMMAND = frozenset({"--json"})
 class Formatter(click.HelpFormatter):
     """Headings in bold, where colours are wanted."""
 
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        if prefix is None and color.wanted(sys.stdout):
+            prefix = click.style("Usage:", bold=True) + " "
+        super().write_usage(prog, args, prefix)
+
     def write_heading(self, heading: str) -> None:
         if color.wanted(sys.stdout):
             self.write(f"{'':>{self.current_indent}}{click.style(heading + ':', bold=True)}\n")

@@ -47,8 +47,10 @@ Examples:
     "--learner", type=_LEARNERS, default="ridge", show_default=True,
     help="Who learns the label; all but ridge need the extra kafeat[evaluate].",
 )  # fmt: skip
-@click.option("--tau", type=click.FloatRange(min=0, max=1, max_open=True), default=0.1, show_default=True,
-              help="τ of the learner dual_l1.")  # fmt: skip
+@click.option(
+    "--tau", type=click.FloatRange(min=0, max=1, max_open=True), callback=options.finite, default=0.1,
+    show_default=True, help="τ of the learner dual_l1.",
+)  # fmt: skip
 @click.option(
     "--sweep", "sweeps", multiple=True, metavar="KEY=a,b,c",
     help="Values of a parameter: of every step that has it, or of steps[i].KEY. Repeatable.",
@@ -65,9 +67,15 @@ Examples:
     help="Rows at most that the exact kernel machine is trained on.",
 )  # fmt: skip
 @options.output_dtype
-@click.option("--max-error", type=click.FloatRange(min=0), metavar="E",
+@click.option("--max-error", type=click.FloatRange(min=0), callback=options.finite, metavar="E",
               help="End with code 6 if the relative Frobenius error of a map is larger.")  # fmt: skip
-@click.option("--min-score", type=float, metavar="S", help="End with code 6 if the score of a map is lower.")
+@click.option(
+    "--min-score",
+    type=float,
+    callback=options.finite,
+    metavar="S",
+    help="End with code 6 if the score of a map is lower.",
+)
 @click.option(
     "--json",
     "json_file",

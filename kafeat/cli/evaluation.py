@@ -3,125 +3,140 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from kafeat.cli import color
+from kafeat.cli.tables import Column, fitting
 from kafeat.evaluation.summary import spell, spell_briefly
 
-_WIDE = 200
+# Lines for a pipe or a file have no end.
+_ENDLESS = 100_000
 
 
 def show(report: Mapping[str, Any]) -> None:
     """Print what was found."""
-    # what is not read on a terminal has no width: nothing is cut off
-    console = color.console(width=None if sys.stdout.isatty() else _WIDE)
-    if len(report["summary"]) == 1:
-        for table in _one(report):
-            console.print(table)
-    else:
-        console.print(_many(report))
-    for note in _notes(report):
-        console.print(note, highlight=False, soft_wrap=True)
+    # what is not read on a terminal has no width
+    width = color.console().width if sys.stdout.isatty() else None
+    console = color.console(width=_ENDLESS)
+    left_out: list[str] = []
+    for title, (table, without) in (
+        _one(report, width) if len(report["summary"]) == 1 else [_many(report, width)]
+    ):
+        if title:
+            console.print(title, style="italic", soft_wrap=True)
+        console.print(table)
+        left_out += without
+    if left_out:
+        console.print(_without(left_out), soft_wrap=True)
+    for note in _notes(report, left_out):
+        console.print(note, soft_wrap=True)
 
 
-def _one(report: Mapping[str, Any]) -> Iterator[Table]:
+def _without(heads: Sequence[str]) -> str:
+    return f"left out, as the terminal is too narrow: {', '.join(heads)}; --json and --report have everything"
+
+
+def _one(report: Mapping[str, Any], width: int | None) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
     entry = report["summary"][0]
     seeds = f", {entry['seeds']} seeds" if entry["seeds"] > 1 else ""
-    title = f"{spell(entry)} against the exact kernel, {entry['rows']:,} rows, D = {entry['n_components']:,}{seeds}"
-    table = Table(title=title, title_justify="left", min_width=len(title))
-    table.add_column("error of z(x)·z(y)")
-    table.add_column("value", justify="right")
-    for key, text in (
-        ("relative_frobenius", "relative, Frobenius norm"),
-        ("relative_spectral", "relative, spectral norm"),
-        ("max_abs_error", "largest of an entry"),
-        ("mean_abs_error", "mean of an entry"),
-        ("bias", "mean with its sign"),
-        ("distortion_max", "largest of a squared distance, relative"),
-        ("distortion_mean", "mean of a squared distance, relative"),
-    ):
-        if key in entry:
-            table.add_row(text, _figure(entry[key], ".4g"))
-    if "distortion_bound" in report["records"][0]:
-        table.add_row(
-            "what Johnson and Lindenstrauss promise", f"{report['records'][0]['distortion_bound']:.4g}"
+    rows = [
+        (text, _figure(entry[key], ".4g"))
+        for key, text in (
+            ("relative_frobenius", "relative, Frobenius norm"),
+            ("relative_spectral", "relative, spectral norm"),
+            ("max_abs_error", "largest of an entry"),
+            ("mean_abs_error", "mean of an entry"),
+            ("bias", "mean with its sign"),
+            ("distortion_max", "largest of a squared distance, relative"),
+            ("distortion_mean", "mean of a squared distance, relative"),
         )
-    yield table
-    yield _costs(entry)
+        if key in entry
+    ]
+    if "distortion_bound" in report["records"][0]:
+        bound = report["records"][0]["distortion_bound"]
+        rows.append(("what Johnson and Lindenstrauss promise", f"{bound:.4g}"))
+    yield (
+        f"{spell(entry)} against the exact kernel, {entry['rows']:,} rows, D = {entry['n_components']:,}{seeds}",
+        _listed("error of z(x)·z(y)", rows, width),
+    )
+    yield "", _listed("what it costs", list(_costs(entry)), width)
     if "score_raw" in entry:
-        yield _scores(entry, report["records"][0])
+        record = report["records"][0]
+        yield (
+            f"{record['learner']}, {record['rows_train']:,} rows to train, {record['rows_test']:,} to test",
+            _scores(entry, record, width),
+        )
 
 
-def _costs(entry: Mapping[str, Any]) -> Table:
-    table = Table("what it costs", title_justify="left")
-    table.add_column("value", justify="right")
+def _listed(what: str, rows: Sequence[tuple[str, str]], width: int | None) -> tuple[Table, list[str]]:
+    texts, figures = zip(*rows, strict=True)
+    return fitting(Column(what, texts), [Column("value", figures)], width)
+
+
+def _costs(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if entry["fit_seconds"]["mean"] is not None:
-        table.add_row("seconds to fit", _figure(entry["fit_seconds"], ".2f"))
-    table.add_row("seconds to transform these rows", _figure(entry["transform_seconds"], ".4f"))
-    table.add_row("bytes a row", f"{entry['bytes_per_row']:,}")
-    return table
+        yield "seconds to fit", _figure(entry["fit_seconds"], ".2f")
+    yield "seconds to transform these rows", _figure(entry["transform_seconds"], ".4f")
+    yield "bytes a row", f"{entry['bytes_per_row']:,}"
 
 
-def _scores(entry: Mapping[str, Any], record: Mapping[str, Any]) -> Table:
-    title = f"{record['learner']}, {record['rows_train']:,} rows to train, {record['rows_test']:,} to test"
-    table = Table(title=title, title_justify="left", min_width=len(title))
+def _scores(
+    entry: Mapping[str, Any], record: Mapping[str, Any], width: int | None
+) -> tuple[Table, list[str]]:
     score = "accuracy" if record["task"] == "classification" else "R²"
-    for name in ("on", score, "seconds to learn", "coefficients that are not 0"):
-        table.add_column(name, justify="left" if name == "on" else "right")
     rows = (
         f", trained on {record['rows_exact']:,} rows" if record["rows_exact"] < record["rows_train"] else ""
     )
+    names, scores, seconds, counts = [], [], [], []
     for key, name, unit in (
         ("raw", "the raw columns", "columns"), ("map", "the map's features", "features"),
         ("exact", f"the exact kernel{rows}", "rows"),
     ):  # fmt: skip
-        counted = f"{entry[f'nonzero_{key}']['mean']:,.0f} {unit}"
-        table.add_row(
-            name,
-            _figure(entry[f"score_{key}"], ".4f"),
-            _figure(entry[f"learn_seconds_{key}"], ".3f"),
-            counted,
-        )
+        names.append(name)
+        scores.append(_figure(entry[f"score_{key}"], ".4f"))
+        seconds.append(_figure(entry[f"learn_seconds_{key}"], ".3f"))
+        counts.append(f"{entry[f'nonzero_{key}']['mean']:,.0f} {unit}")
     if rows:
-        table.add_row(f"the map's features{rows}", _figure(entry["score_map_exact_rows"], ".4f"))
-    return table
+        names.append(f"the map's features{rows}")
+        scores.append(_figure(entry["score_map_exact_rows"], ".4f"))
+        seconds.append("")
+        counts.append("")
+    figures = [
+        Column(score, scores),
+        Column("seconds to learn", seconds, 2),
+        Column("coefficients that are not 0", counts, 1),
+    ]
+    return fitting(Column("on", names), figures, width)
 
 
-def _many(report: Mapping[str, Any]) -> Table:
+def _many(report: Mapping[str, Any], width: int | None) -> tuple[str, tuple[Table, list[str]]]:
     records, entries = report["records"], report["summary"]
-    scored = "score_map" in entries[0]
     held = all(record["rows_seen_in_fit"] == 0 for record in records)
     title = f"{len(entries)} maps on {records[0]['rows']:,} rows{' that were held out' if held else ''}"
-    columns = ["map", "D", "error"]
-    if scored:
+    seeds = entries[0]["seeds"]
+    error = Column("error", [_figure(entry["relative_frobenius"], ".4f") for entry in entries])
+    scores: list[Column] = []
+    if "score_map" in entries[0]:
         score = "accuracy" if records[0]["task"] == "classification" else "R²"
         raw = _figure(entries[0]["score_raw"], ".4f")
         title += f"; {records[0]['learner']} on {records[0]['rows_train']:,} rows, {score} {raw} on the raw columns"
-        columns += [score, "exact", "on its rows"]
-    seeds = entries[0]["seeds"]
-    table = Table(
-        title=title + (f"; ± over {seeds} seeds" if seeds > 1 else ""), title_justify="left", box=SIMPLE_HEAD
+        scores = [
+            Column(score, [_figure(entry["score_map"], ".4f") for entry in entries]),
+            Column("exact", [_mean(entry["score_exact"], ".4f") for entry in entries], 1),
+            Column("on its rows", [_mean(entry["score_map_exact_rows"], ".4f") for entry in entries], 2),
+        ]
+    figures = [
+        Column("D", [f"{entry['n_components']:,}" for entry in entries]), error, *scores,
+        Column("fit s", [_mean(entry["fit_seconds"], ".2f") for entry in entries], 4),
+        Column("transform s", [_mean(entry["transform_seconds"], ".3f") for entry in entries], 3),
+    ]  # fmt: skip
+    maps = Column("map", [spell_briefly(entry) for entry in entries])
+    return title + (f"; ± over {seeds} seeds" if seeds > 1 else ""), fitting(
+        maps, figures, width, framed=False
     )
-    for name in [*columns, "fit s", "transform s"]:
-        table.add_column(
-            name,
-            justify="left" if name == "map" else "right",
-            no_wrap=name != "map",
-            min_width=14 if name == "map" else None,
-            overflow="fold",
-        )
-    for entry in entries:
-        figures = [_figure(entry["relative_frobenius"], ".4f")]
-        if scored:
-            figures += [_figure(entry["score_map"], ".4f"), _mean(entry["score_exact"], ".4f")]
-            figures.append(_mean(entry["score_map_exact_rows"], ".4f"))
-        figures += [_mean(entry["fit_seconds"], ".2f"), _mean(entry["transform_seconds"], ".3f")]
-        table.add_row(spell_briefly(entry), f"{entry['n_components']:,}", *figures)
-    return table
 
 
 def _mean(figure: Mapping[str, float | None], form: str) -> str:
@@ -135,7 +150,7 @@ def _figure(figure: Mapping[str, float | None], form: str) -> str:
     return format(figure["mean"], form) + (f" ± {error:.1g}" if error else "")
 
 
-def _notes(report: Mapping[str, Any]) -> Iterator[str]:
+def _notes(report: Mapping[str, Any], left_out: Sequence[str]) -> Iterator[str]:
     said = set()
     for record in report["records"]:
         if record["rows_seen_in_fit"]:
@@ -153,11 +168,12 @@ def _notes(report: Mapping[str, Any]) -> Iterator[str]:
         if not all(record.get(f"converged_{which}", True) for record in report["records"]):
             yield f"note: on {text} the solver stopped before it converged: the score may be too low"
     first = report["records"][0]
-    if len(report["summary"]) > 1 and first.get("rows_exact", 0) < first.get("rows_train", 0):
-        yield (
-            f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows); `on its rows` is "
-            "what the features give when trained on the same"
-        )
+    fewer = first.get("rows_exact", 0) < first.get("rows_train", 0)
+    if len(report["summary"]) > 1 and fewer and "exact" not in left_out:
+        note = f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows)"
+        if "on its rows" not in left_out:
+            note += "; `on its rows` is what the features give when trained on the same"
+        yield note
     for budget in report["budgets"].get("columns", []):
         yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"
     for budget in report["budgets"].get("seconds", []):

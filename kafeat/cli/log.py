@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import time
+from contextlib import suppress
 
 import click
 
@@ -45,13 +47,42 @@ def error(message: str, code: int) -> None:
     colours = color.wanted(sys.stderr)
     name = click.style("kafeat:", fg="red", bold=True) if colours else "kafeat:"
     for line in message.splitlines() or [""]:
-        click.echo(f"{name} {line}", err=True, color=colours)
+        _write(f"{name} {line}", colours)
+
+
+def usage(mistake: click.ClickException) -> None:
+    """How the command is called, and what was wrong with how it was."""
+    if _json:
+        error(mistake.format_message(), mistake.exit_code)
+        return
+    text = io.StringIO()
+    mistake.show(text)
+    colours = color.wanted(sys.stderr)
+    for line in without_secrets(text.getvalue().rstrip("\n")).split("\n"):
+        head, rest = line[:6], line[6:]
+        _write(
+            click.style(head, fg="red", bold=True) + rest if colours and head == "Error:" else line, colours
+        )
+
+
+def fault(traceback: str) -> None:
+    """A mistake of ours, which can only be reported."""
+    if _json:
+        error(traceback, 1)
+    else:
+        _write(without_secrets(traceback.rstrip("\n")))
 
 
 def _put(level: str, message: str, **more: object) -> None:
     if _json:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         record = {"time": now, "level": level, "message": message, **more}
-        click.echo(json.dumps(record, ensure_ascii=False), err=True)
+        _write(json.dumps(record, ensure_ascii=False))
     else:
-        click.echo(message, err=True)
+        _write(message)
+
+
+def _write(line: str, colours: bool | None = None) -> None:
+    # What became of the work is told by the exit code, whether or not there is room for a line about it.
+    with suppress(OSError):
+        click.echo(line, err=True, color=colours)

@@ -17,7 +17,7 @@ from kafeat._version import __version__
 from kafeat.cli import color, log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
-from kafeat.errors import KafeatError, without_secrets
+from kafeat.errors import KafeatError
 from kafeat.io.drafts import remove_ours
 
 COMMANDS = (
@@ -62,6 +62,17 @@ class LazyGroup(click.Group):
         command = getattr(import_module(f"kafeat.cli.{name}"), name)
         return completed(command) if isinstance(command, click.Command) else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from kafeat.describe import nearest
+
+            hint = nearest(args[0], COMMANDS)
+            raise click.UsageError(error.message.rstrip(".") + hint, ctx) if hint else error from None
+
 
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="kafeat", message="%(prog)s %(version)s")
@@ -89,7 +100,7 @@ def main() -> NoReturn:
     log.use_json(bool(asked) or os.environ.get("KAFEAT_LOG_FORMAT") == "json")
     color.peek(sys.argv)
     code = _run()
-    with suppress(Interrupted, Terminated):  # a second signal
+    with suppress(Interrupted, Terminated, OSError):  # a second signal; no room for the last line
         remove_ours()
         sys.stderr.flush()
     # Not sys.exit: after a signal, Arrow's threads may be in a read that needs the interpreter, and would wait for it
@@ -121,10 +132,7 @@ def _run() -> int:
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         name_variable(error)
-        if log.as_json():
-            return _failed(error.format_message(), error.exit_code)
-        error.message = without_secrets(error.message)  # type: ignore[misc]
-        error.show()
+        log.usage(error)
         return error.exit_code
     except KafeatError as error:
         return _failed(str(error), error.exit_code)
@@ -141,9 +149,7 @@ def _run() -> int:
     except OSError as error:
         return _failed(f"{error.filename or 'system'}: {error.strerror or error}", 5)
     except Exception:  # a fault of ours: the person can only report it, and needs the traceback for that
-        if log.as_json():
-            return _failed(traceback.format_exc(), 1)
-        sys.stderr.write(without_secrets(traceback.format_exc()))
+        log.fault(traceback.format_exc())
         return 1
 
 

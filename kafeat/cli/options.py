@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from functools import wraps
@@ -45,6 +46,13 @@ class KindName(click.types.StringParamType):
         from kafeat.kinds import kinds
 
         return [CompletionItem(kind) for kind in kinds() if kind.startswith(incomplete)]
+
+
+def finite(context: click.Context, option: click.Parameter, number: float | None) -> float | None:
+    """Refuse nan, which is within all bounds, and infinity."""
+    if number is not None and not math.isfinite(number):
+        raise click.BadParameter(f"{number} is no finite number.", context, option)
+    return number
 
 
 FILE, FOLDER, KIND = FileName(), FolderName(), KindName()

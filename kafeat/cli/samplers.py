@@ -20,10 +20,11 @@ def samplers(kind: str | None) -> None:
     from kafeat import registry
 
     if kind is None:
+        width = max(map(len, registry.kinds()))
         for title, kinds in (("samplers", registry.samplers()), ("scalers", registry.scalers())):
             click.echo(f"{title}:")
             for name in kinds:
-                click.echo(f"  {name:<16} {_headline(name)}")
+                click.echo(f"  {name:<{width}}  {_headline(name)}")
         click.echo("\nkafeat samplers KIND shows the parameters of one.")
         return
     registry.check_kind(kind)

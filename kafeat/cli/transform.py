@@ -54,7 +54,7 @@ Examples:
     help="The bad rows, and what is wrong with each of them.",
 )
 @click.option(
-    "--max-drift", type=click.FloatRange(0.0, 1.0), metavar="SHARE",
+    "--max-drift", type=click.FloatRange(0.0, 1.0), callback=options.finite, metavar="SHARE",
     help="Write nothing (exit code 6) if more of a column lies outside of the range that the fit saw.",
 )  # fmt: skip
 @click.option(

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from kafeat.config.declared import Spot, follow
 from kafeat.config.document import Mistake, Node, Path
 from kafeat.describe import describe, nearest, one_of, spell
+from kafeat.registry import SEARCHES
 
 OURS = ("step", "parameter")
 
@@ -39,7 +40,9 @@ def _mistake(detail: Mapping[str, Any], root: type[BaseModel], plain: Any, node:
         return Mistake(f"{message}, got {got}", spot.path, at)
     choices = [choice for declaration in spot.declarations for choice in declaration.choices]
     hint = nearest(detail["input"], choices) if kind != "missing" else ""
-    return Mistake(f"expected {describe(*spot.declarations)}, got {got}{hint}", spot.path, at)
+    search = SEARCHES.get(str(spot.path[-1])) if spot.path else None
+    accepted = describe(*spot.declarations) + (f", or {search}" if search else "")
+    return Mistake(f"expected {accepted}, got {got}{hint}", spot.path, at)
 
 
 def _unknown_key(owner: Spot, key: object, node: Node | None) -> Mistake:

@@ -50,7 +50,8 @@ def drawn(
     """A picture of so many columns of axes: `draw(axes, style)` is called once for each style."""
     files = {}
     for style in STYLES:
-        figure = Figure(figsize=(4.4 * columns, 3.4), layout="constrained")
+        # several are shown side by side in the room of one or two: smaller ones keep their labels large
+        figure = Figure(figsize=(4.4 if columns == 1 else 3.4 * columns, 3.4), layout="constrained")
         figure.set_facecolor(style.paper)
         axes = np.atleast_1d(figure.subplots(1, columns))
         for one in axes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from kafeat.evaluation.canvas import Style, cycle, legend
 from kafeat.evaluation.summary import spell_briefly
@@ -65,6 +65,8 @@ def score_over(axes: Axes, style: Style, summaries: Sequence[Mapping[str, Any]],
     )
     if key == "n_components":
         _whole_ticks(axes, np.array(sorted({entry[key] for entry in summaries}), dtype=float))
+    else:
+        _few_ticks(axes)
     legend(axes, style)
 
 
@@ -105,3 +107,12 @@ def _whole_ticks(axes: Axes, widths: Any) -> None:
     some = widths if len(widths) <= 8 else widths[:: len(widths) // 8 + 1]
     axes.set_xticks(some, [f"{int(width):,}" for width in some])
     axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _few_ticks(axes: Axes) -> None:
+    """Seconds: powers of ten, or where there are hardly any, numbers evenly apart."""
+    low, high = axes.get_xlim()
+    if high < 30.0 * low:
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())

@@ -22,7 +22,8 @@ h1 { font-size: 1.5rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin-top:
 .answer { border-left: 4px solid var(--hue); background: var(--soft); padding: .75rem 1rem; font-size: 1.05rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid var(--faint); white-space: nowrap; }
+th, td { padding: .35rem .45rem; text-align: right; border-bottom: 1px solid var(--faint); white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; } td { vertical-align: top; } small { display: block; }
 th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 9rem; }
 tr.best td { background: var(--soft); font-weight: 600; }
 .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); gap: 1.5rem; }
@@ -127,10 +128,10 @@ def _table(report: Mapping[str, Any]) -> Iterator[str]:
     )
     best = _chosen(report) if len(entries) > 1 else None
     for entry in entries:
-        cells = [spell_briefly(entry), f"{entry['n_components']:,}"]
+        cells = [escape(spell_briefly(entry)), f"{entry['n_components']:,}"]
         cells += [_cell(entry.get(key), *_WORDS[key]) for key in keys]
         mark = ' class="best"' if entry is best else ""
-        yield f"<tr{mark}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        yield f"<tr{mark}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
     yield "</tbody></table></div>"
 
 
@@ -144,7 +145,9 @@ def _cell(figure: Any, head: str, form: str) -> str:
     if not isinstance(figure, Mapping):
         return format(figure, form)
     error = figure["standard_error"]
-    return format(figure["mean"], form) + (f" ± {error:.1g}" if error and head not in _PLAIN else "")
+    # below the mean, as side by side the table is wider than a screen
+    beside = f" <small>± {error:.1g}</small>" if error and head not in _PLAIN else ""
+    return format(figure["mean"], form) + beside
 
 
 def _budgets(report: Mapping[str, Any]) -> Iterator[str]:

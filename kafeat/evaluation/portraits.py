@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from kafeat.evaluation.canvas import Style, cycle, legend
 from kafeat.evaluation.gallery import Exhibit
@@ -40,6 +41,7 @@ def entries(axes: Sequence[Axes], style: Style, exhibit: Exhibit) -> None:
     axes[1].hist(near - exact, bins=80, color=style.hues[0])
     axes[1].axvline(0.0, color=style.ink, lw=1)
     axes[1].set(xlabel="error", ylabel="pairs")
+    axes[1].xaxis.set_major_locator(MaxNLocator(5))  # small errors have long labels
 
 
 def distances(axes: Axes, style: Style, exhibit: Exhibit) -> None:
@@ -49,7 +51,7 @@ def distances(axes: Axes, style: Style, exhibit: Exhibit) -> None:
     counts, xs, ys = np.histogram2d(before, after, bins=90, range=[[0.0, top], [0.0, top]])
     shown = axes.pcolormesh(xs, ys, np.ma.masked_equal(counts.T, 0), cmap="viridis", rasterized=True)
     axes.plot([0, top], [0, top], color=style.ink, lw=1)
-    axes.set(xlabel="before", ylabel="after")
+    axes.set(xlabel="distance before the map", ylabel="distance after the map")
     bar = axes.figure.colorbar(shown, ax=axes, label="pairs")
     bar.ax.tick_params(colors=style.ink, labelsize=8)
     bar.ax.yaxis.label.set_color(style.ink)

@@ -11,6 +11,8 @@ Record = Mapping[str, Any]
 
 # Kernels whose means differ by more than this share of them are different ones.
 _SAME_KERNEL = 0.1
+# Seconds of one short run: times within this factor of each other are no reason to take another map.
+_SAME_TIME = 2.0
 
 FIGURES = (
     "relative_frobenius", "relative_spectral", "max_abs_error", "mean_abs_error", "bias", "distortion_max",
@@ -42,8 +44,12 @@ def _figure(values: Sequence[float | None]) -> dict[str, float | None]:
     known = [value for value in values if value is not None]
     if not known:
         return {"mean": None, "standard_error": None}
-    error = float(np.std(known, ddof=1) / np.sqrt(len(known))) if len(known) > 1 else None
-    return {"mean": float(np.mean(known)), "standard_error": error}
+    if min(known) == max(known):  # the mean of equal numbers is rounded, and their spread is not 0
+        return {"mean": float(known[0]), "standard_error": 0.0 if len(known) > 1 else None}
+    return {
+        "mean": float(np.mean(known)),
+        "standard_error": float(np.std(known, ddof=1) / np.sqrt(len(known))),
+    }
 
 
 def goodness(summary: Record) -> float:
@@ -55,23 +61,38 @@ def goodness(summary: Record) -> float:
 
 def budgets(summaries: Sequence[Record]) -> dict[str, list[dict[str, Any]]]:
     """The best at each budget: of columns, and of seconds to transform the rows that were compared."""
-    prices: dict[str, Callable[[Record], float]] = {
-        "columns": lambda s: s["n_components"],
-        "seconds": lambda s: s["transform_seconds"]["mean"],
+    prices: dict[str, tuple[Callable[[Record], float], float]] = {
+        "columns": (lambda s: s["n_components"], 1.0),
+        "seconds": (lambda s: s["transform_seconds"]["mean"], _SAME_TIME),
     }
     found: dict[str, list[dict[str, Any]]] = {}
     if not comparable(summaries):
         return found
-    for name, price in prices.items():
+    for name, (price, same) in prices.items():
         found[name] = []
         last: Record | None = None
-        for budget in sorted({price(summary) for summary in summaries}):
+        for budget in _levels(map(price, summaries), same):
             best = max((s for s in summaries if price(s) <= budget), key=goodness)
             # A larger budget that buys no more than chance is no news.
             if last is None or goodness(best) > goodness(last) + _margin(best):
                 found[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
                 last = best
+    if len(found["seconds"]) == 1:  # time buys nothing here
+        found["seconds"] = []
     return found
+
+
+def _levels(prices: Iterable[float], same: float) -> list[float]:
+    """Budgets, each the largest of the prices within the factor `same` of the smallest that it adds."""
+    levels: list[float] = []
+    least = -np.inf
+    for price in sorted(set(prices)):
+        if levels and price <= same * least:
+            levels[-1] = price
+        else:
+            levels.append(price)
+            least = price
+    return levels
 
 
 def comparable(summaries: Sequence[Record]) -> bool:

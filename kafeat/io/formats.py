@@ -37,11 +37,8 @@ COUNTED = ("parquet", "npy", "npz")
 """Formats that always tell their rows."""
 
 
-_SHOWN = [suffix for suffix in SUFFIXES if suffix.count(".") == 1 or suffix.startswith((".csv", ".tsv"))]
-
-
-def format_of(place: str, given: str | None = None) -> str:
-    """The one given, or by the suffix; `-` is CSV."""
+def format_of(place: str, given: str | None = None, among: tuple[str, ...] = FORMATS) -> str:
+    """The one given, or by the suffix; `-` is CSV. Where nothing tells, the suffixes of `among` are told."""
     if given is not None:
         if given not in FORMATS:
             raise UsageError(f"{place}: expected a format of {', '.join(FORMATS)}, got {given!r}")
@@ -51,10 +48,19 @@ def format_of(place: str, given: str | None = None) -> str:
     for suffix, name in SUFFIXES.items():
         if path_of(place).lower().endswith(suffix):
             return name
+    options = {INPUTS: "--input-format", OUTPUTS: "--output-format"}
     raise UsageError(
-        f"{place}: expected a name that ends in one of {', '.join(_SHOWN)}; "
-        "else name the format with --input-format or --output-format"
+        f"{place}: expected a name that ends in one of {', '.join(_suffixes(among))}; "
+        f"else name the format with {options.get(among, ' or '.join(options.values()))}"
     )
+
+
+def _suffixes(formats: tuple[str, ...]) -> list[str]:
+    """Packed ones of CSV only, as they are many."""
+    return [
+        suffix for suffix, name in SUFFIXES.items()
+        if name in formats and (suffix.count(".") == 1 or suffix.startswith((".csv", ".tsv")))
+    ]  # fmt: skip
 
 
 def delimiter_of(place: str, delimiter: str) -> str:
@@ -67,7 +73,7 @@ def open_source(
     place: str, format: str | None = None, *, delimiter: str = ",", header: bool = True
 ) -> Source:
     """The source of that name; close it, or use it in a `with`. Arrow on standard input need not be named."""
-    name = format_of(place, format)
+    name = format_of(place, format, INPUTS)
     if name not in INPUTS:
         raise UsageError(
             f"{place}: expected an input format of {', '.join(INPUTS)}, got {name}: it is written only"

@@ -198,5 +198,6 @@ def _sync_folder(target: str) -> None:
 
 def _taken(path: str) -> UsageError:
     return UsageError(
-        f"{path}: expected no file of that name, got one; allow it to be replaced, or name another"
+        f"{path}: expected no file of that name, got one; allow it to be replaced (--overwrite, in Python "
+        "overwrite=True), or name another"
     )

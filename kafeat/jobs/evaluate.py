@@ -15,6 +15,7 @@ from kafeat.jobs.examiner import Examiner, Question, Say, Task
 from kafeat.jobs.options import Input
 from kafeat.jobs.report import report_folder, write_report
 from kafeat.jobs.rereading import rereadable
+from kafeat.jobs.search import check_label
 from kafeat.jobs.sweep import Sweep, read_sweep
 
 
@@ -55,6 +56,9 @@ def evaluate(
     ]  # fmt: skip
     gallery = None if report is None else Gallery()
     found = contenders(_listed(model), _listed(config), swept, seeds)
+    for contender in found:
+        if contender.config is not None:
+            check_label(contender.config, label)
     with report_folder(report):
         with rereadable(data, reading) as again:
             examiner = Examiner(again, question, found, gallery)

@@ -16,6 +16,7 @@ from kafeat.io.memory import source_of
 from kafeat.io.selection import choose
 from kafeat.io.source import Source
 from kafeat.jobs.sampled import Progress, Sampled
+from kafeat.jobs.search import check_label
 from kafeat.step import takes_missing
 from kafeat.types import Array
 
@@ -48,6 +49,7 @@ def fit_source(
 
     Columns of `aside` are no features. The rows that `held_out` (n_rows,) names are read, and not fitted on.
     """
+    check_label(config, label)
     name = label if isinstance(label, str) else None
     given = None if label is None or isinstance(label, str) else np.asarray(label)
     columns = columns_of(config, source, name, aside)

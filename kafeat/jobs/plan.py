@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap, load
-from kafeat.io.formats import COUNTED, format_of
+from kafeat.io.formats import COUNTED, OUTPUTS, format_of
 from kafeat.io.locations import kind_of
 from kafeat.io.output import check_place, naming
 from kafeat.io.space import free_bytes, require_space
@@ -54,7 +54,7 @@ def plan_transform(
         with naming(target):
             check_place(target, writing.overwrite)
     fm = load(model) if isinstance(model, str) else model
-    format = format_of(target, writing.format)
+    format = format_of(target, writing.format, OUTPUTS)
     ending = "".join(name_of(target).partition(".")[1:]) or f".{format}"
     chunks = _CHUNKS_A_THREAD * count_jobs(jobs)
     with tempfile.TemporaryDirectory(prefix="kafeat-") as folder:

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 from kafeat.config import Config, load_config
+from kafeat.describe import nearest
 from kafeat.errors import ConfigError, UsageError, quoted
 
 _PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
@@ -82,6 +83,7 @@ def _set(plain: dict[str, Any], key: str, value: Any, name: str) -> None:
         which = f"one of {', '.join(known)}" if known else "which has none"
         raise UsageError(
             f"--sweep {key}: expected a parameter of {where} of {name}, {which}, got {quoted(key)}"
+            f"{nearest(key, known)}"
         )
     for holder in holders:
         holder[key] = value

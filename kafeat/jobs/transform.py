@@ -11,7 +11,7 @@ import numpy as np
 
 from kafeat._version import __version__
 from kafeat.feature_map import FeatureMap, load
-from kafeat.io.formats import format_of
+from kafeat.io.formats import OUTPUTS, format_of
 from kafeat.io.output import Written
 from kafeat.io.selection import match
 from kafeat.io.sink import Sink, open_sink
@@ -51,7 +51,7 @@ def transform_file(
     input that is read whole, is told.
     """
     reading, writing = reading or Input(), writing or Output()
-    format_of(target, writing.format)
+    format = format_of(target, writing.format, OUTPUTS)
     refuse_same({"input": source, "model": model}, {"--rejects": rules.rejects, "OUT": target})
     started = time.perf_counter()
     fm = load(model) if isinstance(model, str) else model
@@ -59,7 +59,7 @@ def transform_file(
     with reading.open(source) as opened:
         if only is not None:
             opened.only(*only)
-        stream = Stream(fm, opened, format_of(target, writing.format), writing, rules, jobs)
+        stream = Stream(fm, opened, format, writing, rules, jobs)
         told = announce(opened.rows) if announce else None
         rows = None if first_chunks is not None else opened.rows
         chunks = islice(stream.chunks(), first_chunks)

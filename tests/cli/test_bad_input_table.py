@@ -450,9 +450,9 @@ bad("compression: zstd of NPY", text(), 2, "--compression", "zstd", out="out.npy
 bad("compression: snappy of CSV", text(), 2, "--compression", "snappy", out="out.csv",
     says="out.csv: expected a compression of none, gzip or zstd for CSV, got 'snappy'")
 bad("output: an unknown suffix", text(), 2, out="out.xyz",
-    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .npz, .arrow, .arrows, .feather, .ipc, .libsvm, .svmlight, .svm, .jsonl, .ndjson; else name the format with --input-format or --output-format")
+    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson; else name the format with --output-format")
 bad("output: no suffix", text(), 2, out="out",
-    says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .npz, .arrow, .arrows, .feather, .ipc, .libsvm, .svmlight, .svm, .jsonl, .ndjson; else name the format with --input-format or --output-format")
+    says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson; else name the format with --output-format")
 bad("output: no such folder", text(), 5, out="no/such/out.npy",
     says="no/such/out.npy: No such file or directory")
 bad("output: a folder", text(), 5, out="folder.npy",
@@ -462,7 +462,7 @@ bad("output: the input", text(), 2, out="in.csv",
 bad("output: the model", text(), 2, "--output-format", "npy", out="plain.joblib",
     says="plain.joblib: expected an output apart from the model, got the same file")
 bad("output: there already", text(), 2, "--no-clobber", out="out.npy",
-    says="out.npy: expected no file of that name, got one; allow it to be replaced, or name another")
+    says="out.npy: expected no file of that name, got one; allow it to be replaced (--overwrite, in Python overwrite=True), or name another")
 bad("output: Parquet on stdout", text(), 2, "--output-format", "parquet", out="-",
     says="-: expected CSV, Arrow or JSON lines on standard output, got parquet; name a file")
 bad("jobs: 0", text(), 2, "--jobs", "0",

@@ -59,3 +59,14 @@ def test_the_command_has_the_last_word():
         [KAFEAT, "--color", "always", "config", "--color", "never"], capture_output=True, text=True
     )
     assert ESCAPE not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["transfor"], ["transform", "--bogus"], ["fit", "--limit", "0", "a", "b"]])
+def test_usage_errors_have_colours(words):
+    red = "\x1b[31m\x1b[1mError:\x1b[0m "
+    done = subprocess.run([KAFEAT, "--color", "always", *words], capture_output=True, text=True)
+    assert red in done.stderr
+    assert red in on_terminal([KAFEAT, *words])[0]
+    done = subprocess.run([KAFEAT, *words], capture_output=True, text=True)
+    assert "\nError: " in done.stderr
+    assert ESCAPE not in done.stderr

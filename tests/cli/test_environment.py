@@ -118,3 +118,15 @@ def test_the_help_names_a_variable(folder):
     text = " ".join(run("fit", "--help", cwd=folder).stdout.split())
     assert "--config from KAFEAT_FIT_CONFIG or KAFEAT_CONFIG. The command line wins." in text
     assert "Environment:" in run("--help", cwd=folder).stdout
+
+
+@pytest.mark.parametrize(("variable", "words"), [
+    ("KAFEAT_MAX_DRIFT", ["transform", "--model", "m", "a.csv", "b.csv"]),
+    ("KAFEAT_MAX_ERROR", ["evaluate", "--model", "m", "a.csv"]),
+    ("KAFEAT_EVALUATE_MIN_SCORE", ["evaluate", "--model", "m", "a.csv", "--label", "b"]),
+    ("KAFEAT_TAU", ["evaluate", "--model", "m", "a.csv", "--label", "b", "--learner", "dual_l1"]),
+])  # fmt: skip
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_what_is_no_number_is_told_of_the_variable(tmp_path, variable, words, value):
+    text = run(*words, cwd=tmp_path, code=2, **{variable: value}).stderr
+    assert f"Invalid value for {variable}: " in text

@@ -5,6 +5,8 @@ from textwrap import dedent
 import pytest
 
 KEYS = "'kind', 'n_components', 'gamma', 'law', 'clip', 'density', 'weights', 'label'"
+GAMMA = "a number above 0, 'scale' or 'median', or {validate: [numbers above 0]}"
+WIDTH = "a whole number of at least 1, or {target_error: a number above 0 and below 1}"
 TOP = "'seed', 'dtype', 'columns', 'fit_rows', 'chunk_rows', 'prune', 'steps'"
 GOOD = "steps: [{kind: toy_plain, n_components: 4}]\n"
 
@@ -42,14 +44,14 @@ TOP_LEVEL = [
 ]  # fmt: skip
 
 PARAMETERS = [
-    ("n_components: 0", "n_components: expected a whole number of at least 1, got 0"),
-    ("n_components: '4'", "n_components: expected a whole number of at least 1, got '4'"),
-    ("n_components: 4, gamma: -1.0", "gamma: expected a number above 0, 'scale' or 'median', got -1.0"),
-    ("n_components: 4, gamma: .inf", "gamma: expected a number above 0, 'scale' or 'median', got .inf"),
-    ("n_components: 4, gamma: -.inf", "gamma: expected a number above 0, 'scale' or 'median', got -.inf"),
-    ("n_components: 4, gamma: .nan", "gamma: expected a number above 0, 'scale' or 'median', got .nan"),
+    ("n_components: 0", f"n_components: expected {WIDTH}, got 0"),
+    ("n_components: '4'", f"n_components: expected {WIDTH}, got '4'"),
+    ("n_components: 4, gamma: -1.0", f"gamma: expected {GAMMA}, got -1.0"),
+    ("n_components: 4, gamma: .inf", f"gamma: expected {GAMMA}, got .inf"),
+    ("n_components: 4, gamma: -.inf", f"gamma: expected {GAMMA}, got -.inf"),
+    ("n_components: 4, gamma: .nan", f"gamma: expected {GAMMA}, got .nan"),
     ("n_components: 4, gamma: medain",
-     "gamma: expected a number above 0, 'scale' or 'median', got 'medain'; did you mean 'median'?"),
+     f"gamma: expected {GAMMA}, got 'medain'; did you mean 'median'?"),
     ("n_components: 4, law: orthogon",
      "law: expected one of 'iid', 'orthogonal', got 'orthogon'; did you mean 'orthogonal'?"),
     ("n_components: 4, clip: no", "clip: expected true or false, got 'no'"),
@@ -89,7 +91,7 @@ STEPS = [
     ("steps: [{kind: toy-plane}]",
      "1:16: steps[0].kind: expected one of 'toy_plain', 'toy_union', got 'toy-plane'; did you mean 'toy_plain'?"),
     ("steps: [{kind: toy_plain}]",
-     "1:9: steps[0].n_components: expected a whole number of at least 1, got nothing"),
+     f"1:9: steps[0].n_components: expected {WIDTH}, got nothing"),
     ("steps: [{kind: toy_plain, n_components: 4, gama: 1}]",
      f"1:44: steps[0].gama: expected one of the keys {KEYS}, got 'gama'; did you mean 'gamma'?"),
     ("steps:\n- {kind: toy_plain, n_components: 4, clip: true}",
@@ -120,13 +122,13 @@ def test_all_at_once_in_order_of_place(toys, problems):
         """
     assert problems(dedent(text)) == [
         "c.yaml:1:7: seed: expected a whole number from 0 to 2^63 - 1, got -1",
-        "c.yaml:3:5: steps[0].n_components: expected a whole number of at least 1, got nothing",
-        "c.yaml:4:12: steps[0].gamma: expected a number above 0, 'scale' or 'median', got 0",
+        f"c.yaml:3:5: steps[0].n_components: expected {WIDTH}, got nothing",
+        f"c.yaml:4:12: steps[0].gamma: expected {GAMMA}, got 0",
         "c.yaml:5:5: steps[0].gamma: expected each key once, got it again (first in line 4)",
         f"c.yaml:6:5: steps[0].lav: expected one of the keys {KEYS}, got 'lav'; did you mean 'law'?",
         "c.yaml:10:19: steps[1].maps[0].steps[0].kind: expected one of 'toy_plain', 'toy_union', "
         "got 'toy_plane'; did you mean 'toy_plain'?",
-        "c.yaml:11:45: steps[1].maps[0].steps[1].n_components: expected a whole number of at least 1, got 1.5",
+        f"c.yaml:11:45: steps[1].maps[0].steps[1].n_components: expected {WIDTH}, got 1.5",
         "c.yaml:12:9: steps[1].maps[1].steps: expected a non-empty list of steps, got nothing",
         "c.yaml:12:9: steps[1].maps[1].stepz: expected the key 'steps', got 'stepz'; did you mean 'steps'?",
         "c.yaml:13:8: dtype: expected one of 'float32', 'float64', got 'half'",
@@ -141,7 +143,7 @@ def test_a_mapping_has_no_lines(toys, problems):
     }
     assert problems(config) == [
         "config: seed: expected a whole number from 0 to 2^63 - 1, got a value of type set",
-        "config: steps[0].gamma: expected a number above 0, 'scale' or 'median', got -1.0",
+        f"config: steps[0].gamma: expected {GAMMA}, got -1.0",
         f"config: steps[0].'3': expected one of the keys {KEYS}, got 3",
         f"config: '5': expected one of the keys {TOP}, got 5",
     ]
@@ -154,5 +156,5 @@ def test_long_values_are_cut(toys, problems):
 
 def test_an_alias_is_as_wrong_as_what_it_stands_for(toys, problems):
     text = "steps:\n- &a {kind: toy_plain, n_components: 0}\n- *a\n"
-    tail = "n_components: expected a whole number of at least 1, got 0"
+    tail = f"n_components: expected {WIDTH}, got 0"
     assert problems(text) == [f"c.yaml:2:38: steps[0].{tail}", f"c.yaml:2:38: steps[1].{tail}"]

@@ -259,6 +259,37 @@ def test_budgets_name_the_best_that_fits():
     assert [(one["budget"], one["map"]) for one in found["seconds"]] == [(1.0, "b"), (3.0, "a"), (9.0, "c")]
 
 
+def test_times_that_are_alike_are_no_budgets():
+    alike = [entry("a", 16, 0.8, seconds=0.0065), entry("b", 64, 0.9, seconds=0.0129)]
+    assert budgets(alike)["seconds"] == []
+    assert len(budgets(alike)["columns"]) == 2
+    slower = [entry("a", 16, 0.9, seconds=0.0065), entry("b", 64, 0.8, seconds=0.1)]
+    assert budgets(slower)["seconds"] == []
+    # the first two cost the same, and what is best of them is told once
+    later = budgets([*alike, entry("c", 128, 0.99, seconds=0.1)])["seconds"]
+    assert [(one["budget"], one["map"]) for one in later] == [(0.0129, "b"), (0.1, "c")]
+
+
+def test_equal_figures_have_no_uncertainty():
+    score = 342 / 359
+    assert np.std([score] * 3, ddof=1) > 0.0  # what rounding of the mean makes of them
+    records = [
+        {
+            "map": "m",
+            "setting": {},
+            "n_components": 2,
+            "bytes_per_row": 8,
+            "rows": 5,
+            "score_raw": score,
+            "relative_frobenius": error,
+        }
+        for error in (0.1, 0.2, 0.3)
+    ]
+    found = summarize(records)[0]
+    assert found["score_raw"] == {"mean": score, "standard_error": 0.0}
+    assert found["relative_frobenius"]["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
+
+
 def test_one_seed_has_no_standard_error():
     record = {
         "map": "m",

@@ -78,6 +78,24 @@ def test_validation_needs_a_label():
 
 
 @pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"steps": [{"kind": "minmax"}, {**FOURIER, "gamma": {"validate": [1.0]}}]}, r"steps\[1\].gamma: validate"),
+        ({"steps": [{"kind": "union", "maps": [{"steps": [{**FOURIER, "gamma": {"validate": [1.0]}}]}]}]},
+         r"steps\[0\].maps\[0\].steps\[0\].gamma: validate"),
+        ({"steps": [FOURIER], "prune": {"keep": 2}}, "prune: expected a label"),
+    ],
+)  # fmt: skip
+def test_a_missing_label_is_told_before_the_data_are_read(tmp_path, config, message):
+    path = tmp_path / "bad.csv"
+    path.write_text("a,b\n1,2\n3,not a number\n")
+    with pytest.raises(UsageError, match=message):
+        kafeat.fit(config, str(path))
+    with pytest.raises(UsageError, match=message):
+        kafeat.evaluate(config=config, data=str(path))
+
+
+@pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
         (

@@ -56,6 +56,11 @@ def test_steps_inside_of_a_union():
     assert found[0]["steps"][0]["maps"][0]["steps"][1]["n_components"] == 5
 
 
+def test_a_mistyped_parameter_is_told_what_was_meant():
+    with pytest.raises(UsageError, match=r"got 'n_component'; did you mean 'n_components'\?$"):
+        list(settings(load_config({"steps": [{"kind": "nystroem"}]}), [Sweep("n_component", (5,))], "c"))
+
+
 def test_mistakes_name_the_sweep():
     with pytest.raises(
         UsageError, match=r"--sweep nosuch: expected a parameter of a step of c, one of .*n_components"

@@ -1,0 +1,62 @@
+"""Tables that fit a terminal: texts fold, columns that matter less are left out, and no digit is ever cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.box import HEAVY_HEAD, SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.table import Table
+
+# Texts are not folded to less than this while there is a column to leave out, nor to less than that.
+_ENOUGH, _LEAST = 24, 12
+
+
+@dataclass(frozen=True)
+class Column:
+    """A head and its cells; the columns of the largest `idle` are left out first, those of 0 never."""
+
+    head: str
+    cells: Sequence[str]
+    idle: int = 0
+
+    def width(self, folded: bool = False) -> int:
+        """Cells stay on one line; the head does, too, or is folded between its words."""
+        heads = self.head.split() if folded else [self.head]
+        return max(map(cell_len, [*heads, *self.cells]))
+
+
+def fitting(
+    texts: Column, figures: Sequence[Column], width: int | None, framed: bool = True
+) -> tuple[Table, list[str]]:
+    """A table of at most `width` cells (None: of any width), and the heads of the columns that it has no room for.
+
+    Where even the columns that stay are too wide, so is the table: the terminal wraps its lines, and cuts nothing.
+    """
+    kept, left_out, whole = list(figures), [], texts.width()
+    widths = _widths(kept, whole, width, framed)
+    while widths[0] < min(whole, _ENOUGH) and any(one.idle for one in kept):
+        idlest = max(kept, key=lambda one: one.idle)
+        kept.remove(idlest)
+        left_out.append(idlest.head)
+        widths = _widths(kept, whole, width, framed)
+    table = Table(box=HEAVY_HEAD if framed else SIMPLE_HEAD, show_edge=framed, pad_edge=framed)
+    for one, cells in zip([texts, *kept], [max(widths[0], _LEAST), *widths[1:]], strict=True):
+        table.add_column(one.head, justify="left" if one is texts else "right", width=cells, overflow="fold")
+    for row in zip(texts.cells, *(one.cells for one in kept), strict=True):
+        table.add_row(*row)
+    return table, left_out
+
+
+def _widths(figures: Sequence[Column], whole: int, width: int | None, framed: bool) -> list[int]:
+    """Of the texts, as far as there is room, and of the figures, whose heads are folded where that is needed."""
+    lines = 3 * len(figures) + (4 if framed else 0)
+    if width is None:
+        return [whole, *(one.width() for one in figures)]
+    for folded in (False, True):
+        taken = [one.width(folded) for one in figures]
+        room = width - lines - sum(taken)
+        if room >= whole:
+            break
+    return [min(whole, room), *taken]

@@ -1,0 +1,84 @@
+"""Tables of any width: no figure is cut, and what is left out is told."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from kafeat.cli.evaluation import show
+from kafeat.cli.tables import Column, fitting
+
+MAPS = Column("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
+FIGURES = [
+    Column("D", ["16", "32", "1,024"]),
+    Column("error", ["0.2720 ± 3e-05", "0.9999 ± 5e-05", "0.2103 ± 0.0005"]),
+    Column("on its rows", ["0.9206", "0.2173", "0.9429"], 1),
+    Column("transform s", ["0.008", "120.125", ""], 2),
+]
+
+
+def drawn(table):
+    console = Console(width=10_000, file=io.StringIO(), markup=False, emoji=False)
+    console.print(table)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("framed", [True, False])
+def test_figures_stay_whole_at_any_width(framed):
+    told = set()
+    for width in [*range(10, 130), None]:
+        table, left_out = fitting(MAPS, FIGURES, width, framed)
+        text = drawn(table)
+        told.add(tuple(left_out))
+        for column in FIGURES:
+            for cell in column.cells if column.head not in left_out else ():
+                assert cell in text, (width, column.head)
+        lines = [line.rstrip() for line in text.splitlines()]
+        # the narrowest: 12 of the texts, 5, 15, and the lines between them
+        if width is not None and width >= 12 + 5 + 15 + 10:
+            assert max(Console().measure(line).maximum for line in lines) <= width
+        assert "[red" in text  # a name is no markup
+    assert told == {(), ("transform s",), ("transform s", "on its rows")}
+    assert "(gamma = 0.001)" in drawn(fitting(MAPS, FIGURES, None)[0])
+
+
+def figure(mean, error=None):
+    return {"mean": mean, "standard_error": error}
+
+
+def test_what_is_left_out_is_said(monkeypatch, capsys):
+    entry = {
+        "map": "configs/nystroem.yaml", "setting": {"gamma": 0.001, "n_components": 16}, "n_components": 16, "seeds": 2,
+        "relative_frobenius": figure(0.272, 0.00003), "score_raw": figure(0.9526, 0.0),
+        "score_map": figure(0.9123, 0.001),
+        "score_exact": figure(0.9638), "score_map_exact_rows": figure(0.9206), "fit_seconds": figure(0.28),
+        "transform_seconds": figure(0.008),
+    }  # fmt: skip
+    record = {"rows": 359, "rows_seen_in_fit": 0, "reference": None, "task": "classification", "learner": "ridge",
+              "rows_train": 1438, "rows_exact": 300}  # fmt: skip
+    report = {"summary": [entry, entry], "records": [record], "budgets": {}, "recommendation": None}
+    show(report)
+    whole = capsys.readouterr().out
+    assert "accuracy 0.9526 on the raw columns" in whole
+    assert "left out" not in whole
+    assert "`on its rows` is" in whole
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    show(report)
+    narrow = capsys.readouterr().out
+    assert "left out, as the terminal is too narrow: fit s, transform s, on its rows" in narrow
+    assert "nystroem.yaml" in narrow
+    assert "300 rows (--exact-rows)\n" in narrow
+    assert "0.9123 ± 0.001" in narrow
+
+
+def test_kinds_stand_in_columns():
+    from click.testing import CliRunner
+
+    from kafeat.cli.samplers import samplers
+    from kafeat.kinds import kinds
+
+    lines = CliRunner().invoke(samplers).output.splitlines()
+    starts = {line.index(line.split(maxsplit=1)[1]) for line in lines if line.startswith("  ")}
+    assert starts == {2 + max(map(len, kinds())) + 2}

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import subprocess
 import sys
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -264,6 +265,32 @@ def test_flipped_npz_is_read_or_refused(files, tmp_path):
         (tmp_path / "x.npz").write_bytes(damaged[: rng.integers(len(sound)) if rng.random() < 0.2 else None])
         with suppress(DataError):
             read(tmp_path / "x.npz", height=100)
+
+
+def test_npz_with_hostile_headers(matrix, tmp_path):
+    sound = sp.csr_matrix(matrix)
+    arrays = {"indices": sound.indices, "indptr": sound.indptr, "data": sound.data}
+    arrays |= {"shape": np.array(sound.shape), "format": np.array(b"csr")}
+    beyond = np.append(sound.indptr[:-1].astype("u8"), np.uint64(2**63 + 5))
+    np.savez(tmp_path / "x.npz", **(arrays | {"indptr": beyond}))
+    with pytest.raises(
+        DataError, match="indptr: expected ascending numbers up to .*, got others in rows 401 to 700"
+    ):
+        read(tmp_path / "x.npz", height=400)
+    for name in arrays:
+        for length in ("(True,)", "(1.5,)", "(-1,)", f"({10**30},)"):
+            header = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {length}}}\n".encode()
+            with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+                for other, values in arrays.items():
+                    with archive.open(f"{other}.npy", "w") as file:
+                        if other == name:
+                            file.write(
+                                b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(8)
+                            )
+                        else:
+                            np.lib.format.write_array(file, values)
+            with pytest.raises(DataError, match=r"x.npz: .*expected "):
+                read(tmp_path / "x.npz")
 
 
 def test_memory_is_that_of_tiles_and_not_of_chunks(tmp_path):

@@ -45,24 +45,30 @@ class DataError(KafeatError):
 
 
 class ValueRefused(DataError):
-    """One entry of a matrix is outside of what a step or a map accepts.
+    """One entry of a matrix is outside of what a step or a map accepts, or one of a kept column.
 
     It is raised where only the position in the matrix is known (`row`, `column`, both from 0; no column where
-    the entry is not one of the input's). Whoever knows the file and the names says `located` on the way up.
+    the entry is not one of the input's; the name of a kept column). Whoever knows the file and the names says
+    `located` on the way up.
     """
 
-    def __init__(self, row: int, column: int | None, problem: str) -> None:
+    def __init__(self, row: int, column: int | str | None, problem: str) -> None:
         self.row, self.column, self.problem = row, column, problem
-        where = "" if column is None else f", column {column}"
+        where = "" if column is None else f", column {quoted(column) if isinstance(column, str) else column}"
         super().__init__(f"{spell_row(row)}{where}: {problem}")
 
     def moved(self, rows: int) -> ValueRefused:
         """The same entry, its row counted from `rows` rows earlier."""
         return ValueRefused(self.row + rows, self.column, self.problem)
 
+    def named(self, names: Sequence[str]) -> str | None:
+        """The name of the column; `names` are those of the features."""
+        return self.column if self.column is None or isinstance(self.column, str) else names[self.column]
+
     def located(self, place: str, names: Sequence[str]) -> DataError:
         """The error for people: file, row, name of the column, and what is wrong."""
-        where = "" if self.column is None else f", column {quoted(names[self.column])}"
+        name = self.named(names)
+        where = "" if name is None else f", column {quoted(name)}"
         return DataError(f"{place}: {spell_row(self.row)}{where}: {self.problem}")
 
 

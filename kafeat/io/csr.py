@@ -22,6 +22,17 @@ from kafeat.io.sparse import Entries, SparseChunk, features_field, refuse_to_cop
 from kafeat.types import Array
 
 _MOST = 2**31 - 1
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    ValueError,
+    TypeError,
+    OverflowError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    OSError,
+)
 
 
 class CsrSource(Source):
@@ -161,12 +172,14 @@ class NpzSource(CsrSource):
     def _blocks(self, height: int) -> Iterator[tuple[Array, Array, Array]]:
         with _damage(self.place):
             starts, places, values = self._members()
-            last = starts.take(1)
+            last = starts.take(1).astype(np.int64)
             if last[0] != 0:
                 raise DataError(f"{self.place}: indptr: expected to begin with 0, got {last[0]}")
             for first in range(0, self._n_rows, height):
-                ends = np.append(last, starts.take(min(height, self._n_rows - first))).astype(np.int64)
-                if (np.diff(ends) < 0).any() or ends[-1] > values.size:
+                more = starts.take(min(height, self._n_rows - first)).astype(np.int64)
+                ends = np.append(last, more)
+                # Not by differences: those of a number from 2**63 on, negative by now, overflow.
+                if (ends[1:] < ends[:-1]).any() or ends[-1] > values.size:
                     raise DataError(
                         f"{self.place}: indptr: expected ascending numbers up to {values.size:,}, got others "
                         f"in rows {first + 1} to {first + len(ends) - 1}"
@@ -210,7 +223,8 @@ class _Member:
         if version not in read:
             raise DataError(f"{place}: {name}: expected an NPY header of version 1 or 2, got {version}")
         self.shape, _, self.dtype = read[version](self._file)
-        if self.dtype.hasobject or len(self.shape) > 1 or any(n < 0 for n in self.shape):
+        whole = all(type(n) is int and n >= 0 for n in self.shape)  # NumPy takes True for a length
+        if self.dtype.hasobject or len(self.shape) > 1 or not whole:
             raise DataError(
                 f"{place}: {name}: expected a vector of numbers, got {self.dtype} of shape {self.shape}"
             )
@@ -239,6 +253,6 @@ def _damage(place: str) -> Iterator[None]:
         yield
     except (KafeatError, GeneratorExit):
         raise
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, RuntimeError, OSError) as error:
+    except _DAMAGE as error:
         what = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{place}: expected a sparse matrix of scipy.sparse.save_npz, got: {what}") from error

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from kafeat.errors import UsageError, quoted
+from kafeat.errors import UsageError
 from kafeat.io.columnar import columns_of, nulls_of
-from kafeat.io.csv_text import header, lines, spelled
+from kafeat.io.csv_text import header, lines
 from kafeat.io.pour import TextOut
 from kafeat.io.sink import Layout, Sink
 from kafeat.types import Floats, Mask
@@ -24,12 +24,6 @@ class CsvSink(Sink):
                 f"{place}: expected the columns layout for CSV, got {layout.layout}; Parquet, Arrow and JSON lines "
                 "hold lists"
             )
-        for kept in layout.kept_schema or ():
-            if not spelled(kept.type):
-                raise UsageError(
-                    f"{place}: column {quoted(kept.name)}: expected a kept column of plain values, got {kept.type}; "
-                    "leave it out, or write Parquet"
-                )
         self._out = TextOut(place, path, layout.compression, "CSV")
 
     def begin(self) -> None:
@@ -37,7 +31,7 @@ class CsvSink(Sink):
             kept = [] if self.layout.kept_schema is None else self.layout.kept_schema.names
             self._out.write(header([*kept, *self.layout.names], self.layout.delimiter))
 
-    def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
         if good is not None:
             block, kept = block[good], None if kept is None else kept.filter(pa.array(good))
         features = columns_of(block, nulls_of(block) if self.layout.nullable else None)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafeat.io.numbers import storage_of
+
 TEXT = pa.large_string()
 ROWS = 1024
 """Rows that are spelled at a time."""
@@ -18,14 +20,14 @@ ROWS = 1024
 
 def spelled(kind: pa.DataType) -> bool:
     """Whether values of the type have a spelling in CSV."""
-    if pa.types.is_dictionary(kind):
-        return spelled(kind.value_type)
+    kind = storage_of(kind)
     bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
     if any(test(kind) for test in (*bytes_, pa.types.is_binary_view, pa.types.is_nested)):
         return False
     try:
-        pa.array([], kind).cast(TEXT)
-    except pa.ArrowException:
+        # A time zone is looked up for a value, and not for none.
+        (pa.array([0]).cast(kind) if pa.types.is_timestamp(kind) else pa.array([], kind)).cast(TEXT)
+    except (pa.ArrowException, NotImplementedError):
         return False
     return True
 
@@ -71,8 +73,6 @@ def _digits(numbers: pa.Array, null: str) -> pa.Array:
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     return pa.chunked_array([chunk.cast(TEXT) for chunk in column.chunks], TEXT).combine_chunks()
 
 

@@ -20,6 +20,8 @@ from kafeat.io.locations import kind_of
 FILE, STREAM, FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
 _FILE_MARK = 8
 """Bytes of the mark of a file, with what fills them up."""
+_TAIL = 4 + len(FILE)
+"""Bytes behind the footer of a file: its length, and the mark."""
 
 
 def open_ipc(place: str, tap: Tap | None = None) -> ArrowSource:
@@ -83,9 +85,9 @@ class IpcStreamSource(ArrowSource):
         self._bytes = Unpacked(self.place, tap or Tap(place))
         with ExitStack() as failing, _damage(self.place):
             failing.callback(self.close)
-            self._reader = _reader(self.place, self._bytes)
-            self.schema = self._reader.schema
-            self._first = next(iter(self._batches()), None)
+            self._stream = _Stream(self.place, self._bytes)
+            self.schema = self._stream.schema
+            self._first = next(self._stream.batches(), None)
             self.fields = fields_from(self.schema, self._peek)
             failing.pop_all()
         self._fresh = True
@@ -94,11 +96,6 @@ class IpcStreamSource(ArrowSource):
         return (
             pa.array([], self.schema.field(index).type) if self._first is None else self._first.column(index)
         )
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        """What is left of the stream, up to the first batch that has rows."""
-        for batch in self._reader:
-            yield _sound(batch)
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         del height
@@ -111,13 +108,12 @@ class IpcStreamSource(ArrowSource):
             self._fresh, first, self._first = False, self._first, None
             if first is not None:
                 yield first
-            yield from self._batches()
+                yield from self._stream.batches()
         elif self._once:
             raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
         else:
             with closing(Unpacked(self.place, Tap(self._name))) as again:
-                for batch in _reader(self.place, again):
-                    yield _sound(batch)
+                yield from _Stream(self.place, again).batches()
 
     def digest(self) -> str:
         return self._bytes.tap.digest() if self._once else digest_of(self._name)
@@ -127,27 +123,73 @@ class IpcStreamSource(ArrowSource):
         self._bytes.close()
 
 
-def _reader(place: str, text: Unpacked) -> pa.ipc.RecordBatchStreamReader:
-    magic = text.look(_FILE_MARK)
-    if magic.startswith(FEATHER_1):
-        raise DataError(f"{place}: expected Arrow IPC, got Feather of version 1; write it as version 2")
-    if magic.startswith(FILE):
-        read_full(text, _FILE_MARK)
-    elif not magic.startswith(STREAM):
-        raise DataError(f"{place}: expected Arrow IPC, got bytes that start with {magic!r}")
-    return pa.ipc.open_stream(pa.PythonFile(_Whole(text), mode="r"))
+class _Stream:
+    """The record batches of a stream that is complete. Arrow's own reader stops at any end between two of them.
+
+    The format lets a writer close the stream in place of the mark. The writers of pyarrow, Polars, Spark and kafeat
+    write the mark, and without it a writer that has failed cannot be told from one that is done.
+    """
+
+    def __init__(self, place: str, text: Unpacked) -> None:
+        magic = text.look(_FILE_MARK)
+        if magic.startswith(FEATHER_1):
+            raise DataError(f"{place}: expected Arrow IPC, got Feather of version 1; write it as version 2")
+        self._in_file = magic.startswith(FILE)
+        if self._in_file:
+            read_full(text, _FILE_MARK)
+        elif not magic.startswith(STREAM):
+            raise DataError(f"{place}: expected Arrow IPC, got bytes that start with {magic!r}")
+        self._place, self._whole = place, _Whole(text)
+        self._reader = pa.ipc.open_stream(pa.PythonFile(self._whole, mode="r"))
+        self.schema = self._reader.schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Those that are left."""
+        for batch in self._reader:
+            yield _sound(batch)
+        self._check_end()
+
+    def _check_end(self) -> None:
+        if self._whole.ended:
+            raise DataError(
+                f"{self._place}: expected the mark at the end of an Arrow IPC stream, got the end of the "
+                f"{'input' if self._place == '<stdin>' else 'file'}: it was cut off, or its writer failed"
+            )
+        length, tail = self._whole.rest()
+        if self._in_file:
+            length -= len(tail) + int.from_bytes(tail[:4], "little")
+            if length or tail[4:] != FILE:
+                raise DataError(
+                    f"{self._place}: expected the footer of an Arrow IPC file and its end, got other bytes"
+                )
+        elif length:
+            raise DataError(
+                f"{self._place}: expected nothing behind the end of the Arrow IPC stream, got {length:,} bytes more; "
+                "streams are not joined by cat"
+            )
 
 
 class _Whole:
     """As many bytes as are asked for: the reader takes fewer for the end."""
 
     closed = False
+    ended = False
+    """Fewer were there."""
 
     def __init__(self, text: Unpacked) -> None:
         self._text = text
 
     def read(self, size: int = -1) -> bytes:
-        return self._text.read() if size < 0 else read_full(self._text, size)
+        data = self._text.read() if size < 0 else read_full(self._text, size)
+        self.ended |= len(data) < size
+        return data
+
+    def rest(self) -> tuple[int, bytes]:
+        """How many bytes are left, and the last 10 of them."""
+        length, tail = 0, b""
+        while data := read_full(self._text, 1 << 20):
+            length, tail = length + len(data), (tail + data)[-_TAIL:]
+        return length, tail
 
     def close(self) -> None:
         self.closed = True

@@ -16,9 +16,7 @@ COMPRESSIONS = ("none", "lz4", "zstd")
 
 
 class IpcSink(Sink):
-    """A record batch for every block of rows. Kept categories are written as their values: those of a file are fixed
-    with its first batch.
-    """
+    """A record batch for every block of rows."""
 
     order = "F"
 
@@ -30,7 +28,7 @@ class IpcSink(Sink):
                 f"--compression: expected one of {', '.join(COMPRESSIONS)} for Arrow, got {compression!r}"
             )
         self.wants = "F" if layout.layout == "columns" else "C"
-        self._schema = _plain(schema_of(layout))
+        self._schema = schema_of(layout)
         most = layout.block_rows
         self._arenas = Arenas(most, most, len(layout.names), layout.dtype, self.wants)
         self._pour = Pour(place, path)
@@ -43,7 +41,7 @@ class IpcSink(Sink):
     def buffer(self, start: int, rows: int) -> Floats:
         return self._arenas.take(rows)
 
-    def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
         piece = self._arenas.back(block, good)
         if kept is not None and good is not None:
             kept = kept.filter(pa.array(good))
@@ -67,13 +65,6 @@ class IpcSink(Sink):
 
 
 def _values(column: pa.ChunkedArray) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     # A copy without what lies behind a slice, with which IPC would fill up: bytes would depend on how rows were read.
     whole = column.take(shared(np.arange(len(column)))).combine_chunks()
     return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
-
-
-def _plain(schema: pa.Schema) -> pa.Schema:
-    fields = [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema]
-    return pa.schema(fields, metadata=schema.metadata)

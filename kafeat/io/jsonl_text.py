@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafeat.io import csv_text
 from kafeat.io.csv_text import ROWS, TEXT
 from kafeat.io.numbers import storage_of
 
@@ -19,19 +19,13 @@ _NULL, _NOTHING, _QUOTE = (pa.scalar(text, TEXT) for text in ("null", "", '"'))
 def spelled(kind: pa.DataType) -> bool:
     """Whether values of the type have a spelling in JSON: all but bytes, and what has no text of its own."""
     kind = storage_of(kind)
-    if pa.types.is_dictionary(kind):
-        return spelled(kind.value_type)
-    if pa.types.is_nested(kind):
-        parts = [kind.field(i).type for i in range(kind.num_fields)]
-        return not (pa.types.is_union(kind) or pa.types.is_map(kind)) and all(map(spelled, parts))
-    bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    if any(test(kind) for test in (*bytes_, pa.types.is_binary_view)):
+    if pa.types.is_union(kind) or pa.types.is_map(kind):
         return False
-    try:
-        pa.array([], kind).cast(TEXT)
-    except pa.ArrowException:
-        return bool(pa.types.is_float16(kind))
-    return True
+    if pa.types.is_nested(kind):
+        parts = [kind.field(i) for i in range(kind.num_fields)]
+        keys = {part.name for part in parts}
+        return len(keys) == len(parts) and all(spelled(part.type) for part in parts)
+    return bool(pa.types.is_float16(kind)) or csv_text.spelled(kind)
 
 
 class Spelling:
@@ -45,7 +39,7 @@ class Spelling:
     def lines(self, kept: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array]) -> Iterator[pa.Buffer]:
         """The rows of these columns, some at a time."""
         for start in range(0, len(numbers[0]), ROWS):
-            values = [_values(column.slice(start, ROWS)) for column in kept]
+            values = [_values(_one(column.slice(start, ROWS))) for column in kept]
             values += self._features([column.slice(start, ROWS) for column in numbers])
             keys = self._keys if self._one is None else [*self._keys, self._one]
             parts = [part for pair in zip(keys, values, strict=True) for part in pair]
@@ -63,6 +57,10 @@ class Spelling:
         return [pc.if_else(numbers[0].is_null(), _NULL, row) if numbers[0].null_count else row]
 
 
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
 def _key(name: str, first: bool) -> str:
     return f"{'{' if first else ','}{json.dumps(name, ensure_ascii=False)}:"
 
@@ -75,15 +73,14 @@ def _finite(numbers: pa.Array) -> pa.Array:
     return pc.fill_null(text, _NULL) if numbers.null_count else text
 
 
-def _values(column: pa.ChunkedArray) -> pa.Array:
-    """A kept column as JSON."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    values = pa.concat_arrays([_stored(chunk) for chunk in column.chunks])
+def _values(values: pa.Array) -> pa.Array:
+    """An array of any type as JSON."""
+    if isinstance(values, pa.ExtensionArray):
+        return _values(values.storage)
     kind = values.type
     if pa.types.is_nested(kind):
-        spell = [json.dumps(_clean(value), ensure_ascii=False, default=str) for value in values.to_pylist()]
-        return pa.array(spell, TEXT)
+        text = _objects(values) if pa.types.is_struct(kind) else _lists(values)
+        return pc.if_else(values.is_valid(), text, _NULL) if values.null_count else text
     if pa.types.is_floating(kind):
         wide = values.cast(pa.float32()) if pa.types.is_float16(kind) else values
         return _finite(pc.if_else(pc.is_finite(wide), wide, None))
@@ -93,6 +90,33 @@ def _values(column: pa.ChunkedArray) -> pa.Array:
     return pc.fill_null(text, _NULL)
 
 
+def _objects(values: pa.Array) -> pa.Array:
+    """Structs as objects."""
+    if not values.type.num_fields:
+        return pa.array(["{}"] * len(values), TEXT)
+    names = [values.type.field(i).name for i in range(values.type.num_fields)]
+    parts = [
+        part
+        for i, inner in enumerate(values.flatten())
+        for part in (pa.scalar(_key(names[i], first=i == 0), TEXT), _values(inner))
+    ]
+    return pc.binary_join_element_wise(*parts, pa.scalar("}", TEXT), _NOTHING)
+
+
+def _lists(values: pa.Array) -> pa.Array:
+    """Lists as arrays: the texts of all elements lie one behind the other, and a list is cut out of them."""
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    ends = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    first = np.zeros(ends[-1] + 1, bool)
+    first[ends] = True
+    commas = pc.if_else(pa.array(first[:-1]), _NOTHING, pa.scalar(",", TEXT))
+    elements = pc.binary_join_element_wise(commas, _values(values.flatten()), _NOTHING)
+    _, offsets, text = elements.buffers()
+    cuts = np.frombuffer(offsets, np.int64)[elements.offset :][ends]
+    inner = pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(cuts), text or pa.py_buffer(b""))
+    return pc.binary_join_element_wise(pa.scalar("[", TEXT), inner, pa.scalar("]", TEXT), _NOTHING)
+
+
 def _in_quotes(text: pa.Array) -> pa.Array:
     if pc.any(pc.match_substring_regex(text, '[\\x00-\\x1f"\\\\]')).as_py():
         return pa.array(
@@ -100,16 +124,3 @@ def _in_quotes(text: pa.Array) -> pa.Array:
             TEXT,
         )
     return pc.binary_join_element_wise(_QUOTE, text, _QUOTE, _NOTHING)
-
-
-def _stored(values: pa.Array) -> pa.Array:
-    return values.storage if isinstance(values, pa.ExtensionArray) else values
-
-
-def _clean(value: Any) -> Any:
-    """Lists and structs without NaN and infinities."""
-    if isinstance(value, dict):
-        return {key: _clean(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_clean(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

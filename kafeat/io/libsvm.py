@@ -16,17 +16,20 @@ from kafeat.errors import DataError, UsageError, ValueRefused, spell_row
 from kafeat.io.bytestream import Tap, Unpacked
 from kafeat.io.columns import Columns
 from kafeat.io.files import digest_of
-from kafeat.io.libsvm_text import Labelled, cut, parsed, tidied
+from kafeat.io.libsvm_text import Labelled, cut, label_of, parsed, tidied
 from kafeat.io.locations import kind_of, size_of
 from kafeat.io.names import indices_of
 from kafeat.io.source import Chunk, Field, Source
 from kafeat.io.sparse import Entries, SparseChunk, features_field, refuse_to_copy
+from kafeat.types import Array, Mask
 
 LABEL = "label"
 LOOK = 1 << 20
 BLOCK = 4 << 20
 LONGEST = 1 << 28
 """A line of more bytes than this is none."""
+EXACT = 2.0**53
+"""Labels are read as doubles: from here on, two whole numbers may be one."""
 
 
 class LibsvmSource(Source):
@@ -60,8 +63,8 @@ class LibsvmSource(Source):
             )
         whole = head + b"\n" if text.whole else head[: head.rfind(b"\n") + 1]
         labels = parsed(tidied(whole)).labels
-        labels = labels[np.isfinite(labels)]
-        self._kind = pa.int64() if (labels == np.rint(labels)).all() else pa.float64()
+        labels = labels[~np.isnan(labels)]
+        self._kind = pa.int64() if _whole(labels).all() else pa.float64()
 
     def _fields(self, width: int | None) -> tuple[Field, ...]:
         return Field(LABEL, "other", None, "the label"), features_field(width, "sparse rows")
@@ -187,13 +190,15 @@ class LibsvmChunk(SparseChunk):
         kind = self._kept.field(0).type
         broken = np.zeros(self.rows, bool)
         broken[list(found.entries.broken)] = True
-        if pa.types.is_integer(kind):
-            torn = ~broken & (found.labels != np.rint(found.labels))
-            if torn.any():
-                row = int(torn.argmax())
+        whole = pa.types.is_integer(kind)
+        odd = ~_whole(found.labels) if whole else np.abs(found.labels) >= EXACT
+        for row in np.flatnonzero(~broken & odd):
+            written = label_of(self._lines, int(row))
+            if whole or _lost(written, found.labels[row]):
+                large = np.isfinite(found.labels[row]) and abs(found.labels[row]) >= EXACT
                 raise DataError(
-                    f"{self.place}: {spell_row(self.first_row + row)}, column 'label': expected a whole number as "
-                    f"in the first rows, got {found.labels[row]:g}"
+                    f"{self.place}: {spell_row(self.first_row + int(row))}, column 'label': expected a whole number "
+                    f"{'below 2**53' if large or not whole else 'as in the first rows'}, got {written[:60]}"
                 )
         numbers = np.where(broken, 0.0, found.labels)
         return pa.table(
@@ -201,3 +206,15 @@ class LibsvmChunk(SparseChunk):
             * len(self._kept),
             self._kept,
         )
+
+
+def _whole(labels: Array) -> Mask:
+    """Which labels are whole numbers that are read exactly."""
+    exact: Mask = (np.abs(labels) < EXACT) & (labels == np.rint(labels))
+    return exact
+
+
+def _lost(written: str, label: np.float64) -> bool:
+    """Whether digits are those of another number than was read."""
+    digits = written.lstrip("+-")
+    return digits.isdecimal() and (np.isinf(label) or int(written) != int(label))

@@ -27,6 +27,7 @@ _NEWLINE = ord("\n")
 
 _COMMENT, _QID = re.compile(rb"#[^\n]*"), re.compile(rb"(?<=[ \t])qid:[^ \t\r\n]*")
 _EMPTY = re.compile(rb"^[ \t\r\v\f]*\n", re.MULTILINE)
+_TOKEN = re.compile(r"[^ \t\r\v\f\n]+")  # str.split() knows more blanks than LIBSVM has
 _INDEX = re.compile(r"(0|[1-9][0-9]{0,17})\Z", re.ASCII)
 _NUMBER = re.compile(
     r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\Z", re.ASCII | re.IGNORECASE
@@ -90,6 +91,12 @@ def parsed(lines: bytes) -> Labelled:
     return Labelled(Entries(entries.values, entries.columns, entries.starts, broken), found.labels)
 
 
+def label_of(lines: bytes, row: int) -> str:
+    """How the label of a row is written."""
+    label: str = _TOKEN.findall(lines.split(b"\n", row + 1)[row].decode("utf-8", errors="replace"))[0]
+    return label
+
+
 def _plain(lines: bytes) -> Labelled:
     text = np.frombuffer(lines, np.uint8)
     marks = np.flatnonzero(np.frombuffer(lines.translate(_APART), bool))
@@ -142,7 +149,7 @@ def _newlines(text: Array) -> Array:
 
 def _problem(line: str) -> str | None:
     """What is wrong with a line; None: nothing."""
-    label, *pairs = line.split() or [""]
+    label, *pairs = _TOKEN.findall(line) or [""]
     if not _NUMBER.match(label):
         several = "expected one label" if "," in label else "expected a number as the label"
         return f"{several}, got {label[:60]!r}"

@@ -55,7 +55,7 @@ class NpySink(Sink):
             self._put_at(start, block)
             self._stored.add(start)
 
-    def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
         del kept
         piece = self._arenas.back(block, good)
         block = piece.block

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafeat.errors import DataError, KafeatError
+from kafeat.errors import DataError, KafeatError, quoted, spell_row
 from kafeat.io.arrow import PEEK, ArrowSource, fields_from
 from kafeat.io.files import digest_of, opened_regular
+from kafeat.io.numbers import is_text, storage_of
 from kafeat.io.uri import is_remote, local_path, shown
 from kafeat.types import Array
 
@@ -41,7 +42,8 @@ class ParquetSource(ArrowSource):
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         names = [self.schema.field(i).name for i in indices]
         groups, skip = self._groups()
-        left = self.rows or 0
+        left, row = self.rows or 0, self.first
+        texts = [name for name, i in zip(names, indices, strict=True) if _has_text(self.schema.field(i).type)]
         # What is fetched before it is asked for is kept to the end of the call: a row group at a time bounds it.
         calls = [[group] for group in groups] if self._remote else [groups]
         with _damage(self.place):
@@ -51,6 +53,9 @@ class ParquetSource(ArrowSource):
                     wanted = batch.select(names).slice(skip, left)
                     skip = max(0, skip - batch.num_rows)
                     left -= wanted.num_rows
+                    for name in texts:
+                        _require_utf8(self.place, row, name, wanted.column(name))
+                    row += wanted.num_rows
                     yield wanted
 
     def only(self, first: int, behind: int) -> None:
@@ -79,6 +84,29 @@ class ParquetSource(ArrowSource):
 
     def close(self) -> None:
         self._file.close(force=True)
+
+
+def _has_text(kind: pa.DataType) -> bool:
+    kind = storage_of(kind)
+    if pa.types.is_dictionary(kind):
+        return _has_text(kind.value_type)
+    return is_text(kind) or any(_has_text(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _require_utf8(place: str, start: int, name: str, text: pa.Array) -> None:
+    """The reader takes the bytes of text as they are."""
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        for row in range(len(text)):
+            try:
+                text[row].as_py()
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{place}: {spell_row(start + row)}, column {quoted(name)}: expected UTF-8 text, "
+                    f"got {error.object[:60]!r}"
+                ) from error
+        raise
 
 
 def _opened(place: str) -> pq.ParquetFile:

@@ -63,7 +63,7 @@ class ParquetSink(Sink):
     def buffer(self, start: int, rows: int) -> Floats:
         return self._arenas.take(rows)
 
-    def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
         piece = self._arenas.back(block, good)
         block = piece.block
         if good is not None and kept is not None:

@@ -21,6 +21,8 @@ from kafeat.types import Floats, Mask
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafeat.io.kept import Kept
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -44,6 +46,8 @@ class Layout:
     """Rows of features may be NaN, and are written as nulls where the format has them."""
     dropping: bool = False
     """Rows may be left out, so that a row's number does not tell its place."""
+    kept: Kept | None = None
+    """What makes kept columns those of `kept_schema`."""
 
 
 class Sink(ABC):
@@ -70,9 +74,17 @@ class Sink(ABC):
         """Called by the worker that has filled a buffer: it may write it then and there, where places are known."""
         return
 
-    @abstractmethod
     def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
-        """The next rows: their features, and their kept columns if there are any; just those that are `good`."""
+        """The next rows: their features, and their kept columns if there are any; just those that are `good`.
+
+        ValueRefused, its row counted from the first of these, for a kept value that the format cannot hold.
+        """
+        if kept is not None and self.layout.kept is not None:
+            kept = self.layout.kept.table(kept, good)
+        self._write(block, kept, good)
+
+    @abstractmethod
+    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None) -> None: ...
 
     def finish(self) -> None:
         """Write what is left; a second call does nothing."""
@@ -114,9 +126,13 @@ def open_sink(
 ) -> Iterator[Sink]:
     """A sink whose file appears when the block ends without an error; `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
+    kept = None
+    if kept_schema is not None and len(kept_schema):
+        kept = _kept(shown(place), format, kept_schema)
+        kept_schema = kept_schema if kept is None else kept.schema
     wanted = Layout(
         tuple(names), np.dtype(dtype), rows, first, block_rows, kept_schema, layout, list_name, compression,
-        dict(metadata or {}), delimiter, header, nullable, dropping,
+        dict(metadata or {}), delimiter, header, nullable, dropping, kept,
     )  # fmt: skip
     _refuse_clash(shown(place), wanted)
     if place == "-":
@@ -147,6 +163,12 @@ def _ended(sink: Sink) -> Iterator[Sink]:
         sink.finish()
     finally:
         sink.close()
+
+
+def _kept(place: str, format: str, schema: pa.Schema) -> Kept | None:
+    from kafeat.io.kept import NAMES, Kept
+
+    return Kept(place, format, schema) if format in NAMES else None
 
 
 def _sink(place: str, path: str, regular: bool, format: str, layout: Layout) -> Sink:

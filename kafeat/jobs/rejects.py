@@ -31,8 +31,8 @@ class Rejects:
         """The rows of a chunk."""
         chunk = done.chunk
         for refused in done.aside:
-            column = "" if refused.column is None else self._names[refused.column]
-            start = [chunk.start + refused.row + 1, column, refused.problem]
+            column = refused.named(self._names)
+            start = [chunk.start + refused.row + 1, "" if column is None else column, refused.problem]
             text = chunk.broken_text(refused.row)
             if text is not None:
                 self._writer.writerow([*start, text, *[""] * self._width])

@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 
 from kafeat._version import __version__
+from kafeat.errors import ValueRefused
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import OUTPUTS, format_of
 from kafeat.io.output import Written
@@ -119,7 +120,12 @@ class Stream:
                 )
             )
             for done in self._fm.run(chunks, sink, self._jobs, watch):
-                sink.write(done.features, done.chunk.kept, done.good if rules.on_bad_rows == "drop" else None)
+                try:
+                    sink.write(
+                        done.features, done.chunk.kept, done.good if rules.on_bad_rows == "drop" else None
+                    )
+                except ValueRefused as refused:
+                    raise done.chunk.located(refused) from refused
                 tally.add(done.chunk.rows, done.clipped, len(done.aside), done.outside)
                 if rejects is not None:
                     rejects.add(done)

@@ -37,9 +37,13 @@ class Attributes:
         value = self[name]
         if value is None and default is not None:
             return float(default)
-        if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(float(value)):
+        try:
+            number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+        except OverflowError:  # a whole number of some hundred digits
+            number = np.nan
+        if not np.isfinite(number):
             raise self.refuse(name, "a finite number", value)
-        return float(value)
+        return number
 
     def whole(self, name: str, default: float | None = None) -> int:
         """A whole number."""

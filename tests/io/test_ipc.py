@@ -13,10 +13,13 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.formats import open_source
+from kafeat.io.ipc import IpcStreamSource
 from kafeat.io.sink import open_sink
 from kafeat.jobs.transform import Output, Rules, transform_file
 from kafeat.jobs.verify import verify_file
 from tests.io.tables import read
+
+NO_FEATURES = kafeat.io.columns.Columns((), False, None)
 
 
 def packed(table, stream, height=7):
@@ -87,6 +90,79 @@ def test_two_commands_in_a_pipe(tmp_path, table, fm):
     assert (tmp_path / "y.arrow").read_bytes() == (tmp_path / "z.arrow").read_bytes()
 
 
+def rows_of_stream(path, data):
+    path.write_bytes(data)
+    with open_source(str(path)) as source:
+        return sum(len(chunk.kept) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
+
+
+@pytest.mark.parametrize("rows", [50, 0])
+def test_a_stream_that_was_cut_off_is_none(tmp_path, table, rows):
+    sound = packed(table.drop_columns(["kind"]).slice(0, rows), True)
+    assert rows_of_stream(tmp_path / "x.arrows", sound) == rows
+    marks = 0
+    for size in range(8, len(sound), 8):
+        with pytest.raises(DataError, match=r"x\.arrows: expected ") as refused:
+            rows_of_stream(tmp_path / "x.arrows", sound[:size])
+        marks += "got the end of the file: it was cut off" in str(refused.value)
+    assert marks == 1 + -(-rows // 7)  # behind the schema and behind every batch
+
+
+def test_nothing_may_follow_a_stream(tmp_path, table):
+    sound = packed(table, True)
+    for more in (b"\0", sound):
+        with pytest.raises(
+            DataError, match=f"expected nothing behind the end .*, got {len(more):,} bytes more"
+        ):
+            rows_of_stream(tmp_path / "x.arrows", sound + more)
+    with pytest.raises(DataError, match="expected nothing behind the end"):
+        rows_of_stream(tmp_path / "x.arrows", packed(table.slice(0, 0), True) + sound)
+
+
+def test_files_that_come_by_a_pipe_end_with_their_footer(tmp_path, table):
+    sound = packed(table, False)
+
+    def rows(data):
+        with IpcStreamSource(write(tmp_path / "x.arrow", data)) as source:  # as if it came by a pipe
+            return sum(len(chunk.kept) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
+
+    assert rows(sound) == 50
+    for data in (sound + sound, sound[:-1], sound + b"\0"):
+        with pytest.raises(DataError, match="expected the footer of an Arrow IPC file and its end"):
+            rows(data)
+
+
+def test_the_stream_of_a_command_that_fails_has_no_end(tmp_path, fm, table):
+    fm.save(tmp_path / "m.joblib")
+    late = table.set_column(1, "a", [[*np.arange(40.0), np.nan, *np.arange(9.0)]])
+    pq.write_table(late, tmp_path / "x.parquet")
+    run = [sys.executable, "-m", "kafeat", "transform", "--model", str(tmp_path / "m.joblib")]
+    first = subprocess.run(
+        [*run, str(tmp_path / "x.parquet"), "-", "--output-format", "arrow"], capture_output=True
+    )
+    assert first.returncode == 3
+    assert pa.ipc.open_stream(first.stdout).read_all().num_rows == 32  # Arrow takes it for whole
+    with (
+        open_source(write(tmp_path / "x.arrows", first.stdout)) as source,
+        pytest.raises(DataError, match="it was cut off, or its writer failed"),
+    ):
+        read(source)
+
+
+def write(path, data):
+    path.write_bytes(data)
+    return str(path)
+
+
+def test_streams_of_polars_have_their_mark(tmp_path, table):
+    polars = pytest.importorskip("polars")
+    frame = polars.from_arrow(table.select(["id", "a"]))
+    for compression in ("uncompressed", "lz4", "zstd"):
+        out = io.BytesIO()
+        frame.write_ipc_stream(out, compression=compression)
+        assert rows_of_stream(tmp_path / "x.arrows", out.getvalue()) == 50
+
+
 @pytest.mark.parametrize("layout", ["columns", "list", "tensor"])
 @pytest.mark.parametrize("name", ["y.arrow", "y.arrows", "y.parquet"])
 def test_outputs_verify_and_can_be_read_on(tmp_path, table, fm, name, layout):
@@ -137,7 +213,7 @@ def test_flipped_bytes_are_read_or_refused_but_never_a_crash(tmp_path, table, st
         path.write_bytes(damaged[: rng.integers(1, len(sound) + 1) if rng.random() < 0.3 else None])
         try:
             with open_source(str(path)) as source:
-                for chunk in source.chunks(kafeat.io.columns.Columns((), False, None), ["id", "v"], 16):
+                for chunk in source.chunks(NO_FEATURES, ["id", "v"], 16):
                     chunk.kept.to_pylist()
         except DataError:
             pass

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import subprocess
 import sys
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -266,6 +267,32 @@ def test_flipped_npz_is_read_or_refused(files, tmp_path):
             read(tmp_path / "x.npz", height=100)
 
 
+def test_npz_with_hostile_headers(matrix, tmp_path):
+    sound = sp.csr_matrix(matrix)
+    arrays = {"indices": sound.indices, "indptr": sound.indptr, "data": sound.data}
+    arrays |= {"shape": np.array(sound.shape), "format": np.array(b"csr")}
+    beyond = np.append(sound.indptr[:-1].astype("u8"), np.uint64(2**63 + 5))
+    np.savez(tmp_path / "x.npz", **(arrays | {"indptr": beyond}))
+    with pytest.raises(
+        DataError, match="indptr: expected ascending numbers up to .*, got others in rows 401 to 700"
+    ):
+        read(tmp_path / "x.npz", height=400)
+    for name in arrays:
+        for length in ("(True,)", "(1.5,)", "(-1,)", f"({10**30},)"):
+            header = f"{{'descr': '<i8', 'fortran_order': False, 'shape': {length}}}\n".encode()
+            with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+                for other, values in arrays.items():
+                    with archive.open(f"{other}.npy", "w") as file:
+                        if other == name:
+                            file.write(
+                                b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(8)
+                            )
+                        else:
+                            np.lib.format.write_array(file, values)
+            with pytest.raises(DataError, match=r"x.npz: .*expected "):
+                read(tmp_path / "x.npz")
+
+
 def test_memory_is_that_of_tiles_and_not_of_chunks(tmp_path):
     rows, width = 5000, 100_000  # a dense chunk: 2 GB
     X = sp.random_array(
@@ -305,3 +332,44 @@ def test_a_matrix_in_no_order_stays_as_it_was():
         np.testing.assert_array_equal(fm.transform(matrix), fm.transform(np.array([[2.0, 5.0]])))
     for part, was in zip((matrix.data, matrix.indices, matrix.indptr), before, strict=True):
         np.testing.assert_array_equal(part, was)
+
+
+def labels_of(path, text, **options):
+    path.write_text(text)
+    with open_source(str(path)) as source:
+        chunk = next(source.chunks(kafeat.io.columns.Columns((), False, None), ["label"], 100))
+        return chunk.kept["label"].to_pylist()
+
+
+def test_labels_are_the_numbers_that_are_written_or_refused(tmp_path):
+    path = tmp_path / "x.svm"
+    assert labels_of(path, f"1 1:1\n{-(2**53) + 1} 1:1\n") == [1, -(2**53) + 1]
+    # above 2**53 a double does not tell one whole number from the next: no int64 is made of it
+    assert labels_of(path, f"1 1:1\ninf 1:1\n-1e19 1:1\n{2**53} 1:1\n") == [1.0, np.inf, -1e19, 2.0**53]
+    assert labels_of(path, "0.5 1:1\n1e300 1:1\n") == [0.5, 1e300]
+    for lost in (2**53 + 1, -(2**63) - 1, 10**400):
+        refused = rf"row 2 \(index 1\), column 'label': expected a whole number below 2\*\*53, got {lost}"[
+            :120
+        ]
+        with pytest.raises(DataError, match=refused):
+            labels_of(path, f"1 1:1\n{lost} 1:1\n")
+    head = "1 1:1\n" * 200_000  # more than is looked at for the kind
+    wide, fine = r"below 2\*\*53", "as in the first rows"
+    for late, why in (("inf", fine), ("1e19", wide), ("0.5", fine), ("9007199254740993", wide)):
+        path.write_text(f"{head}{late} 1:1\n")
+        with (
+            open_source(str(path)) as source,
+            pytest.raises(DataError, match=f"expected a whole number {why}, got {late}"),
+        ):
+            for chunk in source.chunks(kafeat.io.columns.Columns((), False, None), ["label"], 100_000):
+                assert chunk.kept is not None
+
+
+@pytest.mark.parametrize("blank", ["\x1c", "\x1f", "\x85", "\xa0", "\u2028"])
+def test_blanks_of_other_scripts_are_none(tmp_path, blank):
+    (tmp_path / "x.svm").write_text(
+        f"1 1:1\n1 1:2{blank}2:3\n1 1:2{blank}\n{blank}\n1 1:4\n", encoding="utf-8"
+    )
+    found = parsed(tidied((tmp_path / "x.svm").read_bytes()))
+    assert sorted(found.entries.broken) == [1, 2, 3]
+    assert found.entries.values.tolist() == [1.0, 4.0]

@@ -272,6 +272,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "random_offset_: expected a dense array of numbers, got 'MaskedArray'",
     ),
     "text for gamma": (lambda: with_attributes(RBFSampler(), gamma="wide"), "gamma: expected a finite number"),
+    "a number of some hundred digits": (
+        lambda: with_attributes(PolynomialCountSketch(), n_components=10**400),
+        "PolynomialCountSketch: n_components: expected a finite number, got 10000",
+    ),
     "signs": (
         lambda: with_attributes(PolynomialCountSketch(), bitHash_=np.full((2, 12), 300)),
         "bitHash_: expected signs",

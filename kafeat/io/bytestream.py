@@ -20,6 +20,8 @@ GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 class Tap(io.RawIOBase):
     """The raw bytes of a file or of standard input, and their hash."""
 
+    _file: io.RawIOBase | None = None  # where it cannot be opened: Python closes the tap all the same
+
     def __init__(self, place: str) -> None:
         self._place = place
         self._file = standard_input() if place == "-" else opened(place)
@@ -42,7 +44,7 @@ class Tap(io.RawIOBase):
 
     def _take(self, size: int) -> bytes:
         with self._lock:
-            if self.ended:
+            if self.ended or self._file is None:
                 return b""
             try:
                 data = read_full(self._file, size)
@@ -60,7 +62,8 @@ class Tap(io.RawIOBase):
         return self._hash.hexdigest()
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
         super().close()
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafeat.io.csv_text import TEXT
+from kafeat.io.kept_plain import plain, written
 from kafeat.types import Mask
 
 Kept: TypeAlias = pa.Table
@@ -63,8 +64,8 @@ def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:
 
 
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = values.type
-    return values.cast(kind.value_type) if pa.types.is_dictionary(kind) else values
+    kind = written(values.type, "arrow")
+    return pa.chunked_array([plain(chunk, kind) for chunk in values.chunks], kind)
 
 
 def _shown(value: pa.Scalar) -> str:

@@ -166,6 +166,7 @@ def test_features_are_normalised():
     np.testing.assert_allclose((Z**2).sum(axis=1), 1.0, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_nothing_warns():
     X = np.random.default_rng(0).random((300, 5))
     with warnings.catch_warnings():

@@ -46,6 +46,7 @@ def test_pictures_of_what_was_compared(folder):
     assert "curve-map-1.svg" in os.listdir(folder / "one")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["swept", "one"])
 def test_the_page_needs_no_other_file(folder, which):
     text = (folder / which / "index.html").read_text()
@@ -59,6 +60,7 @@ def test_the_page_needs_no_other_file(folder, which):
     assert pictures == text.count('alt="') == len(os.listdir(folder / which)) - 1
 
 
+@pytest.mark.slow
 def test_the_page_answers_first(folder):
     text = (folder / "swept" / "index.html").read_text()
     answer = re.search(r'<p class="answer">(.*?)</p>', text, re.S)[1]
@@ -77,6 +79,7 @@ def test_names_are_escaped(tmp_path):
     assert "a&lt;b&gt;&amp;c.npy" in (tmp_path / "index.html").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no browser")
 @pytest.mark.parametrize("width", [375, 1280])
 @pytest.mark.parametrize("which", ["swept", "one"])

@@ -40,7 +40,7 @@ def test_the_gradient_is_that_of_the_error() -> None:
             assert G[i, j] == pytest.approx(slope, rel=1e-6, abs=1e-7)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def test_better_than_kmeans_on_rows_it_has_not_seen(dtype: str) -> None:
     rng = np.random.default_rng(0)
     mix = rng.standard_normal((3, 8))

@@ -13,7 +13,7 @@ from kafeat.io.csv_text import TEXT
 from kafeat.io.kept_plain import plain, written
 from kafeat.types import Mask
 
-Kept: TypeAlias = pa.Table
+KeptRows: TypeAlias = pa.Table
 """Kept columns of some rows."""
 
 
@@ -27,12 +27,12 @@ class Difference:
     got: str
 
 
-def taken(kept: Kept, good: Mask) -> Kept:
+def taken(kept: KeptRows, good: Mask) -> KeptRows:
     """The rows that are good."""
     return kept.filter(pa.array(good))
 
 
-def difference(expected: Kept, got: Kept) -> Difference | None:
+def difference(expected: KeptRows, got: KeptRows) -> Difference | None:
     """Where two tables of the same columns and as many rows first differ; None where they do not.
 
     A value is the same if it is in the type that was written. In text, a null is empty. NaN is NaN.

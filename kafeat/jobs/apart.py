@@ -13,7 +13,7 @@ from kafeat.io.uri import identity, shown
 
 
 @dataclass(frozen=True)
-class Written:
+class Destinations:
     """The folder of the parts, that of their rejects, and the file of the caller's stats."""
 
     target: str
@@ -26,7 +26,7 @@ class Written:
         return ((what, place) for what, place in named.items() if place is not None)
 
 
-def refuse_overlap(source: str, found: Parts | None, model: object, written: Written) -> None:
+def refuse_overlap(source: str, found: Parts | None, model: object, written: Destinations) -> None:
     """Refuse what would be destroyed, or be read as a part by the next run; `found` None is one file."""
     if written.rejects == "-":
         raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")

@@ -18,7 +18,7 @@ from kafeat.io.formats import format_of
 from kafeat.io.locations import absolute, entry_of, join, make_folder
 from kafeat.io.parts import Part, Parts, is_data_set, list_parts, renamed
 from kafeat.io.uri import parent, shown
-from kafeat.jobs.apart import Written, refuse_overlap
+from kafeat.jobs.apart import Destinations, refuse_overlap
 from kafeat.jobs.earlier import Earlier
 from kafeat.jobs.journal import Journal, Run
 from kafeat.jobs.manifest import Manifest, Record
@@ -75,7 +75,7 @@ def transform_parts(
         engine=engine.name,
     )
     found = _found(source, reading, rows_per_file)
-    refuse_overlap(source, found, model, Written(target, rules.rejects, stats))
+    refuse_overlap(source, found, model, Destinations(target, rules.rejects, stats))
     parts = (
         ranges(source, reading, writing, fm.chunk_rows, rows_per_file or 0)
         if found is None

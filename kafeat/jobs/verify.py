@@ -11,7 +11,7 @@ from typing import Any, Literal
 from kafeat.errors import DataError, GateError
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.files import digest_of, opened
-from kafeat.io.kept_again import Kept, taken
+from kafeat.io.kept_again import KeptRows, taken
 from kafeat.io.selection import match
 from kafeat.io.source import Chunk
 from kafeat.jobs.options import Input
@@ -88,7 +88,7 @@ def verify_file(
     return Verified(output.rows, compared, largest, hashes)
 
 
-def _expected(done: Transformed, on_bad_rows: str) -> tuple[Floats, Kept | None]:
+def _expected(done: Transformed, on_bad_rows: str) -> tuple[Floats, KeptRows | None]:
     if done.aside and on_bad_rows == "error":
         raise done.chunk.located(done.aside[0])
     kept = done.chunk.kept

@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.feature_map import FeatureMap
 from kafeat.io.columns import Column, Columns
-from kafeat.io.kept_again import Kept, difference
+from kafeat.io.kept_again import KeptRows, difference
 from kafeat.io.source import Chunk, Field, Source
 from kafeat.types import Floats
 
@@ -58,7 +58,7 @@ class WrittenRows:
         """The next row to compare is that one."""
         self.at = row
 
-    def compare(self, expected: Floats, kept: Kept | None, made_of: Chunk) -> float:
+    def compare(self, expected: Floats, kept: KeptRows | None, made_of: Chunk) -> float:
         """The largest difference of the next rows to these; `kept` is what stands before the features."""
         largest = 0.0
         while len(expected):
@@ -75,7 +75,7 @@ class WrittenRows:
             self.at += len(got)
         return largest
 
-    def _next(self, most: int) -> tuple[Floats, Kept | None]:
+    def _next(self, most: int) -> tuple[Floats, KeptRows | None]:
         chunk = self._chunk
         while chunk is not None and chunk.start + chunk.rows <= self.at:
             self.rows = chunk.start + chunk.rows
@@ -87,7 +87,7 @@ class WrittenRows:
         kept = chunk.kept
         return features, None if kept is None else kept.slice(first, len(features))
 
-    def _compare_kept(self, expected: Kept, got: Kept) -> None:
+    def _compare_kept(self, expected: KeptRows, got: KeptRows) -> None:
         found = difference(expected, got)
         if found is not None:
             raise GateError(

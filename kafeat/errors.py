@@ -141,3 +141,8 @@ def quoted(name: str) -> str:
 def counted(number: int, what: str) -> str:
     """A number of things: `1 file`, `2 files`."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def first_line(error: BaseException) -> str:
+    """What an exception says, in a line; its name where it says nothing."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

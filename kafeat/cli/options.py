@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from kafeat.io import formats
+
 F = TypeVar("F", bound=Callable[..., Any])
 
-INPUTS = click.Choice(["csv", "parquet", "npy", "arrow", "libsvm", "npz"])
-OUTPUTS = click.Choice(["csv", "parquet", "npy", "arrow", "jsonl"])
+INPUTS = click.Choice(formats.INPUTS)
+OUTPUTS = click.Choice(formats.OUTPUTS)
 
 
 class FileName(click.types.StringParamType):

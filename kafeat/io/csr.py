@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kafeat.errors import DataError, KafeatError
 from kafeat.io.columns import Columns
+from kafeat.io.damage import damage
 from kafeat.io.files import digest_of, opened_regular, read_full
 from kafeat.io.names import indices_of
 from kafeat.io.source import Chunk, Source
@@ -22,16 +23,21 @@ from kafeat.io.sparse import Entries, SparseChunk, features_field, refuse_to_cop
 from kafeat.types import Array
 
 _MOST = 2**31 - 1
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ValueError,
-    TypeError,
-    OverflowError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    OSError,
+# NumPy and the unpacker stumble over a stranger's file in many ways.
+_damage = partial(
+    damage,
+    expected="a sparse matrix of scipy.sparse.save_npz",
+    kinds=(
+        zipfile.BadZipFile,
+        zlib.error,
+        ValueError,
+        TypeError,
+        OverflowError,
+        EOFError,
+        KeyError,
+        RuntimeError,
+        OSError,
+    ),
 )
 
 
@@ -244,15 +250,3 @@ class _Member:
                 f"{self._place}: {self._name}: expected {n:,} more values, got the end of the array"
             )
         return np.frombuffer(data, self.dtype)
-
-
-@contextmanager
-def _damage(place: str) -> Iterator[None]:
-    """What NumPy and the unpacker stumble over is the fault of the file."""
-    try:
-        yield
-    except (KafeatError, GeneratorExit):
-        raise
-    except _DAMAGE as error:
-        what = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{place}: expected a sparse matrix of scipy.sparse.save_npz, got: {what}") from error

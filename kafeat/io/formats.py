@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafeat.errors import UsageError
-from kafeat.io.source import Source
 from kafeat.io.uri import path_of
+
+if TYPE_CHECKING:
+    from kafeat.io.source import Source
 
 SUFFIXES = {
     ".csv": "csv",

@@ -6,14 +6,16 @@ A file is a stream between two marks: one that comes by a pipe is read as a stre
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from kafeat.errors import DataError, KafeatError, UsageError
+from kafeat.errors import DataError, UsageError
 from kafeat.io.arrow import ArrowSource, fields_from
 from kafeat.io.bytestream import Tap, Unpacked
+from kafeat.io.damage import damage
 from kafeat.io.files import digest_of, opened_regular, read_full
 from kafeat.io.locations import kind_of
 
@@ -22,6 +24,12 @@ _FILE_MARK = 8
 """Bytes of the mark of a file, with what fills them up."""
 _TAIL = 4 + len(FILE)
 """Bytes behind the footer of a file: its length, and the mark."""
+
+_damage = partial(
+    damage,
+    expected="sound Arrow IPC",
+    kinds=(pa.ArrowException, OSError, ValueError, OverflowError, MemoryError),
+)
 
 
 def open_ipc(place: str, tap: Tap | None = None) -> ArrowSource:
@@ -199,15 +207,3 @@ def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Offsets and lengths are a stranger's, and are followed without a look later on."""
     batch.validate(full=True)
     return batch
-
-
-@contextmanager
-def _damage(place: str) -> Iterator[None]:
-    """What the decoder stumbles over is the fault of the data."""
-    try:
-        yield
-    except (KafeatError, GeneratorExit):
-        raise
-    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-        what = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{place}: expected sound Arrow IPC, got: {what}") from error

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.errors import DataError, KafeatError
+from kafeat.errors import DataError, KafeatError, first_line
 from kafeat.io.array import ArraySource
 from kafeat.io.files import digest_of, opened_regular, refused
 from kafeat.io.npy_remote import RemoteNpy
@@ -101,8 +101,4 @@ def _no_array(place: str) -> Iterator[None]:
     except OSError as error:
         raise refused(place, error) from error
     except Exception as error:  # the header is a stranger's, and NumPy reads it with Python's own tools
-        raise DataError(f"{place}: expected an NPY file of numbers, got {_first_line(error)}") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{place}: expected an NPY file of numbers, got {first_line(error)}") from error

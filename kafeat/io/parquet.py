@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafeat.errors import DataError, KafeatError, quoted, spell_row
+from kafeat.errors import DataError, KafeatError, first_line, quoted, spell_row
 from kafeat.io.arrow import PEEK, ArrowSource, fields_from
 from kafeat.io.files import digest_of, opened_regular
 from kafeat.io.numbers import is_text, storage_of
@@ -131,5 +131,4 @@ def _damage(place: str) -> Iterator[None]:
 
             if is_of_transport(error):
                 raise unreachable(place, error) from error
-        what = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{place}: expected a sound Parquet file, got: {what}") from error
+        raise DataError(f"{place}: expected a sound Parquet file, got: {first_line(error)}") from error

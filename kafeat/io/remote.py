@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 
-from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.errors import SystemRefusedError, UsageError, first_line
 from kafeat.io.uri import Uri, parsed, shown
 
 # Every request of a sequential reader costs a round trip.
@@ -169,7 +169,6 @@ def _is_denied(text: str) -> bool:
 
 def _brief(error: BaseException) -> str:
     """The first line, without numbers of requests and what pyarrow was about to do."""
-    line = (str(error).splitlines() or [type(error).__name__])[0]
-    line = re.sub(r"Cannot parse URI: '.*?' ", "a URI with a ", line)
+    line = re.sub(r"Cannot parse URI: '.*?' ", "a URI with a ", first_line(error))
     line = re.sub(r"\s*\(Request ID:.*?\)", "", line)
     return re.sub(r"^When [^:]*: (?=AWS)", "", line).removeprefix("AWS Error ").strip()

@@ -158,6 +158,12 @@ def test_arrays_come_back_as_they_were(dtype: str, shape: tuple[int, ...]) -> No
         assert not np.shares_memory(got["a"], got["b"])
 
 
+@pytest.mark.slow  # the only limit is the size of the file: a million entries are needed to see that there is no other
+def test_a_map_of_very_many_columns_is_read_again() -> None:
+    names = [None] * 1_000_001
+    assert artifact.loads(artifact.dumps({"a": names}), "x") == {"a": names}
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -208,6 +214,31 @@ def wrapped(array_bytes: bytes, **attributes: object) -> bytes:
     # joblib reads an array as soon as it has BUILT a wrapper: its bytes stand right behind that opcode
     end = max(position for op, _, position in pickletools.genops(payload) if op.name == "BUILD") + 1
     return payload[:end] + bytes([0]) + array_bytes + payload[end:]
+
+
+def at_its_end(payload: bytes, more: bytes) -> bytes:
+    """With other operations in the place of those that put the array into the dict and stop."""
+    assert payload.endswith(b"s.")
+    return payload[:-2] + more
+
+
+def changing_what_reads() -> dict[str, bytes]:
+    """Attributes for whatever stands behind the three names, and for the wrapper and the dtype made of them."""
+    read = b"}\x8c\x04readNs"
+    states = {"attributes": read, "slots": b"N" + read + b"\x86", "a class": b"}\x8c\x09__class__Ns"}
+    wrapper = b"\x8c\x13joblib.numpy_pickle\x8c\x11NumpyArrayWrapper\x93"
+    targets = {
+        "the wrapper's name": wrapper,
+        "ndarray": b"\x8c\x05numpy\x8c\x07ndarray\x93",
+        "dtype": b"\x8c\x05numpy\x8c\x05dtype\x93",
+        "a wrapper": wrapper + b")\x81",
+        "a dtype": b"\x8c\x05numpy\x8c\x05dtype\x93\x8c\x02f8\x85R",
+    }
+    return {
+        f"{what} for {name}": b"\x80\x04" + target + state + b"b."
+        for name, target in targets.items()
+        for what, state in states.items()
+    }
 
 
 def hostile(canary: Path) -> dict[str, bytes]:
@@ -268,6 +299,7 @@ def hostile(canary: Path) -> dict[str, bytes]:
         "ndarray made": b"\x80\x04\x8c\x05numpy\x8c\x07ndarray\x93K\x01\x85\x81.",
         "dtype of an object": b"\x80\x04\x8c\x05numpy\x8c\x05dtype\x93\x8c\x02O8\x85R.",
         "dtype with commas": b"\x80\x04\x8c\x05numpy\x8c\x05dtype\x93\x8c\x05f8,O8\x85R.",
+        **changing_what_reads(),
         "bytearray8 bomb": b"\x80\x05\x96" + struct.pack("<Q", 1 << 44) + b".",
         "bytes8 bomb": b"\x80\x04\x8e" + struct.pack("<Q", 1 << 44) + b".",
         "unicode8 bomb": b"\x80\x04\x8d" + struct.pack("<Q", 1 << 44) + b".",
@@ -290,6 +322,14 @@ def hostile(canary: Path) -> dict[str, bytes]:
         "no dict": dumped([1, 2]),
         "nothing": b"",
         "no pickle": b"not a pickle at all",
+        "tuples in tuples for a key": b"\x80\x04})" + b"\x85" * 300_000 + b"Ns.",
+        "tuples in tuples": b"\x80\x04}\x8c\x01a)" + b"\x85" * 300_000 + b"s.",
+        "an array for a dict": at_its_end(wrapped(b"\0" * 16), b"K\x00K\x01s."),
+        "an array for a list": at_its_end(wrapped(b"\0" * 16), b"K\x00a."),
+        "two contents": b"\x80\x04}}.",
+        "bytes behind the end": pickle.dumps({"a": 1}, protocol=4) + b"N.",
+        "a mark left open": b"\x80\x04}(}.",
+        "text that is no UTF-8": b"\x80\x04}\x8c\x01\xff]s.",
         "build on a dict": b"\x80\x04}}\x8c\x01a" + name + b"sb.",
         "empty stack": b"\x80\x04aaaa.",
         "compressed by zlib": dumped({"a": 1}, compress=("zlib", 3)),
@@ -300,7 +340,7 @@ def hostile(canary: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("seal", [True, False], ids=["sealed", "open"])
-def test_hostile_files_are_refused_and_nothing_runs(seal: bool, tmp_path: Path) -> None:
+def test_hostile_files_are_refused_and_nothing_runs(seal: bool, good: bytes, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     for name, payload in hostile(canary).items():
         path = tmp_path / "bad.joblib"
@@ -309,6 +349,8 @@ def test_hostile_files_are_refused_and_nothing_runs(seal: bool, tmp_path: Path) 
             kafeat.load(path)
         assert not canary.exists(), name
         assert len(str(caught.value)) < 1000, name
+    # and none has changed what reads the next file
+    assert artifact.dumps(artifact.loads(good, "x")) == good
 
 
 def test_what_a_file_claims_is_not_allocated(tmp_path: Path) -> None:

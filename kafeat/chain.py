@@ -13,11 +13,12 @@ from kafeat.errors import DataError, ValueRefused
 from kafeat.memory_order import is_feature_major, shaped
 from kafeat.pair import Coordinates, Gram, Pair
 from kafeat.sparse import Rows, SparseRows
-from kafeat.step import Sample, Step, Transform, total_clipped
+from kafeat.step import MOST_FEATURES, Sample, Step, Transform, total_clipped
 from kafeat.tiles import TileLoop
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 _DOUBLE = np.dtype(np.float64)
+_FLOATS = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,23 @@ class FittedStep:
     @classmethod
     def checked(cls, step: Step, state: State, n_features_in: int) -> FittedStep:
         """A recipe and a state that may be a stranger's; ValueError where they disagree."""
-        _check_shapes(state, step.state_shapes(state, n_features_in))
+        _check_arrays(state, step.state_shapes(state, n_features_in), step.state_dtypes)
         step.check_state(state, n_features_in)
-        return cls(step, state, n_features_in)
+        fitted = cls(step, state, n_features_in)
+        fitted.check_width()
+        return fitted
+
+    @property
+    def n_features_out(self) -> int:
+        """The width of the output."""
+        return self.step.n_features_out(self.state, self.n_features_in)
+
+    def check_width(self) -> None:
+        """ValueError for an output that nobody could hold: some kinds multiply their inputs."""
+        if not 1 <= self.n_features_out <= MOST_FEATURES:
+            raise ValueError(
+                f"{self.step.kind}: expected from 1 to {MOST_FEATURES:,} outputs, got {self.n_features_out:,}"
+            )
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """The transform in `dtype`."""
@@ -71,6 +86,7 @@ class Chain:
                         here = replace(here, names=None, n_categories=None)
                     state = step.fit(here, stream)
                     fitted.append(FittedStep(step, state, X.shape[1]))
+                    _refuse_width(fitted[-1], i)
                     if i + 1 < len(steps):
                         bound = fitted[-1].bind(X.dtype)
                         given = {name: _run_given(bound, name, rows) for name, rows in given.items()}
@@ -92,7 +108,7 @@ class Chain:
         for i, (step, state) in enumerate(zip(steps, states, strict=True)):
             try:
                 fitted.append(FittedStep.checked(step, state, width))
-                width = fitted[-1].bind(np.dtype(np.float64)).n_features_out
+                width = fitted[-1].n_features_out
             except ValueError as error:
                 raise ValueError(f"steps[{i}].{error}") from None
         return cls(tuple(fitted))
@@ -105,7 +121,7 @@ class Chain:
     @property
     def n_outputs(self) -> int:
         """Width of the last step's output, of which `outputs` may keep some."""
-        return self.steps[-1].bind(_DOUBLE).n_features_out
+        return self.steps[-1].n_features_out
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """All steps as one transform."""
@@ -253,10 +269,22 @@ def _run(transform: Transform, X: Floats) -> Floats:
     return out
 
 
-def _check_shapes(state: State, shapes: Mapping[str, Shape]) -> None:
+def _refuse_width(fitted: FittedStep, i: int) -> None:
+    try:
+        fitted.check_width()
+    except ValueError as error:
+        raise DataError(f"steps[{i}]: {error}: take fewer columns, or fewer outputs of each") from None
+
+
+def _check_arrays(state: State, shapes: Mapping[str, Shape], dtypes: Mapping[str, str]) -> None:
     if set(state) != set(shapes):
-        raise ValueError(f"state: expected {sorted(shapes)}, got {sorted(state)}")
+        raise ValueError(f"state: expected {sorted(shapes)}, got {sorted(state)!s:.200}")
     for name, shape in shapes.items():
+        allowed = (dtypes[name],) if name in dtypes else _FLOATS
+        if state[name].dtype not in allowed:
+            raise ValueError(
+                f"state.{name}: expected numbers of {' or '.join(allowed)}, got {state[name].dtype}"
+            )
         if state[name].shape != tuple(shape):
             raise ValueError(f"state.{name}: expected the shape {tuple(shape)}, got {state[name].shape}")
         if not np.isfinite(state[name]).all():

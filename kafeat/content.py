@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from kafeat.chain import Chain, FittedStep
+from kafeat.describe import spell
 from kafeat.domain import check_indices
 from kafeat.errors import UsageError
 from kafeat.registry import build_step
@@ -29,7 +30,7 @@ def chain_content(chain: Chain) -> list[dict[str, Any]]:
     ]
 
 
-def read_chain(content: object, n_features_in: int, dtype: np.dtype[Any], outputs: object = None) -> Chain:
+def read_chain(content: object, n_features_in: int, outputs: object = None) -> Chain:
     """The chain, every part of it checked; ValueError says what is wrong and where."""
     if not isinstance(content, list) or not content:
         raise ValueError("steps: expected a list of at least one step")
@@ -38,7 +39,7 @@ def read_chain(content: object, n_features_in: int, dtype: np.dtype[Any], output
     for i, entry in enumerate(content):
         try:
             steps.append(_read_step(entry, width))
-            width = steps[-1].bind(dtype).n_features_out
+            width = steps[-1].n_features_out
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(map(str, first["loc"]))
@@ -66,7 +67,7 @@ def _read_step(entry: object, width: int) -> FittedStep:
     if not isinstance(entry, dict) or set(entry) != {"recipe", "n_features_in", "state"}:
         raise ValueError("recipe: expected recipe, n_features_in and state")
     if type(entry["n_features_in"]) is not int or entry["n_features_in"] != width:
-        raise ValueError(f"n_features_in: expected {width}, got {entry['n_features_in']!r}")
+        raise ValueError(f"n_features_in: expected {width}, got {spell(entry['n_features_in'])}")
     step = build_step(entry["recipe"])
     state = entry["state"]
     if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):

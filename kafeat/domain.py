@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafeat.errors import ValueRefused
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, State
 
 
 def refuse_negative(X: Floats) -> None:
@@ -13,6 +13,12 @@ def refuse_negative(X: Floats) -> None:
     if X.size and X.min() < 0.0:
         row, column = (int(i) for i in np.argwhere(X < 0.0)[0])
         raise ValueRefused(row, column, f"expected a value of at least 0, got {X[row, column]:g}")
+
+
+def count_rows(state: State, name: str) -> int:
+    """How many rows an array of a state has that may be a stranger's; 0 if it is not there, or a single number."""
+    array = state.get(name)
+    return 0 if array is None or not array.ndim else len(array)
 
 
 def check_indices(name: str, indices: Array, size: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,14 +17,15 @@ from kafeat._version import __version__
 from kafeat.chain import Chain
 from kafeat.config import Config, load_config
 from kafeat.content import chain_content, read_chain
-from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
+from kafeat.describe import spell
+from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
 from kafeat.in_notebooks import InNotebooks
 from kafeat.io.columns import Columns
 from kafeat.io.files import opened
 from kafeat.io.output import write_bytes
 from kafeat.io.selection import match
 from kafeat.io.source import Chunk, Source
-from kafeat.provenance import Provenance
+from kafeat.provenance import Provenance, printable
 from kafeat.running import NOTHING_ELSE, InMemory, Target, Transformed, Watch, count_jobs, run
 from kafeat.seen import Seen
 from kafeat.step import Transform
@@ -32,6 +33,7 @@ from kafeat.tiles import tile_rows
 from kafeat.types import DType, Floats
 
 FORMAT = 1
+_LONGEST = 300
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,37 +190,48 @@ def artifact_bytes(place: str) -> bytes:
 
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """The feature map of an artifact's bytes, on the same terms as `load`; `place` names them in messages."""
-    content = artifact.loads(data, place)
+    return from_content(artifact.loads(data, place), place)
+
+
+def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
+    """The feature map of what an artifact holds, all of it checked."""
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     version = content.get("format")
-    if version != FORMAT:
+    if type(version) is not int or version != FORMAT:
         raise ArtifactError(
-            f"{place}: format: expected {FORMAT}, got {version!r}: this is kafeat {__version__}, "
-            f"the model was written by {content.get('kafeat')!r}"
+            f"{place}: format: expected {FORMAT}, got {spell(version)}: this is kafeat {__version__}, "
+            f"the model was written by {spell(content.get('kafeat'))}"
         )
     if set(content) - {"outputs", "seen"} != expected:
-        raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)}")
+        raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
     try:
-        return _from_content(content)
+        fm = _checked(content)
+        _ = fm.transformer  # made here: a state may have numbers that the dtype cannot hold
+        return fm
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise ArtifactError(f"{place}: provenance.{where}: {first['msg']}") from None
+        raise ArtifactError(f"{place}: {_told(f'provenance.{where}: ' + first['msg'])}") from None
     except (ValueError, DataError, ConfigError) as error:
-        raise ArtifactError(f"{place}: {error}") from None
+        raise ArtifactError(f"{place}: {_told(first_line(error))}") from None
 
 
-def _from_content(content: dict[str, Any]) -> FeatureMap:
+def _told(problem: str) -> str:
+    """What is wrong, of which a part may be a stranger's text: no longer than needed, and nothing but text."""
+    return printable(problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…")
+
+
+def _checked(content: Mapping[str, Any]) -> FeatureMap:
     dtype, chunk_rows = content["dtype"], content["chunk_rows"]
-    if dtype not in ("float32", "float64"):
-        raise ValueError(f"dtype: expected float32 or float64, got {dtype!r}")
+    if isinstance(dtype, np.ndarray) or dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype: expected float32 or float64, got {spell(dtype)}")
     if type(chunk_rows) is not int or not 1 <= chunk_rows <= 1_000_000:
-        raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {chunk_rows!r}")
+        raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {spell(chunk_rows)}")
     columns = Columns.from_plain(content["columns"])
-    chain = read_chain(content["steps"], columns.n_features, np.dtype(dtype), content.get("outputs"))
+    chain = read_chain(content["steps"], columns.n_features, content.get("outputs"))
     version = content["kafeat"]
     if type(version) is not str or not version.isprintable():
-        raise ValueError(f"kafeat: expected a version, got {version!r:.40}")
+        raise ValueError(f"kafeat: expected a version, got {spell(version)}")
     config = load_config(content["config"] if isinstance(content["config"], dict) else {})
     provenance = Provenance.model_validate(content["provenance"])
     seen = Seen.from_plain(content["seen"], columns.n_features) if "seen" in content else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pkgutil import iter_modules
-from types import ModuleType
 
 import kafeat.samplers
 import kafeat.scalers
@@ -11,12 +11,12 @@ import kafeat.scalers
 
 def samplers() -> tuple[str, ...]:
     """The kinds of samplers, in alphabetical order."""
-    return _kinds_in(kafeat.samplers)
+    return _kinds_in(tuple(kafeat.samplers.__path__))
 
 
 def scalers() -> tuple[str, ...]:
     """The kinds of scalers, in alphabetical order."""
-    return _kinds_in(kafeat.scalers)
+    return _kinds_in(tuple(kafeat.scalers.__path__))
 
 
 def kinds() -> tuple[str, ...]:
@@ -24,6 +24,7 @@ def kinds() -> tuple[str, ...]:
     return scalers() + samplers()
 
 
-def _kinds_in(package: ModuleType) -> tuple[str, ...]:
-    found = (module.name for module in iter_modules(package.__path__) if not module.ispkg)
+@cache  # every step of a config asks
+def _kinds_in(folders: tuple[str, ...]) -> tuple[str, ...]:
+    found = (module.name for module in iter_modules(folders) if not module.ispkg)
     return tuple(sorted(name for name in found if not name.startswith("_")))

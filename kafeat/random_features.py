@@ -28,8 +28,9 @@ WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights f
 
 # Where learning starts for laws that have no directions; beyond this width Sobol points cost more than they give.
 _MOST_QMC_INPUTS = 2000
-# Below this padded width the matrix product is faster than the transforms.
+# Below this padded width the matrix product is faster than the transforms, but not for a matrix of gigabytes.
 _LEAST_STRUCTURED = 512
+_MOST_WRITTEN_OUT = 1 << 23
 
 
 class Recipe(Protocol):
@@ -122,7 +123,7 @@ def bind_random_features(
 ) -> CosineTransform:
     """The transform; `input_scale` (d,) multiplies the inputs."""
     angles: Angles
-    if "frequencies" not in state and _padded(state) >= _LEAST_STRUCTURED:
+    if "frequencies" not in state and _stays_structured(state):
         angles = StructuredAngles(state, d, dtype, input_scale)
     else:
         matrix = state.get("frequencies")
@@ -133,8 +134,9 @@ def bind_random_features(
     )
 
 
-def _padded(state: State) -> int:
-    return int(state["signs"].shape[-1])
+def _stays_structured(state: State) -> bool:
+    padded = int(state["signs"].shape[-1])
+    return padded >= _LEAST_STRUCTURED or padded * len(state["radii"]) > _MOST_WRITTEN_OUT
 
 
 def length_scales(length_scale: float | tuple[float, ...], d: int) -> Floats | None:

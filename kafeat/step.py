@@ -178,8 +178,19 @@ class Step(BaseModel, ABC):
         and from `n_features_in`, so that a state that disagrees with them is refused.
         """
 
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        """The dtypes of those arrays of a state that hold no floats, by name."""
+        return {}
+
     def check_state(self, state: State, n_features_in: int) -> None:
         """Raise ValueError for values that no fit gives, where using them would do harm: indices, for example."""
+        if "gamma" in state and not state["gamma"] > 0.0:
+            raise ValueError(f"state.gamma: expected a number above 0, got {float(state['gamma']):g}")
+
+    @abstractmethod
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        """The width of the output, told without computing anything."""
 
     @abstractmethod
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
@@ -221,7 +232,6 @@ class Scaler(Step):
         """The image of `X` (n, d), in its own precision."""
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
-        """The width of the image."""
         return n_features_in
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
@@ -274,5 +284,7 @@ def parameter(default: Any, description: str, **bounds: Any) -> Any:
 
 PositiveFloat = Annotated[float, Field(gt=0)]
 PositiveInt = Annotated[int, Field(ge=1)]
+MOST_FEATURES = 10_000_000
+"""Inputs of a map, or outputs of a step: a tile of more would not fit into any machine."""
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
 """A number of outputs: more than this is a slip of the finger, and no machine could hold it."""

@@ -55,21 +55,21 @@ def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
 
 
 def ordered_map(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> Iterator[R]:
-    """`worker(item)` of every item, in order, by `jobs` threads that each made a worker of their own.
+    """`worker(item)` of every item, in order, by `jobs` threads that each make a worker of their own.
 
     At most jobs + 1 items are in the making at any time. The first error in the order of the items is raised,
     be it a worker's or the reader's; items further behind it are not started.
     """
     own = threading.local()
 
-    def start() -> None:
-        own.worker = make_worker()
-
     def run(item: T) -> R:
+        # Not by the pool's initializer: the pool would hide what went wrong in there, such as too little memory.
+        if not hasattr(own, "worker"):
+            own.worker = make_worker()
         worker: Callable[[T], R] = own.worker
         return worker(item)
 
-    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="kafeat-worker", initializer=start)
+    pool = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="kafeat-worker")
     waiting: deque[Future[R]] = deque()
     try:
         unread: Exception | None = None

@@ -50,6 +50,10 @@ def structured_shapes(how: Structure, m: int, d: int) -> Mapping[str, Shape]:
     return {"signs": (blocks, 1, p), "radii": (m,), "gaussian": (blocks, p), "permutation": (blocks, p)}
 
 
+STRUCTURED_DTYPES = {"signs": "int8", "permutation": "int64"}
+"""The dtypes of those of its arrays that hold no floats."""
+
+
 def check_structured(state: State, d: int) -> None:
     """ValueError for a permutation that reads outside of the row."""
     if "permutation" in state:

@@ -545,6 +545,14 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         r"steps\[2\]\.state\.frequencies: expected finite numbers",
     ),
     "infinity": (state(0, "width", setting(0, np.inf)), r"steps\[0\]\.state\.width: expected finite numbers"),
+    "gamma below 0": (
+        state(1, "gamma", lambda a: np.array(-1e9)),
+        r"steps\[1\]\.state\.gamma: expected a number above 0, got -1e\+09",
+    ),
+    "gamma 0": (
+        state(4, "gamma", lambda a: np.array(0.0)),
+        r"steps\[4\]\.state\.gamma: expected a number above 0",
+    ),
     "column out of range": (
         state(3, "columns", setting(0, 8)),
         r"steps\[3\]\.state\.columns: expected whole numbers from 0 to 7",
@@ -555,7 +563,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "columns of floats": (
         state(3, "columns", lambda a: a.astype(float)),
-        r"steps\[3\]\.state\.columns: expected whole numbers",
+        r"steps\[3\]\.state\.columns: expected numbers of int64, got float64",
     ),
     "starts beyond the end": (
         state(3, "starts", setting(-1, 10**9)),
@@ -576,7 +584,15 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "buckets of bools": (
         state(4, "buckets", lambda a: a.astype(bool)),
-        r"steps\[4\]\.state\.buckets: expected whole numbers",
+        r"steps\[4\]\.state\.buckets: expected numbers of int64, got bool",
+    ),
+    "landmarks of bools": (
+        state(1, "landmarks", lambda a: a > 0),
+        r"steps\[1\]\.state\.landmarks: expected numbers of float32 or float64, got bool",
+    ),
+    "landmarks in half precision": (
+        state(1, "landmarks", lambda a: a.astype(np.float16)),
+        r"steps\[1\]\.state\.landmarks: expected numbers of float32 or float64, got float16",
     ),
 }
 
@@ -591,11 +607,8 @@ def test_content_that_contradicts_itself_is_refused(name: str, good: bytes, tmp_
 # answers with finite numbers or with an error of kafeat.
 ODD = {
     "width 0": state(0, "width", setting(0, 0.0)),
-    "gamma below 0": state(1, "gamma", lambda a: np.array(-1e9)),
-    "state of bools": state(1, "landmarks", lambda a: a > 0),
     "huge frequencies": state(2, "frequencies", lambda a: a * 1e300),
     "negative landmarks": state(1, "landmarks", lambda a: -a),
-    "gamma of the sketch below 0": state(4, "gamma", lambda a: np.array(-1.0)),
 }
 
 

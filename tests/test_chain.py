@@ -155,3 +155,11 @@ def test_a_state_that_the_precision_cannot_hold_is_refused() -> None:
     with pytest.raises(DataError, match=r"fourier: expected a state that float32 can hold, .*dtype: float64"):
         fit(step, dtype="float32").transform(X)
     assert np.isfinite(fit(step).transform(X)).all()
+
+
+def test_outputs_that_no_machine_could_hold_are_refused_before_they_are_computed() -> None:
+    steps = [{"kind": "homogeneous", "order": 1000}] * 2
+    with pytest.raises(
+        DataError, match=r"steps\[1\]: homogeneous: expected from 1 to 10,000,000 outputs, got"
+    ):
+        kafeat.fit({"steps": steps}, np.ones((5, 3)))

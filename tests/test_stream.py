@@ -37,6 +37,15 @@ def test_order_is_kept_although_the_first_is_the_slowest(jobs: int) -> None:
 
 
 @pytest.mark.parametrize("jobs", JOBS)
+def test_a_worker_that_cannot_be_made_says_why(jobs: int) -> None:
+    def worker():
+        raise MemoryError("no room for its buffers")
+
+    with pytest.raises(MemoryError, match="no room for its buffers"):
+        list(ordered_map(worker, iter(range(30)), jobs))
+
+
+@pytest.mark.parametrize("jobs", JOBS)
 def test_no_items_no_results(jobs: int) -> None:
     assert list(ordered_map(lambda: lambda i: i, iter(()), jobs)) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from hashlib import sha256
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -39,7 +40,7 @@ class Columns(BaseModel):
         if {"include", "exclude"} <= self.model_fields_set:
             refuse_parameter("exclude", "no exclude beside include", self.exclude)
         for field, names in (("include", self.include), ("exclude", self.exclude)):
-            repeated = next((name for place, name in enumerate(names) if name in names[:place]), None)
+            repeated = next((name for name, times in Counter(names).items() if times > 1), None)
             if repeated is not None:
                 refuse_parameter(field, "every name once", repeated)
         return self

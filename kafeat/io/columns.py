@@ -11,6 +11,7 @@ from kafeat.describe import spell
 from kafeat.errors import quoted
 from kafeat.io.categories import MOST, Categories, Vocabulary
 from kafeat.io.names import is_harmful
+from kafeat.step import MOST_FEATURES
 from kafeat.types import Floats
 
 
@@ -106,6 +107,8 @@ class Columns:
         if width is not None and not _is_count(width):
             raise ValueError(f"columns.input_width: expected a whole number above 0, got {spell(width)}")
         columns = tuple(_column_from(pair) for pair in features)
+        if sum(column.n_features for column in columns) > MOST_FEATURES:
+            raise ValueError(f"columns.features: expected at most {MOST_FEATURES:,}, lists by their length")
         if len({column.name for column in columns}) != len(columns):
             raise ValueError("columns.features: expected every name once")
         return cls(columns, positional, width, plain["missing"])

@@ -27,6 +27,7 @@ from kafeat.random_features import (
     refuse_odd_pairs,
 )
 from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.structured import STRUCTURED_DTYPES
 from kafeat.trigonometric import Features
 from kafeat.types import Shape, State
 
@@ -110,9 +111,17 @@ class Fourier(Step):
             **random_feature_shapes(state, n_features_in, self),
         }
 
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return STRUCTURED_DTYPES
+
     def check_state(self, state: State, n_features_in: int) -> None:
+        super().check_state(state, n_features_in)
         check_random_features(state, n_features_in)
         length_scales(self.length_scale, n_features_in)
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         scales = length_scales(self.length_scale, n_features_in)

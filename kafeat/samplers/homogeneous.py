@@ -159,6 +159,9 @@ class Homogeneous(Step):
         if (state["coefficients"] < 0.0).any():
             raise ValueError("state.coefficients: expected numbers of at least 0")
 
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return n_features_in * (2 * self.n + 1)
+
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _HomogeneousTransform(self, state, n_features_in, dtype)
 

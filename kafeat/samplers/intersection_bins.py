@@ -41,6 +41,9 @@ class IntersectionBins(Step):
         if (state["maximum"] < 0.0).any():
             raise ValueError("state.maximum: expected numbers of at least 0")
 
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return n_features_in * self.n_bins
+
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _BinsTransform(self.n_bins, state["maximum"], dtype)
 

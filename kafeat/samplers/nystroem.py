@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from kafeat.bandwidth import Rule, resolve_gamma
 from kafeat.describe import Says
-from kafeat.domain import check_indices, refuse_negative
+from kafeat.domain import check_indices, count_rows, refuse_negative
 from kafeat.errors import DataError, UsageError
 from kafeat.in_float64 import InFloat64
 from kafeat.kernels import KERNELS, KernelParameters
@@ -296,8 +296,8 @@ class Nystroem(Step):
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         m = self.n_landmarks or self.n_components
-        if isinstance(self.landmarks, Given) and "landmarks" in state:
-            m = len(state["landmarks"])
+        if isinstance(self.landmarks, Given):
+            m = count_rows(state, "landmarks")
         # the first files of format 1 have no gain
         gain: dict[str, Shape] = {"gain": ()} if "gain" in state else {}
         return {
@@ -309,7 +309,12 @@ class Nystroem(Step):
             "rank": (),
         }
 
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"rank": "int64", **({"landmarks": "int64"} if self._precomputed else {})}
+
     def check_state(self, state: State, n_features_in: int) -> None:
+        super().check_state(state, n_features_in)
         if self._precomputed:
             check_indices("landmarks", state["landmarks"], n_features_in)
         projection = state["projection"]
@@ -317,6 +322,9 @@ class Nystroem(Step):
             raise ValueError("state.projection: expected zeros above the diagonal")
         if not state["scale"] > 0.0:
             raise ValueError(f"scale: expected a number above 0, got {float(state['scale']):g}")
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])

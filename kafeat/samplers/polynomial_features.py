@@ -43,19 +43,26 @@ class PolynomialFeatures(Step):
         return {"gamma": np.array(fit_gamma(self.gamma, sample.X, rng))}
 
     def _check_width(self, d: int) -> None:
-        lowest = 0 if self.coef0 > 0 else self.degree
-        width = sum(count_monomials(d, q) for q in range(lowest, self.degree + 1))
+        width = self._width(d)
         if width > MAX_WIDTH:
             raise ValueError(
                 f"expected at most {MAX_WIDTH:,} outputs, got {width:,} from degree {self.degree} and {d:,} inputs: "
                 "lower the degree, take fewer columns, or use tensor_sketch"
             )
 
+    def _width(self, d: int) -> int:
+        lowest = 0 if self.coef0 > 0 else self.degree
+        return sum(count_monomials(d, q) for q in range(lowest, self.degree + 1))
+
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"gamma": ()}
 
     def check_state(self, state: State, n_features_in: int) -> None:
+        super().check_state(state, n_features_in)
         self._check_width(n_features_in)
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self._width(n_features_in)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _MonomialTransform(self, float(state["gamma"]), n_features_in, dtype)
@@ -133,13 +140,15 @@ class _MonomialTransform(Transform):
 def _log_repeats(d: int, q: int) -> Floats:
     """−½ Σ log k_i! of the monomials of degree q, in their order."""
     # by runs: (variable, length of its run at the end) decides what one more factor costs
-    logs, first, run = np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    for degree in range(1, q + 1):
+    if not q:
+        return np.zeros(1)
+    logs, first, run = np.zeros(d), np.arange(d), np.ones(d, dtype=np.int64)
+    for degree in range(2, q + 1):
         parts = []
         for j in range(d):
             count = count_monomials(d - j, degree - 1)
             tail = slice(len(logs) - count, None)
-            runs = np.where((first[tail] == j) & (run[tail] > 0), run[tail] + 1, 1)
+            runs = np.where(first[tail] == j, run[tail] + 1, 1)
             parts.append((logs[tail] - 0.5 * np.log(runs), np.full(count, j), runs))
         logs, first, run = (np.concatenate(column) for column in zip(*parts, strict=True))
     return logs

@@ -65,8 +65,12 @@ class PositiveExponential(Step):
         return {"directions": (self._directions, n_features_in), "gamma": (), "tilt": ()}
 
     def check_state(self, state: State, n_features_in: int) -> None:
+        super().check_state(state, n_features_in)
         if not state["tilt"] <= 0.0:
             raise ValueError(f"state.tilt: expected a number of at most 0, got {state['tilt']:g}")
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _ExponentialTransform(state, self.n_components, dtype)

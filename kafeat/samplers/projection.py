@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from kafeat import kernels
-from kafeat.domain import check_indices
+from kafeat.domain import check_indices, count_rows
 from kafeat.errors import DataError
 from kafeat.hadamard import padded_width
 from kafeat.kernels import KernelParameters
@@ -77,16 +77,24 @@ class Projection(Step):
             )
         return D
 
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        if self.n_components != "auto":
+            return self.n_components
         name = {"gaussian": "matrix", "sparse": "starts", "srht": "rows"}[self.matrix]
-        found = len(state[name]) if name in state and state[name].ndim else 0
-        D = found - (self.matrix == "sparse") if self.n_components == "auto" else self.n_components
+        return count_rows(state, name) - (self.matrix == "sparse")
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        D = self.n_features_out(state, n_features_in)
         if self.matrix == "gaussian":
             return {"matrix": (D, n_features_in)}
         if self.matrix == "srht":
             return {"signs": (count_blocks(D, n_features_in), n_features_in), "rows": (D,)}
-        entries = (len(state["values"]),) if "values" in state and state["values"].ndim else ()
+        entries = (count_rows(state, "values"),)
         return {"values": entries, "columns": entries, "starts": (D + 1,)}
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"signs": "int8", "rows": "int64", "columns": "int64", "starts": "int64"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         if self.matrix == "srht":

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kafeat.domain import check_indices
+from kafeat.domain import check_indices, count_rows
 from kafeat.dot_products import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.kernels import KernelParameters, exponential
 from kafeat.pair import Pair
@@ -97,15 +97,22 @@ class RandomMaclaurin(Step):
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         linear = bool(state["linear"].any()) if "linear" in state else False
         m = self.n_components - self._constant - (n_features_in if linear else 0)
-        signs = len(state["signs"]) if "signs" in state and state["signs"].ndim else 0
-        of_signs = (signs, n_features_in)
+        of_signs = (count_rows(state, "signs"), n_features_in)
         return {"degrees": (m,), "weights": (m,), "signs": of_signs, "linear": (), "gamma": ()}
 
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"degrees": "int64", "signs": "int8", "linear": "bool"}
+
     def check_state(self, state: State, n_features_in: int) -> None:
+        super().check_state(state, n_features_in)
         degrees, signs = state["degrees"], state["signs"]
         check_indices("state.degrees", degrees, _DEGREES)
         if int(degrees.sum()) != len(signs) or (np.diff(degrees) > 0).any():
             raise ValueError("state.degrees: expected falling numbers whose sum is the number of signs")
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _ProductTransform(state, n_features_in, *self.exact_terms(state), dtype)

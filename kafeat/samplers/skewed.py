@@ -63,6 +63,9 @@ class Skewed(Step):
     def check_state(self, state: State, n_features_in: int) -> None:
         check_random_features(state, n_features_in)
 
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.n_components
+
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return bind_random_features(state, n_features_in, dtype, log_warp(self.skewedness))
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from pydantic import model_validator
 
 from kafeat.domain import check_indices
 from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.memory_order import is_feature_major
 from kafeat.pair import Pair
 from kafeat.sparse import SparseRows
-from kafeat.step import Sample, Step, Transform, Width, parameter
+from kafeat.step import Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.
 _STRIP = 128
+# Of all sketches together: a strip of more would take 5 GB.
+_MOST_BUCKETS = 10_000_000
 
 
 class TensorSketch(Step):
@@ -38,6 +41,15 @@ class TensorSketch(Step):
         "frequency", "outputs are the spectrum of the sketch, or the sketch itself, which costs one more FFT"
     )
 
+    @model_validator(mode="after")
+    def _held(self) -> Self:
+        if self.degree * self.n_components > _MOST_BUCKETS:
+            most = _MOST_BUCKETS // self.degree
+            refuse_parameter(
+                "n_components", f"at most {most:,} for the degree {self.degree}", self.n_components
+            )
+        return self
+
     @property
     def needs_coordinates(self) -> bool:
         return False
@@ -55,8 +67,16 @@ class TensorSketch(Step):
         shape = (self.degree, n_features_in + 1)
         return {"buckets": shape, "signs": shape, "gamma": ()}
 
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"buckets": "int64", "signs": "int8"}
+
     def check_state(self, state: State, n_features_in: int) -> None:
+        super().check_state(state, n_features_in)
         check_indices("state.buckets", state["buckets"], self.n_components)
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _SketchTransform(self, state, n_features_in, dtype)

@@ -69,9 +69,17 @@ class TensorSrht(Step):
         of_turns, of_rows = self._shapes(n_features_in)
         return {"turns": of_turns, "rows": of_rows, "gamma": ()}
 
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"turns": "int8", "rows": "int64"}
+
     def check_state(self, state: State, n_features_in: int) -> None:
+        super().check_state(state, n_features_in)
         check_indices("state.turns", state["turns"], 4 if self.complex_to_real else 2)
         check_indices("state.rows", state["rows"], padded_width(state["turns"].shape[-1]))
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _ProductTransform(self, state, n_features_in, dtype)

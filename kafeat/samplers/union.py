@@ -111,15 +111,13 @@ class Union(Step):
 
     def _parts(self, state: State) -> Iterator[tuple[Part, list[State]]]:
         """Per map, the states of its steps."""
+        of_steps: dict[str, dict[str, Array]] = {}
+        for key, value in state.items():
+            of_map, _, rest = key.partition(".")
+            of_step, _, name = rest.partition(".")
+            of_steps.setdefault(f"{of_map}.{of_step}", {})[name] = value
         for i, part in enumerate(self.maps):
-            prefixes = [f"{i}.{j}." for j in range(len(part.steps))]
-            yield (
-                part,
-                [
-                    {key.removeprefix(p): value for key, value in state.items() if key.startswith(p)}
-                    for p in prefixes
-                ],
-            )
+            yield part, [of_steps.get(f"{i}.{j}", {}) for j in range(len(part.steps))]
 
     def chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
         """Per map, the indices of its columns and its chain; ValueError where the state disagrees with the recipe."""
@@ -142,6 +140,23 @@ class Union(Step):
             for j, fitted in enumerate(chain.steps):
                 shapes |= {f"{i}.{j}.{name}": value.shape for name, value in fitted.state.items()}
         return shapes
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        dtypes = {f"{i}.columns": "int64" for i in range(len(self.maps))}
+        for i, part in enumerate(self.maps):
+            for j, step in enumerate(part.steps):
+                dtypes |= {f"{i}.{j}.{name}": dtype for name, dtype in step.state_dtypes.items()}
+        return dtypes
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        total = 0
+        for i, (part, states) in enumerate(self._parts(state)):
+            width = n_features_in if part.columns is None else len(state[f"{i}.columns"])
+            for step, of_step in zip(part.steps, states, strict=True):
+                width = step.n_features_out(of_step, width)
+            total += width
+        return total
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         chains = self.chains(state, n_features_in)

@@ -72,6 +72,10 @@ class OneHot(Scaler):
         k = len(dict.fromkeys(self.columns))
         return {"columns": (k,), "sizes": (k,)}
 
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"columns": "int64", "sizes": "int64"}
+
     def check_state(self, state: State, n_features_in: int) -> None:
         check_indices("state.columns", state["columns"], n_features_in)
         check_indices("state.sizes", state["sizes"], _MOST_CATEGORIES + 1)

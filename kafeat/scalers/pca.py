@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from kafeat.domain import count_rows
 from kafeat.errors import DataError
 from kafeat.step import Sample, Scaler, Width, parameter
 from kafeat.types import Floats, Shape, State
@@ -50,7 +51,7 @@ class Pca(Scaler):
         return {"mean": first + middle, "components": components, "scale": scale}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        k = len(state["components"]) if self.n_components is None else self.n_components
+        k = self.n_features_out(state, n_features_in)
         return {"mean": (n_features_in,), "components": (k, n_features_in), "scale": (k,)}
 
     def check_state(self, state: State, n_features_in: int) -> None:
@@ -58,7 +59,7 @@ class Pca(Scaler):
             raise ValueError("state.scale: expected numbers above 0")
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
-        return len(state["components"])
+        return count_rows(state, "components") if self.n_components is None else self.n_components
 
     def scale(self, state: State, X: Floats) -> Floats:
         projected: Floats = (X - state["mean"]) @ state["components"].T

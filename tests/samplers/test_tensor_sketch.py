@@ -138,3 +138,12 @@ def test_variance_of_degree_1_is_that_of_a_count_sketch(features) -> None:
     squares = (squares - u @ v) ** 2
     # 5 standard errors of a mean
     assert abs(squares.mean() - want) <= 5 * squares.std() / np.sqrt(seeds)
+
+
+def test_sketches_that_no_machine_could_hold_are_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"n_components: expected at most 156,250 for the degree 64, got 1000000"
+    ):
+        kafeat.fit(
+            {"steps": [{"kind": "tensor_sketch", "degree": 64, "n_components": 10**6}]}, np.ones((5, 3))
+        )

@@ -33,7 +33,7 @@ from kafeat.tiles import tile_rows
 from kafeat.types import DType, Floats
 
 FORMAT = 1
-_LONGEST = 300
+_LONGEST = 600
 
 
 @dataclass(frozen=True, repr=False)

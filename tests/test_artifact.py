@@ -450,7 +450,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         put("format", value=2),
         r"format: expected 1, got 2: this is kafeat .*, the model was written by",
     ),
-    "no format": (lambda c: c.pop("format"), "format: expected 1, got None"),
+    "no format": (lambda c: c.pop("format"), "format: expected 1, got null"),
     "format of another type": (put("format", value="1"), "format: expected 1, got '1'"),
     "missing entry": (lambda c: c.pop("columns"), "expected the entries"),
     "further entry": (put("more", value=1), "expected the entries"),

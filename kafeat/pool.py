@@ -29,6 +29,11 @@ class Engine:
         """Whether it is this process."""
         return self.name == "threads"
 
+    @property
+    def ends(self) -> bool:
+        """Whether its workers have ended when it has: those of a cluster may still be at work."""
+        return self.name not in ("dask", "ray", "spark")
+
     def check(self) -> None:
         """Refuse what makes no sense."""
         if self.name not in ENGINES:

@@ -6,9 +6,9 @@ import math
 import time
 from dataclasses import dataclass
 
-from kafeat.io.locations import join, remove
+from kafeat.io.locations import join, listed, remove
 from kafeat.io.output import Guard
-from kafeat.io.parts import MANIFEST
+from kafeat.io.parts import MANIFEST, is_hidden
 from kafeat.jobs.manifest import Drift, Failure, Manifest, Record
 from kafeat.jobs.part import Outcome
 
@@ -86,7 +86,7 @@ class Journal:
         """Before its end: what is done is noted; a folder that was empty, and is so still, keeps nothing."""
         if self._next == math.inf:
             return
-        if new and not self._records and not self._failures:
+        if new and not self._failures and all(is_hidden(entry.name) for entry in listed(self._folder)):
             with self._guard():
                 remove(join(self._folder, MANIFEST))
         else:

@@ -68,7 +68,7 @@ class PartsJob:
                     told(1)
         except BaseException:
             self._sweep()
-            journal.leave(new=not earlier.entries)
+            journal.leave(new=not earlier.entries and self.engine.ends)
             raise
         self._sweep()
         seconds = time.perf_counter() - began

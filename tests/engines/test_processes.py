@@ -112,24 +112,28 @@ def test_they_end_with_the_process_that_started_them() -> None:
     assert wait_until_gone("killed", 5.0)
 
 
-@pytest.mark.parametrize("number", [None, signal.SIGTERM])
-def test_a_command_leaves_no_process_and_says_nothing(number: signal.Signals | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fate", ["done", "terminated", "full disk"])
+def test_a_command_leaves_no_process_and_says_no_more_than_it_must(fate: str, tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(200, 3))
     (tmp_path / "in").mkdir()
     for i in range(8):
         np.save(tmp_path / "in" / f"p{i}.npy", rows)
     step = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
     kafeat.fit({"steps": [step]}, rows).save(tmp_path / "map.joblib")
-    words = ["transform", "-q", "--engine", "loky", "-j", "2", "--model", "map.joblib", "in", "out"]
+    words = [sys.executable, "-m", "kafeat", "transform", "-q", "--engine", "loky", "-j", "2"]
+    if fate == "full disk":  # no file may grow beyond 1 KiB, nor the manifest
+        words = ["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", *words]
     command = subprocess.Popen(
-        [sys.executable, "-m", "kafeat", *words], cwd=tmp_path, stderr=subprocess.PIPE,
+        [*words, "--model", "map.joblib", "in", "out"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
         env={**os.environ, MARK: str(tmp_path), "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
     )  # fmt: skip
-    if number is not None:
+    if fate == "terminated":
         while len(workers(str(tmp_path))) < 3:
             assert command.poll() is None
-        command.send_signal(number)
+        command.send_signal(signal.SIGTERM)
     _, told = command.communicate(timeout=60)  # ends when nobody has that stream any more
     assert workers(str(tmp_path)) == []
-    assert (command.returncode, told) == ((143, b"kafeat: terminated\n") if number else (0, b""))
+    assert command.returncode == {"done": 0, "terminated": 143, "full disk": 5}[fate]
+    expected = {"done": "", "terminated": "kafeat: terminated\n"}
+    assert told == expected[fate] if fate in expected else "File too large" in told
     assert not list((tmp_path / "out").glob(".*"))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kafeat
+from kafeat.backends import _threads
 from kafeat.errors import SystemRefusedError
 from kafeat.io.owner import NAME, Owner
 from kafeat.io.ownership import Token, owning
@@ -144,3 +145,25 @@ def test_the_manifest_tells_the_stamp_of_the_file_that_was_written(monkeypatch: 
     monkeypatch.setattr(output, "_sync_folder", replaced)
     transform_parts("map0.joblib", "in", "out")
     assert transform_parts("map0.joblib", "in", "out", resume=True).kept == 3
+
+
+@pytest.mark.parametrize("engine", ["threads", "dask"])
+@pytest.mark.parametrize("made", [False, True])
+def test_a_run_that_is_ended_keeps_its_manifest_where_parts_may_be(
+    made: bool, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafeat.backends._ENGINES", {"dask": _threads, "threads": _threads})
+
+    def end(_done: int) -> None:
+        if made:  # a worker has told nobody yet
+            Path("out/p0.npy").write_bytes(b"made")
+        raise RuntimeError("ended")
+
+    with pytest.raises(RuntimeError, match="ended"):
+        transform_parts(
+            "map0.joblib", "in", "out", engine=Engine(engine, "tcp://x:1" if engine == "dask" else None),
+            announce=lambda _parts: end,
+        )  # fmt: skip
+    assert Path("out").exists() == Path("out/_kafeat.json").exists() == (made or engine == "dask")
+    run = transform_parts("map0.joblib", "in", "out", resume=True)
+    assert (run.parts, run.failed) == (4, ())

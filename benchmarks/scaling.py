@@ -28,9 +28,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kafeat
-from kafeat.backends import Engine
 from kafeat.jobs.journal import Run
 from kafeat.jobs.parts import transform_parts
+from kafeat.pool import Engine
 
 FOURIER = {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}
 
@@ -114,7 +114,7 @@ def many(folder: Path, dask: str, parts: int, rounds: int) -> None:
     engines = {
         "one thread": Engine(jobs=1),
         "two threads": Engine(jobs=2),
-        "two processes (loky)": Engine("loky", jobs=2),
+        "two processes": Engine("processes", jobs=2),
         "two Dask workers": Engine("dask", dask),
     }
     seconds: dict[str, list[float]] = {name: [] for name in engines}

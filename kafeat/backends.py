@@ -1,86 +1,71 @@
-"""How each engine is started, looked after and ended: what joblib is told of it, and whether it is still there."""
+"""How each engine is started, looked after and ended."""
 
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import cache
 from typing import Any
-
-import joblib
+from uuid import uuid4
 
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.machine import count_jobs
+from kafeat.pool import Engine, Pool
+from kafeat.processes import Processes
+from kafeat.stop import Stop
 
 _CONNECT_SECONDS = 30
-
-
-@dataclass(frozen=True)
-class Engine:
-    """`threads`, or the name of a backend of joblib. `address` is that of a Dask scheduler or a Ray cluster.
-
-    `jobs` are the items that run at once; None leaves it to the engine: all cores, or all workers.
-    """
-
-    name: str = "threads"
-    address: str | None = None
-    jobs: int | None = None
-
-    @property
-    def here(self) -> bool:
-        """Whether it is this process."""
-        return self.name == "threads"
-
-    def check(self) -> None:
-        """Refuse what makes no sense."""
-        if self.address is not None and self.name not in ("dask", "ray"):
-            raise UsageError(
-                f"--scheduler: expected --engine dask or ray with an address, got --engine {self.name}"
-            )
-        if self.name == "dask" and self.address is None:
-            raise UsageError(
-                "--engine dask: expected --scheduler with its address, such as tcp://host:8786, got none"
-            )
-
-
-class Died(Exception):
-    """Workers have died, and their work with them; the engine goes on."""
-
-
-@dataclass
-class Running:
-    """An engine that is up: what hands out work, and a look at its health, which raises `Died` or a refusal."""
-
-    options: dict[str, Any]
-    look: Callable[[], None] = lambda: None
+# So that a thread finds its next item when it is done with one.
+_AHEAD = 2
+# Results come over the network, one that is lost when its part is made again.
+_GATHERED_AT_ONCE = 8
 
 
 @contextmanager
-def started(engine: Engine) -> Iterator[Running]:
-    """The engine, up; it is ended with the block."""
-    jobs = -1 if engine.jobs is None else engine.jobs
-    if engine.here:
-        yield Running({"backend": "threading", "n_jobs": jobs})
-        return
+def started(engine: Engine) -> Iterator[Pool]:
+    """The engine, up; it is ended with the block, and what it still does with it, as far as that can be."""
+    engine.check()
     with ExitStack() as stack:
         try:
-            running = stack.enter_context(_ELSEWHERE.get(engine.name, _registered)(engine, jobs))
+            pool = stack.enter_context(_ENGINES[engine.name](engine))
         except ImportError as error:
-            if engine.name not in _ELSEWHERE:
-                raise
             raise UsageError(
                 f"--engine {engine.name}: expected its packages, got: {error}; pip install 'kafeat[{engine.name}]'"
             ) from error
-        yield running
+        yield pool
 
 
 @contextmanager
-def _dask(engine: Engine, jobs: int) -> Iterator[Running]:
+def _threads(engine: Engine) -> Iterator[Pool]:
+    jobs, stop = count_jobs(engine.jobs), Stop()
+    threads = ThreadPoolExecutor(jobs, "kafeat-engine")
+    try:
+        yield Pool(threads.submit, _AHEAD * jobs, stop=stop)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        stop.ask()
+
+
+@contextmanager
+def _processes(engine: Engine) -> Iterator[Pool]:
+    jobs = count_jobs(engine.jobs)
+    processes = Processes(jobs)
+    try:
+        yield Pool(processes.submit, _AHEAD * jobs)
+    finally:
+        processes.close()
+
+
+@contextmanager
+def _dask(engine: Engine) -> Iterator[Pool]:
     import distributed
 
     address = engine.address
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it warns of is dealt with here
-
     try:
         client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
@@ -94,9 +79,14 @@ def _dask(engine: Engine, jobs: int) -> Iterator[Running]:
                 f"{address}: expected the Dask scheduler to stay, got a lost connection; what is done stays done: "
                 "run again with --resume"
             )
-        # joblib is not told of work that was given up, and would wait for it.
-        if any(state.status in ("error", "lost", "cancelled") for state in list(client.futures.values())):
-            raise Died("a worker")
+
+    gathering = ThreadPoolExecutor(_GATHERED_AT_ONCE, "kafeat-engine")
+
+    def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
+        # Not Dask's own executor: it forgets what dies between its end and the coming of its result.
+        there, here = client.submit(work, item, pure=False), Future[Any]()
+        there.add_done_callback(lambda _: gathering.submit(_settle, here, there.result))
+        return here
 
     try:
         try:
@@ -105,28 +95,28 @@ def _dask(engine: Engine, jobs: int) -> Iterator[Running]:
             raise SystemRefusedError(
                 f"{address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker {address}"
             ) from error
-        yield Running({"backend": _on_workers(client), "n_jobs": jobs}, look)
+        yield Pool(submit, engine.jobs or _at_once(sum(client.nthreads().values())), look)
     finally:
         with suppress(Exception):
             client.close(timeout=5)
+        gathering.shutdown(wait=False, cancel_futures=True)
 
 
-def _on_workers(client: Any) -> Any:
-    """joblib's backend, but for one thing: with a single worker it would do the work here, and die of it, too."""
-    with joblib.parallel_config(backend="dask", client=client):
-        backend, _ = joblib.parallel.get_active_backend()
+def _at_once(cores: int) -> int:
+    """What a cluster is given at once: enough for one that grows, and no list of a hundred thousand."""
+    return max(1000, 4 * cores)
 
-    class OnWorkers(type(backend)):  # type: ignore[misc]
-        def configure(self, *args: Any, **options: Any) -> int:
-            return max(2, int(super().configure(*args, **options)))
 
-    return OnWorkers(client=client)
+def _settle(future: Future[Any], result: Callable[[], Any]) -> None:
+    try:
+        future.set_result(result())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 @contextmanager
-def _ray(engine: Engine, jobs: int) -> Iterator[Running]:
+def _ray(engine: Engine) -> Iterator[Pool]:
     import ray
-    from ray.util.joblib import register_ray
 
     own = not ray.is_initialized()
     if own:
@@ -134,39 +124,71 @@ def _ray(engine: Engine, jobs: int) -> Iterator[Running]:
             ray.init(address=engine.address, log_to_driver=False, logging_level=logging.ERROR)
         except ConnectionError as error:
             raise SystemRefusedError(f"{engine.address}: expected a Ray cluster, got: {error}") from error
-    register_ray()
+
+    remote = cache(ray.remote(max_retries=0))  # what is known there need not be sent once more
+
+    def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
+        future: Future[Any] = remote(work).remote(item).future()
+        return future
+
     try:
-        yield Running({"backend": "ray", "n_jobs": jobs})
+        yield Pool(submit, engine.jobs or _at_once(int(ray.cluster_resources().get("CPU", 1))))
     finally:
         if own:
             ray.shutdown()
 
 
 @contextmanager
-def _spark(_engine: Engine, jobs: int) -> Iterator[Running]:
-    from joblibspark import register_spark
+def _spark(engine: Engine) -> Iterator[Pool]:
+    from pyspark.sql import SparkSession
 
-    register_spark()
-    yield Running({"backend": "spark", "n_jobs": jobs})
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # its own is the first python3 of the PATH
+    own = SparkSession.getActiveSession() is None
+    builder = SparkSession.builder
+    if own:
+        builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
+    session = builder.getOrCreate()
+    context, group = session.sparkContext, f"kafeat-{uuid4().hex}"
 
+    def run(work: Callable[[Any], Any], item: Any) -> Any:
+        context.setJobGroup(group, "kafeat")
+        (result,) = context.parallelize([item], 1).map(work).collect()
+        return result
 
-@contextmanager
-def _registered(engine: Engine, jobs: int) -> Iterator[Running]:
-    options = {"backend": engine.name, "n_jobs": jobs}
+    def look() -> None:
+        try:
+            lost = context._jsc.sc().isStopped()
+        except Exception:
+            lost = True
+        if lost:
+            raise SystemRefusedError(
+                "--engine spark: expected the session to stay, got a lost one; what is done stays done: run again with "
+                "--resume"
+            )
+
+    # A job of Spark for each item, and a thread for each job.
+    jobs = engine.jobs or context.defaultParallelism
+    threads = ThreadPoolExecutor(jobs, "kafeat-engine")
     try:
-        with joblib.parallel_config(**options):
-            pass
-    except ValueError as error:
-        raise UsageError(
-            f"--engine: expected threads, loky, dask, ray, spark or another backend of joblib, got {engine.name!r}"
-        ) from error
-    try:
-        yield Running(options)
+        yield Pool(lambda work, item: threads.submit(run, work, item), _AHEAD * jobs, look)
+    except BaseException:
+        threads.shutdown(wait=False, cancel_futures=True)
+        with suppress(Exception):
+            context.cancelJobGroup(group)
+        raise
     finally:
-        if engine.name == "loky":  # its workers would wait minutes for more
-            from joblib.externals.loky import get_reusable_executor
+        threads.shutdown(wait=False)
+        if own:
+            with suppress(Exception):
+                session.stop()
 
-            get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
 
-
-_ELSEWHERE = {"dask": _dask, "ray": _ray, "spark": _spark}
+_ENGINES: dict[str, Callable[[Engine], AbstractContextManager[Pool]]] = {
+    "threads": _threads,
+    "processes": _processes,
+    "loky": _processes,
+    "multiprocessing": _processes,
+    "dask": _dask,
+    "ray": _ray,
+    "spark": _spark,
+}

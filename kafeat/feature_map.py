@@ -25,8 +25,9 @@ from kafeat.io.files import opened
 from kafeat.io.output import write_bytes
 from kafeat.io.selection import match
 from kafeat.io.source import Chunk, Source
+from kafeat.machine import count_jobs
 from kafeat.provenance import Provenance, printable
-from kafeat.running import NOTHING_ELSE, InMemory, Target, Transformed, Watch, count_jobs, run
+from kafeat.running import NOTHING_ELSE, InMemory, Target, Transformed, Watch, run
 from kafeat.seen import Seen
 from kafeat.step import Transform
 from kafeat.tiles import tile_rows

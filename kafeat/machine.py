@@ -1,9 +1,13 @@
-"""What equal bytes depend on: library versions, and the processor kind that BLAS runs for."""
+"""The machine: its cores, and what equal bytes depend on: library versions, and the processor kind of BLAS."""
 
 from __future__ import annotations
 
 import platform
 from importlib.metadata import version
+
+import joblib
+
+from kafeat.errors import UsageError
 
 NAMES = ("kafeat", "numpy", "scipy", "pyarrow", "joblib")
 
@@ -27,3 +31,12 @@ def machine() -> dict[str, str]:
         "python": platform.python_version(),
         "blas": "; ".join(blas) or "unknown",
     }
+
+
+def count_jobs(jobs: int | None) -> int:
+    """The number of threads: as asked, or all the cores that the process may use."""
+    if jobs is None:
+        return int(joblib.cpu_count())
+    if jobs < 1:
+        raise UsageError(f"jobs: expected at least 1, got {jobs}")
+    return jobs

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-import joblib
 import numpy as np
 
 from kafeat.blas import one_blas_thread
-from kafeat.errors import DataError, UsageError, ValueRefused
+from kafeat.errors import DataError, ValueRefused
 from kafeat.io.source import Chunk
 from kafeat.seen import Seen
 from kafeat.sparse import Rows
@@ -174,12 +173,3 @@ def _tile(loop: TileLoop, X: Rows, out: Floats, start: int, aside: dict[int, Val
             aside[start + row] = ValueRefused(start + row, refused.column, refused.problem)
             good[row] = False
     return 0
-
-
-def count_jobs(jobs: int | None) -> int:
-    """The number of threads: as asked, or all the cores that the process may use."""
-    if jobs is None:
-        return int(joblib.cpu_count())
-    if jobs < 1:
-        raise UsageError(f"jobs: expected at least 1, got {jobs}")
-    return jobs

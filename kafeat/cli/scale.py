@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from kafeat.backends import Engine
+    from kafeat.pool import Engine
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,7 +43,7 @@ class Scale:
 
     def engine(self, jobs: int | None) -> Engine:
         """Where the parts are made."""
-        from kafeat.backends import Engine
+        from kafeat.pool import Engine
 
         return Engine(self.engine_name, self.address, jobs)
 
@@ -64,7 +64,7 @@ def scale_options(command: F) -> F:
         ),
         click.option(
             "--engine", default="threads", show_default=True, metavar="NAME",
-            help="Where parts are made: threads, loky (processes), dask, ray, spark, or another backend of joblib.",
+            help="Where parts are made: threads, processes, dask, ray or spark.",
         ),
         click.option("--resume", is_flag=True, help="Keep the parts that an earlier run has made, if nothing changed."),
         click.option(

@@ -15,12 +15,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from kafeat.io.locks import is_at, lock
 from kafeat.io.uri import local_path
-
-try:
-    import fcntl
-except ImportError:  # no locks: drafts of the dead are left alone
-    fcntl = None  # type: ignore[assignment]
 
 # The drafts of this process, each from before it is there until it is no more.
 _ours: set[str] = set()
@@ -29,15 +25,15 @@ _ours: set[str] = set()
 @contextmanager
 def draft_of(target: str, mode: int | None) -> Iterator[tuple[str, int]]:
     """A new, empty draft of a target, and the descriptor that holds its lock; it is gone when the block ends."""
-    draft, lock = _begun(target, mode)
+    draft, file = _begun(target, mode)
     try:
-        yield draft, lock
+        yield draft, file
     finally:
         # On a lost mount these fail too: the first error is the one to tell.
         with suppress(OSError):
             os.unlink(draft)
         with suppress(OSError):
-            os.close(lock)
+            os.close(file)
         _ours.discard(draft)
 
 
@@ -86,38 +82,20 @@ def _begun(target: str, mode: int | None) -> tuple[str, int]:
         draft = os.path.join(folder, f"{stem}{os.getpid()}-{secrets.token_hex(4)}.tmp")
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
         _ours.add(draft)
-        lock = os.open(draft, flags, 0o666 if mode is None else 0o600)
-        if not _locked(lock) or _is_at(lock, draft):
+        file = os.open(draft, flags, 0o666 if mode is None else 0o600)
+        if not lock(file) or is_at(file, draft):
             break
-        os.close(lock)  # someone took it for a dead one before it was locked
+        os.close(file)  # someone took it for a dead one before it was locked
     if mode is not None:
         os.chmod(draft, stat.S_IMODE(mode))
-    return draft, lock
+    return draft, file
 
 
 def _remove_if_dead(draft: str) -> None:
     with suppress(OSError):
         file = os.open(draft, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
-            if stat.S_ISREG(os.fstat(file).st_mode) and _locked(file, wait=False) and _is_at(file, draft):
+            if stat.S_ISREG(os.fstat(file).st_mode) and lock(file, wait=False) and is_at(file, draft):
                 os.unlink(draft)
         finally:
             os.close(file)
-
-
-def _locked(file: int, wait: bool = True) -> bool:
-    """Lock an open file; whether that could be done."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # held by another, or a file system without locks
-        return False
-    return True
-
-
-def _is_at(file: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except OSError:
-        return False

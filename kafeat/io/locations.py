@@ -6,9 +6,10 @@ A place is a local path or a URI. In an object store a folder is there as long a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import accumulate, islice
 from typing import Any, Literal
 
 from kafeat.errors import SystemRefusedError
@@ -77,7 +78,7 @@ def entry_of(place: str) -> Entry | None:
         found = os.stat(place)
     except OSError:
         return None
-    return Entry(os.path.basename(place), found.st_size, _stamp(found))
+    return Entry(os.path.basename(place), found.st_size, stamp_of(found))
 
 
 def listed(folder: str) -> Iterator[Entry]:
@@ -88,15 +89,53 @@ def listed(folder: str) -> Iterator[Entry]:
         yield from _below(local_path(folder), "", ())
 
 
-def make_folder(place: str) -> None:
-    """Make a folder and those above it, where there are none yet. In an object store it needs no making."""
+def make_folder(place: str) -> list[str]:
+    """Make a folder and those above it, where there are none yet, and return these, the uppermost first.
+
+    In an object store it needs no making.
+    """
     if is_remote(place):
         _make_there(place)
-        return
+        return []
+    place = missing = os.path.abspath(local_path(place))
+    made: list[str] = []
+    while not os.path.lexists(missing):
+        made.insert(0, missing)
+        missing = os.path.dirname(missing)
     try:
-        os.makedirs(local_path(place), exist_ok=True)
+        os.makedirs(place, exist_ok=True)
     except OSError as error:
         raise refused(place, error) from error
+    return made
+
+
+@contextmanager
+def making(*folders: str) -> Iterator[Callable[[str], None]]:
+    """Make folders, and then those that are asked for; of them the ones that are empty at the end do not stay."""
+    made: list[str] = []
+
+    def make(folder: str) -> None:
+        made.extend(make_folder(folder))
+
+    try:
+        for folder in folders:
+            make(folder)
+        yield make
+    finally:
+        for folder in reversed(made):
+            with suppress(OSError):
+                os.rmdir(folder)
+
+
+def lies_below(folder: str, name: str) -> bool:
+    """Whether a name stands for something below the folder itself, and not where `..` or a link leads."""
+    pieces = name.split("/")
+    if not all(pieces) or {".", ".."} & {*pieces}:
+        return False
+    if is_remote(folder):
+        return True
+    places = accumulate(pieces, os.path.join, initial=local_path(folder))
+    return not any(map(os.path.islink, islice(places, 1, None)))
 
 
 def remove(place: str) -> None:
@@ -112,16 +151,6 @@ def remove(place: str) -> None:
         raise refused(place, error) from error
 
 
-def remove_if_nothing(folder: str, besides: str) -> None:
-    """Remove a folder that holds nothing but one file and empty folders; others stay as they are."""
-    if any(entry.name != besides for entry in listed(folder)):
-        return
-    remove(join(folder, besides))
-    with suppress(OSError):
-        for above, _, _ in os.walk(local_path(folder), topdown=False):
-            os.rmdir(above)
-
-
 def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[Entry]:
     try:
         here = os.stat(folder)
@@ -135,7 +164,7 @@ def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iter
                     yield from _below(entry.path, name + "/", (*above, own))
                 elif entry.is_file():
                     found = entry.stat()
-                    yield Entry(name, found.st_size, _stamp(found))
+                    yield Entry(name, found.st_size, stamp_of(found))
                 else:
                     raise refused(
                         entry.path, OSError("expected a file or a folder, got a broken link or a pipe")
@@ -144,7 +173,8 @@ def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iter
         raise refused(folder, error) from error
 
 
-def _stamp(found: os.stat_result) -> str:
+def stamp_of(found: os.stat_result) -> str:
+    """The stamp of a local file."""
     # The change time cannot be set back by who writes, as the time of modification can.
     return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_ctime_ns:x}"
 

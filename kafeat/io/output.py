@@ -10,14 +10,15 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import IO
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.drafts import draft_of, remove_dead
 from kafeat.io.files import digest_of, refused
+from kafeat.io.locations import entry_of, kind_of, stamp_of
 from kafeat.io.uri import identity, is_remote, local_path, name_of, shown
 
 
@@ -31,32 +32,44 @@ class Output:
 
 @dataclass
 class Written:
-    """What was written, known once it is complete: bytes and SHA-256; None for a pipe or a device."""
+    """What was written, known once it is complete: bytes, SHA-256 and stamp; None for a pipe or a device."""
 
     bytes: int | None = None
     sha256: str | None = None
+    stamp: str | None = None
+
+
+Guard = Callable[[], AbstractContextManager[object]]
+"""Gives what is held while a file gets its name, or raises if it must not get it."""
 
 
 @contextmanager
 def atomic(
-    path: str, clobber: bool = True, *, fsync: bool = True, written: Written | None = None, sweep: bool = True
+    path: str,
+    clobber: bool = True,
+    *,
+    fsync: bool = True,
+    written: Written | None = None,
+    sweep: bool = True,
+    guard: Guard = nullcontext,
 ) -> Iterator[Output]:
     """A file to write that takes the name `path` when the block ends, and vanishes when it fails.
 
     A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
     through. With `fsync` the content is on the disk before the name is, and the name before this returns.
-    `written` is filled in. Drafts of the dead are looked for if `sweep`: among many files that takes time. A remote
-    place gets its object when the block ends, by an upload that is complete or not there.
+    `written` is filled in. Drafts of the dead are looked for if `sweep`: among many files that takes time. `guard` is
+    held while the file gets its name. A remote place gets its object when the block ends, by an upload that is complete
+    or not there; `guard` is asked right before.
     """
     if is_remote(path):
         with (
             naming(f"{shown(path)} (written to {tempfile.gettempdir()} first)"),
-            _for_upload(path, clobber, written) as output,
+            _for_upload(path, clobber, written, guard) as output,
         ):
             yield output
         return
     path = local_path(path)
-    with naming(path), _writing(path, clobber, fsync, written, sweep) as output:
+    with naming(path), _writing(path, clobber, fsync, written, sweep, guard) as output:
         yield output
 
 
@@ -101,20 +114,22 @@ def check_place(path: str, clobber: bool) -> int | None:
     return mode
 
 
-def write_bytes(path: str, data: bytes, clobber: bool = True, *, fsync: bool = True) -> None:
+def write_bytes(
+    path: str, data: bytes, clobber: bool = True, *, fsync: bool = True, guard: Guard = nullcontext
+) -> None:
     """Write a small file at once."""
-    with atomic(path, clobber, fsync=fsync) as output, open(output.path, "wb") as file:
+    with atomic(path, clobber, fsync=fsync, guard=guard) as output, open(output.path, "wb") as file:
         file.write(data)
 
 
 @contextmanager
-def beside(path: str, fsync: bool) -> Iterator[IO[str]]:
+def beside(path: str, fsync: bool, *, sweep: bool = True, guard: Guard = nullcontext) -> Iterator[IO[str]]:
     """A text file that stands beside an output; that its reader has left is an error, unlike with the output."""
     if path == "-":
         raise UsageError("-: expected the name of a file: standard output is for the features")
     try:
         with (
-            atomic(path, fsync=fsync) as output,
+            atomic(path, fsync=fsync, sweep=sweep, guard=guard) as output,
             open(output.path, "w", encoding="utf-8", errors="replace", newline="") as file,
         ):
             yield file
@@ -123,8 +138,14 @@ def beside(path: str, fsync: bool) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _for_upload(place: str, clobber: bool, written: Written | None) -> Iterator[Output]:
+def _for_upload(place: str, clobber: bool, written: Written | None, guard: Guard) -> Iterator[Output]:
     from kafeat.io.upload import upload
+
+    def may_stand() -> None:
+        if not clobber:
+            _check_there(place, clobber)
+        with guard():
+            pass
 
     _check_there(place, clobber)
     target = spool_of(place)
@@ -134,7 +155,12 @@ def _for_upload(place: str, clobber: bool, written: Written | None) -> Iterator[
         yield Output(spool, regular=True)
         if written is not None:
             written.bytes, written.sha256 = os.path.getsize(spool), digest_of(spool)
-        upload(spool, place, lambda: None if clobber else _check_there(place, clobber))
+        upload(spool, place, may_stand)
+    if written is not None:
+        entry = entry_of(place)
+        if entry is None or entry.bytes != written.bytes:
+            raise SystemRefusedError(f"{shown(place)}: expected the object that was written, got another")
+        written.stamp = entry.stamp
 
 
 def spool_of(place: str) -> str:
@@ -145,7 +171,6 @@ def spool_of(place: str) -> str:
 
 def _check_there(place: str, clobber: bool) -> None:
     """Refuse what is no key, a missing bucket, a folder, and with `clobber` off an object that is there."""
-    from kafeat.io.locations import kind_of
     from kafeat.io.remote import bucket_is_missing
 
     if place.partition("?")[0].endswith("/") or not name_of(place):
@@ -157,7 +182,9 @@ def _check_there(place: str, clobber: bool) -> None:
 
 
 @contextmanager
-def _writing(path: str, clobber: bool, fsync: bool, written: Written | None, sweep: bool) -> Iterator[Output]:
+def _writing(
+    path: str, clobber: bool, fsync: bool, written: Written | None, sweep: bool, guard: Guard
+) -> Iterator[Output]:
     mode = check_place(path, clobber)
     if mode is not None and not stat.S_ISREG(mode):
         # By its own name: what /dev/stdout links to may have none.
@@ -172,7 +199,10 @@ def _writing(path: str, clobber: bool, fsync: bool, written: Written | None, swe
             written.bytes, written.sha256 = os.path.getsize(draft), digest_of(draft)
         if fsync:
             os.fsync(file)
-        _publish(draft, target, path, clobber)
+        with guard():
+            _publish(draft, target, path, clobber)
+        if written is not None:
+            written.stamp = stamp_of(os.fstat(file))  # of this very file, whatever has that name by now
         if fsync:
             _sync_folder(target)
 
@@ -186,6 +216,7 @@ def _publish(draft: str, target: str, path: str, clobber: bool) -> None:
         os.link(draft, target)
     except FileExistsError:
         raise _taken(path) from None
+    os.unlink(draft)
 
 
 def _sync_folder(target: str) -> None:

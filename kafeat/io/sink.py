@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,7 +14,7 @@ from kafeat.errors import UsageError
 from kafeat.io.files import refused
 from kafeat.io.formats import OUTPUTS, PIPED, delimiter_of
 from kafeat.io.names import unique
-from kafeat.io.output import Written, atomic
+from kafeat.io.output import Guard, Written, atomic
 from kafeat.io.uri import shown
 from kafeat.types import Floats, Mask
 
@@ -123,6 +123,7 @@ def open_sink(
     dropping: bool = False,
     written: Written | None = None,
     sweep: bool = True,
+    guard: Guard = nullcontext,
 ) -> Iterator[Sink]:
     """A sink whose file appears when the block ends without an error; `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
@@ -149,7 +150,7 @@ def open_sink(
             raise refused("-", error) from error
         return
     with (
-        atomic(place, clobber, fsync=fsync, written=written, sweep=sweep) as output,
+        atomic(place, clobber, fsync=fsync, written=written, sweep=sweep, guard=guard) as output,
         _ended(_sink(shown(place), output.path, output.regular, format, wanted)) as sink,
     ):
         yield sink

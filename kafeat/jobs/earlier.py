@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from kafeat.errors import SystemRefusedError, UsageError, counted
-from kafeat.io.locations import Entry, join, kind_of, listed, remove
+from kafeat.errors import UsageError, counted
+from kafeat.io.locations import Entry, entry_of, join, listed
+from kafeat.io.ownership import is_lock
 from kafeat.io.parts import MANIFEST, Part, is_hidden
 from kafeat.jobs.manifest import Manifest, Record, read_manifest
 from kafeat.jobs.options import Rules
-from kafeat.jobs.rejects import rejects_of
+from kafeat.jobs.rejects import rejects_name
+from kafeat.jobs.removal import remove_written
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,7 @@ class Earlier:
     entries: Mapping[str, Entry]
     manifest: Manifest | None
     resume: bool
+    overwrite: bool
     rejects: Mapping[str, Entry] = field(default_factory=dict)
 
     @classmethod
@@ -29,13 +33,6 @@ class Earlier:
 
         Refuses a folder that holds something, unless asked to go on with it or to replace it.
         """
-        if resume and overwrite:
-            raise UsageError("--resume: expected it or --overwrite, got both: only one keeps what is done")
-        kind = kind_of(folder)
-        if kind is None:
-            return cls({}, None, resume)
-        if kind != "folder":
-            raise SystemRefusedError(f"{folder}: expected a folder for the parts of the output, got a file")
         entries = _entries(folder)
         there = [name for name in entries if not is_hidden(name) or name == MANIFEST]
         if there and not (resume or overwrite):
@@ -43,20 +40,31 @@ class Earlier:
                 f"{folder}: expected an empty folder or none, got {counted(len(there), 'file')}; --resume goes on with "
                 "an unfinished run, --overwrite makes all parts again"
             )
-        told = _entries(rejects) if resume and rejects is not None and kind_of(rejects) == "folder" else {}
-        return cls(entries, _manifest(folder, overwrite), resume, told)
+        told = _entries(rejects) if resume and rejects is not None else {}
+        manifest = _manifest(folder, overwrite) if MANIFEST in entries else None
+        return cls(entries, manifest, resume, overwrite, told)
 
-    @property
+    @cached_property
     def _records(self) -> dict[str, Record]:
         return {} if self.manifest is None else {record.name: record for record in self.manifest.parts}
 
-    def strange(self, made: AbstractSet[str]) -> tuple[str, ...]:
-        """Files that readers of the folder see, and that are neither parts of the earlier run nor `made` by this one.
+    @cached_property
+    def foreign(self) -> frozenset[str]:
+        """Files that no run has made. One that was killed may have made parts that its manifest does not tell."""
+        before = self.manifest
+        others = (name for name in self.entries if name not in self._records and not is_hidden(name))
+        if before is not None and before.state == "running":
+            return frozenset(others) & frozenset(before.foreign)
+        return frozenset(others)
 
-        A run that was killed may have made parts that its manifest does not tell.
-        """
-        ours = {*self._records, *made}
-        return tuple(sorted(name for name in self.entries if name not in ours and not is_hidden(name)))
+    def may_replace(self, name: str) -> bool:
+        """Whether a part may take the place of what has its name."""
+        return self.overwrite or name not in self.foreign
+
+    def strange(self, folder: str, known: AbstractSet[str]) -> tuple[str, ...]:
+        """Files that readers of the folder see, and that are neither parts of this run nor were removed by it."""
+        others = (name for name in self.entries if name not in known and not is_hidden(name))
+        return tuple(sorted(name for name in others if entry_of(join(folder, name)) is not None))
 
     def of_parts(
         self, manifest: Manifest, parts: Iterable[Part], rules: Rules
@@ -97,7 +105,7 @@ class Earlier:
 
     def _has_rejects(self, record: Record) -> bool:
         """Whether they are as the earlier run has written them."""
-        there = self.rejects.get(rejects_of("", record.name))
+        there = self.rejects.get(rejects_name(record.name))
         return there is not None and record.rejects is not None and there.stamp == record.rejects.stamp
 
     def whole(self, manifest: Manifest, source: Entry | None, rules: Rules) -> dict[str, Record]:
@@ -112,25 +120,24 @@ class Earlier:
         proven, _ = self.of_parts(manifest, parts, rules)
         return proven if len(proven) == len(parts) else {}
 
-    def remove_stale(
-        self, folder: str, rejects: str | None, wanted: AbstractSet[str] | None, good: AbstractSet[str]
-    ) -> list[str]:
+    def remove_stale(self, folder: str, rejects: str | None, good: AbstractSet[str]) -> list[str]:
         """Remove the parts of the earlier run that are not `good`, so that no reader takes them for parts of this one.
 
-        Their rejects go with them. Returns those that this run makes nothing in place of, if that is known. Files that
-        no run has made stay.
+        Their rejects go with them. Returns what was removed. What no run has written stays, whatever the manifest says.
         """
-        records = self._records
-        stale = [name for name in records if name in self.entries and name not in good]
-        for name in stale:
-            remove(join(folder, name))
-            if rejects is not None and self._has_rejects(records[name]):
-                remove(rejects_of(rejects, name))
-        return sorted(name for name in stale if wanted is not None and name not in wanted)
+        gone = []
+        for name, record in self._records.items():
+            if name in good or name not in self.entries:
+                continue
+            if remove_written(folder, name, record.output):
+                gone.append(name)
+            if rejects is not None and record.rejects is not None:
+                remove_written(rejects, rejects_name(name), record.rejects)
+        return gone
 
 
 def _entries(folder: str) -> dict[str, Entry]:
-    return {entry.name: entry for entry in listed(folder)}
+    return {entry.name: entry for entry in listed(folder) if not is_lock(entry.name)}
 
 
 def _manifest(folder: str, overwrite: bool) -> Manifest | None:

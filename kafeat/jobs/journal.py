@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 
-from kafeat.io.locations import remove_if_nothing
-from kafeat.io.parts import MANIFEST
+from kafeat.io.locations import join, listed, remove
+from kafeat.io.output import Guard
+from kafeat.io.parts import MANIFEST, is_hidden
 from kafeat.jobs.manifest import Drift, Failure, Manifest, Record
 from kafeat.jobs.part import Outcome
 
@@ -43,13 +45,12 @@ class Run:
 class Journal:
     """What is done so far, in a manifest that says so: a run that is killed loses the last seconds of it."""
 
-    def __init__(self, folder: str, manifest: Manifest, records: list[Record]) -> None:
-        self._folder, self._manifest = folder, manifest
+    def __init__(self, folder: str, manifest: Manifest, records: list[Record], guard: Guard) -> None:
+        self._folder, self._manifest, self._guard = folder, manifest, guard
         self._records, self._failures = {record.name: record for record in records}, dict[str, Failure]()
         self._machines = list(manifest.machines)
         self._kept = 0
-        self._next = 0.0
-        self.write()
+        self._next = math.inf  # it is not begun
 
     def add(self, outcome: Outcome) -> None:
         if outcome.failure is not None:
@@ -72,18 +73,22 @@ class Journal:
         return self._machines.index(machine)
 
     def write(self, **more: object) -> None:
+        """Write it: first when the run begins."""
         started = time.monotonic()
         manifest = self._manifest.with_parts(
             self._records.values(), self._failures.values(), machines=self._machines, **more
         )
-        manifest.write(self._folder)
+        manifest.write(self._folder, self._guard)
         ended = time.monotonic()
         self._next = ended + max(_SECONDS, _SHARE * (ended - started))
 
     def leave(self, new: bool) -> None:
         """Before its end: what is done is noted; a folder that was empty, and is so still, keeps nothing."""
-        if new and not self._records and not self._failures:
-            remove_if_nothing(self._folder, MANIFEST)
+        if self._next == math.inf:
+            return
+        if new and not self._failures and all(is_hidden(entry.name) for entry in listed(self._folder)):
+            with self._guard():
+                remove(join(self._folder, MANIFEST))
         else:
             self.write()
 

@@ -12,7 +12,7 @@ from kafeat._version import __version__
 from kafeat.errors import DataError
 from kafeat.io.files import opened
 from kafeat.io.locations import join, kind_of
-from kafeat.io.output import write_bytes
+from kafeat.io.output import Guard, write_bytes
 from kafeat.io.parts import MANIFEST
 
 
@@ -72,7 +72,10 @@ class Failure(_Entry):
 
 
 class Manifest(_Entry):
-    """Of a run. `settings` are all else that the bytes of the parts depend on."""
+    """Of a run. `settings` are all else that the bytes of the parts depend on.
+
+    `foreign` are the files that were there when it began, and that no run had made.
+    """
 
     kafeat: str = __version__
     format: Literal[1] = 1
@@ -87,6 +90,7 @@ class Manifest(_Entry):
     parts: list[Record] = []
     failed: list[Failure] = []
     machines: list[dict[str, str]] = []
+    foreign: list[str] = []
 
     def with_parts(self, records: Iterable[Record], failed: Iterable[Failure], **more: Any) -> Manifest:
         """The same run, further on."""
@@ -101,9 +105,9 @@ class Manifest(_Entry):
             }
         )
 
-    def write(self, folder: str) -> None:
+    def write(self, folder: str, guard: Guard) -> None:
         """In its folder, at once."""
-        write_bytes(join(folder, MANIFEST), self.dumps().encode())
+        write_bytes(join(folder, MANIFEST), self.dumps().encode(), guard=guard)
 
     def dumps(self) -> str:
         """As JSON, a part a line: it is looked at by people, too."""

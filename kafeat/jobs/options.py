@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +11,7 @@ from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.io.dataset import open_data
 from kafeat.io.head import Head
+from kafeat.io.output import Guard
 from kafeat.io.source import Source
 
 
@@ -32,7 +34,8 @@ class Input:
 class Output:
     """How a file is written. `keep` names the columns to copy; None keeps all of them. `dtype` None is the map's.
 
-    `sweep`: what killed writers of the same file have left beside it is removed.
+    `sweep`: what killed writers of the same file have left beside it is removed. `guard` is held while it gets its
+    name, and may refuse to.
     """
 
     format: str | None = None
@@ -44,6 +47,7 @@ class Output:
     fsync: bool = True
     dtype: Literal["float16", "float32", "float64"] | None = None
     sweep: bool = True
+    guard: Guard = nullcontext
 
 
 @dataclass(frozen=True)

@@ -2,71 +2,53 @@
 
 from __future__ import annotations
 
-import threading
+import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from kafeat.errors import DataError, KafeatError, without_secrets
 from kafeat.io.files import digest_of
-from kafeat.io.locations import Entry, entry_of, remove
+from kafeat.io.locations import Entry, entry_of, join
+from kafeat.io.output import Guard
 from kafeat.io.parts import Part
 from kafeat.io.uri import shown
 from kafeat.jobs.manifest import Drift, Failure, File, Record
 from kafeat.jobs.options import Input, Output, Rules
+from kafeat.jobs.rejects import rejects_name
+from kafeat.jobs.removal import remove_written
 from kafeat.jobs.tally import Done
 from kafeat.jobs.transform import transform_file
 from kafeat.machine import machine, versions
 from kafeat.shared_map import SharedMap
+from kafeat.stop import Stop
 
-
-class Stop:
-    """Tells the parts that are being made in this process to end, and waits until they have cleaned up."""
-
-    def __init__(self) -> None:
-        self._asked = threading.Event()
-        self._changed = threading.Condition()
-        self._at_work = 0
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Around the making of a part."""
-        with self._changed:
-            self._at_work += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._at_work -= 1
-                self._changed.notify_all()
-
-    def check(self, _rows: int) -> None:
-        """Called for every chunk of a part."""
-        if self._asked.is_set():
-            raise InterruptedError("another part of the run has ended it")
-
-    def ask(self, patience: float = 10.0) -> None:
-        """End all of them; returns when they have, or after so many seconds."""
-        self._asked.set()
-        with self._changed:
-            self._changed.wait_for(lambda: not self._at_work, patience)
+_LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Task:
-    """All that a worker is told: names, no data. `known` is what an earlier run made of the part, if it did."""
+    """All that a worker is told: names, no data. `known` is what an earlier run made of the part, if it did.
+
+    `folder` is that of all parts, and `rules.rejects` that of all their rejects.
+    """
 
     part: Part
     map: SharedMap
-    target: str
+    folder: str
     reading: Input
     writing: Output
     rules: Rules
     jobs: int
+    stop: Stop
     known: Record | None = None
-    stop: Stop | None = None
+
+    @property
+    def target(self) -> str:
+        """Where the part is written."""
+        return join(self.folder, self.part.name)
 
 
 @dataclass(frozen=True)
@@ -79,11 +61,9 @@ class Outcome:
     again: bool = True
 
 
-def do_part(task: Task) -> Outcome:
-    """Make a part, unless it is proven to be made already."""
+def kafeat_part(task: Task) -> Outcome:
+    """Make a part, unless it is proven to be made already. Engines show the name of this function to people."""
     try:
-        if task.stop is None:
-            return _outcome(task)
         with task.stop.watching():
             return _outcome(task)
     except KafeatError as error:
@@ -106,8 +86,8 @@ def failed(name: str, error: str, exit_code: int) -> Outcome:
     return Outcome(None, Failure(name=name, error=error, exit_code=exit_code), {})
 
 
-def record_of(part: Part, done: Done, entry: Entry | None, rejects: Entry | None = None) -> Record:
-    """What is to be remembered of a part that is done; `entry` is its output, and `rejects` lists its bad rows."""
+def record_of(part: Part, done: Done, rejects: Entry | None = None) -> Record:
+    """What is to be remembered of a part that is done; `rejects` lists its bad rows."""
     worst = max(((share, column) for column, share in (done.drift or {}).items()), default=None)
     return Record(
         name=part.name,
@@ -115,11 +95,7 @@ def record_of(part: Part, done: Done, entry: Entry | None, rejects: Entry | None
         rows_read=done.rows_read,
         only=part.only,
         input=File(bytes=part.bytes, sha256=done.input_sha256, stamp=part.stamp),
-        output=File(
-            bytes=done.output_bytes or 0,
-            sha256=done.output_sha256,
-            stamp="" if entry is None else entry.stamp,
-        ),
+        output=File(bytes=done.output_bytes or 0, sha256=done.output_sha256, stamp=done.output_stamp or ""),
         seconds=round(done.seconds, 4),
         clipped=done.clipped,
         bad_rows=done.bad_rows,
@@ -134,35 +110,64 @@ def this_machine() -> dict[str, str]:
     return {**versions(), **machine()}
 
 
+def unchanged(part: Part, guard: Guard) -> Guard:
+    """A guard that also refuses the output of an input that has changed while it was read."""
+
+    @contextmanager
+    def held() -> Iterator[None]:
+        found = entry_of(part.place)
+        if found is None or found.stamp != part.stamp:
+            raise DataError(
+                f"{part.place}: expected a file that stays as it is, got one that changed while it was read"
+            )
+        with guard():
+            yield
+
+    return held
+
+
+def looking(guard: Guard, stop: Stop) -> Callable[[int], None]:
+    """What is told the rows of each chunk: it ends a part that was told to end, or that nobody waits for any more."""
+    looked = time.monotonic()
+
+    def look(_rows: int) -> None:
+        nonlocal looked
+        stop.check()
+        if time.monotonic() - looked > _LOOK_SECONDS:
+            looked = time.monotonic()
+            with guard():
+                pass
+
+    return look
+
+
 def _outcome(task: Task) -> Outcome:
-    part = task.part
+    part, writing, rules = task.part, task.writing, task.rules
     if task.known is not None:
         kept = _proven(task, task.known)
         if kept is not None:
             return Outcome(kept, None, {}, again=False)
         # if it cannot be made again, nothing is left of the old one
-        remove(task.target)
-        if task.rules.rejects is not None:
-            remove(task.rules.rejects)
+        with writing.guard():
+            remove_written(task.folder, part.name, task.known.output)
+            if rules.rejects is not None and task.known.rejects is not None:
+                remove_written(rules.rejects, rejects_name(part.name), task.known.rejects)
+    if rules.rejects is not None:
+        rules = replace(rules, rejects=join(rules.rejects, rejects_name(part.name)))
     done = transform_file(
         task.map.map,
         part.place,
         task.target,
         reading=task.reading,
-        writing=task.writing,
-        rules=task.rules,
+        writing=replace(writing, guard=unchanged(part, writing.guard)),
+        rules=rules,
         jobs=task.jobs,
-        announce=None if task.stop is None else lambda _rows: task.stop.check,  # type: ignore[union-attr]
+        announce=lambda _rows: looking(writing.guard, task.stop),
         hashed=True,
         only=part.only,
     )
-    found = entry_of(part.place)
-    if found is None or found.stamp != part.stamp:
-        raise DataError(
-            f"{part.place}: expected a file that stays as it is, got one that changed while it was read"
-        )
-    rejects = None if task.rules.rejects is None else entry_of(task.rules.rejects)
-    return Outcome(record_of(part, done, entry_of(task.target), rejects), None, this_machine())
+    rejects = None if rules.rejects is None else entry_of(rules.rejects)
+    return Outcome(record_of(part, done, rejects), None, this_machine())
 
 
 def _proven(task: Task, known: Record) -> Record | None:

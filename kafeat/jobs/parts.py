@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from kafeat.backends import Engine
-from kafeat.blas import one_blas_thread
-from kafeat.engine import completed, reach
-from kafeat.errors import UsageError
+from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.feature_map import FeatureMap
-from kafeat.io.drafts import remove_dead_below
-from kafeat.io.formats import format_of
-from kafeat.io.locations import absolute, entry_of, join, make_folder
-from kafeat.io.parts import Part, Parts, is_data_set, list_parts, renamed
-from kafeat.io.uri import parent, shown
+from kafeat.io.locations import kind_of, making
+from kafeat.io.ownership import owning
+from kafeat.io.parts import Parts, is_data_set, list_parts, renamed
+from kafeat.io.uri import shown
 from kafeat.jobs.apart import Destinations, refuse_overlap
 from kafeat.jobs.earlier import Earlier
-from kafeat.jobs.journal import Journal, Run
-from kafeat.jobs.manifest import Manifest, Record
+from kafeat.jobs.journal import Run
 from kafeat.jobs.options import STRICT, Input, Output, Rules
-from kafeat.jobs.part import Outcome, Stop, Task, do_part, failed
-from kafeat.jobs.rejects import rejects_of
-from kafeat.jobs.split import check_pouring, pour_parts, ranges
-from kafeat.running import count_jobs
-from kafeat.shared_map import SharedMap, shared
-
-Progress = Callable[[int], None]
-Announce = Callable[[int | None], Progress]
+from kafeat.jobs.parts_job import Announce, PartsJob
+from kafeat.jobs.split import check_pouring, ranges
+from kafeat.pool import Engine
+from kafeat.shared_map import shared
 
 
 def transform_parts(
@@ -57,70 +44,39 @@ def transform_parts(
     """
     reading, writing, engine = reading or Input(), writing or Output(), engine or Engine()
     engine.check()
+    _refuse(reading, target, resume, overwrite)
+    travelling = shared(model)
+    rules.check(travelling.map)
+    found = _found(source, reading, rows_per_file)
+    refuse_overlap(source, found, model, Destinations(target, rules.rejects, stats))
+    parts = (
+        ranges(source, reading, writing, travelling.map.chunk_rows, rows_per_file or 0)
+        if found is None
+        else renamed(found.parts, writing.format, reading.format)
+    )
+    if parts is None:
+        check_pouring(source, rules, engine)
+    folders = [folder for folder in (target, rules.rejects) if folder is not None]
+    with making(*folders) as make, owning(*folders) as token:
+        earlier = Earlier.of(target, resume, overwrite, rules.rejects)
+        writing = replace(writing, guard=token.publishing)
+        job = PartsJob(
+            travelling, source, target, reading, writing, rules, engine, rows_per_file, parts, earlier, make
+        )
+        return job.run(announce or (lambda _parts: lambda _done: None))
+
+
+def _refuse(reading: Input, target: str, resume: bool, overwrite: bool) -> None:
     if reading.limit is not None:
         raise UsageError(
             "--limit: expected one file, got many or --rows-per-file: try it on one of the parts"
         )
     if target == "-":
         raise UsageError("-: expected a folder for the parts of the output, got standard output")
-    started = time.perf_counter()
-    travelling = shared(model)
-    fm = travelling.map
-    rules.check(fm)
-    earlier = Earlier.of(target, resume, overwrite, rules.rejects)
-    manifest = Manifest(
-        input=shown(source),
-        map=travelling.digest,
-        settings=_settings(reading, writing, rules, rows_per_file),
-        engine=engine.name,
-    )
-    found = _found(source, reading, rows_per_file)
-    refuse_overlap(source, found, model, Destinations(target, rules.rejects, stats))
-    parts = (
-        ranges(source, reading, writing, fm.chunk_rows, rows_per_file or 0)
-        if found is None
-        else renamed(found.parts, writing.format, reading.format)
-    )
-    if parts is None:
-        check_pouring(source, rules, engine)
-        entry = None if source == "-" else entry_of(source)
-        proven, known = earlier.whole(manifest, entry, rules), dict[str, Record]()
-    else:
-        proven, known = earlier.of_parts(manifest, parts, rules)
-    if (proven or known) and earlier.manifest is not None:
-        manifest = manifest.model_copy(update={"machines": earlier.manifest.machines})
-    if earlier.manifest is not None and not engine.here:
-        reach(engine)  # before anything is removed
-    make_folder(target)
-    remove_dead_below(target)
-    wanted = None if parts is None else {part.name for part in parts}
-    removed = earlier.remove_stale(target, rules.rejects, wanted, {*proven, *known})
-    journal = Journal(target, manifest, list(proven.values()))
-    told = announce(None if parts is None else len(parts)) if announce else (lambda _done: None)
-    told(len(proven))
-    stop = Stop()
-    if parts is None and not proven:
-        rows = rows_per_file or 0
-        outcomes = pour_parts(fm, source, target, reading, writing, rules, engine, rows, stop)
-    else:
-        plan = _Plan(travelling, target, reading, writing, rules, engine, stop if engine.here else None)
-        outcomes = plan.outcomes([part for part in parts or () if part.name not in proven], known)
-    try:
-        # closed before anything else: then no worker is left that writes
-        with one_blas_thread(), closing(outcomes):
-            for outcome in outcomes:
-                journal.add(outcome)
-                told(1)
-    except BaseException:
-        stop.ask()
-        remove_dead_below(target)
-        journal.leave(new=not earlier.entries)
-        raise
-    seconds = time.perf_counter() - started
-    journal.end(seconds)
-    remove_dead_below(target)
-    strange = earlier.strange(journal.done)
-    return journal.run(len(proven), fm.n_components, seconds, tuple(removed), strange)
+    if resume and overwrite:
+        raise UsageError("--resume: expected it or --overwrite, got both: only one keeps what is done")
+    if kind_of(target) not in (None, "folder"):
+        raise SystemRefusedError(f"{target}: expected a folder for the parts of the output, got a file")
 
 
 def _found(source: str, reading: Input, rows_per_file: int | None) -> Parts | None:
@@ -132,62 +88,3 @@ def _found(source: str, reading: Input, rows_per_file: int | None) -> Parts | No
             f"--rows-per-file: expected one file to cut, got many: {shown(source)}; each of them is a part without it"
         )
     return None
-
-
-@dataclass(frozen=True)
-class _Plan:
-    map: SharedMap
-    target: str
-    reading: Input
-    writing: Output
-    rules: Rules
-    engine: Engine
-    stop: Stop | None
-
-    def outcomes(self, parts: Sequence[Part], known: dict[str, Record]) -> Generator[Outcome]:
-        """What becomes of the parts, in the order in which they are done."""
-        if not parts:
-            return
-        engine, inner = self.engine, 1
-        if engine.here:
-            at_once = min(count_jobs(engine.jobs), len(parts))
-            engine, inner = replace(engine, jobs=at_once), max(1, count_jobs(engine.jobs) // at_once)
-        for folder in {os.path.dirname(part.name) for part in parts}:
-            make_folder(join(self.target, folder) if folder else self.target)
-        tasks = [self._task(part, inner, known.get(part.name)) for part in parts]
-        for task, outcome in completed(engine, do_part, tasks):
-            yield outcome or failed(
-                task.part.name,
-                f"{shown(task.part.place)}: expected a worker to finish, got none: it died every time; is there memory "
-                "enough?",
-                5,
-            )
-
-    def _task(self, part: Part, jobs: int, known: Record | None) -> Task:
-        writing = replace(self.writing, format=format_of(part.name), overwrite=True, sweep=False)
-        rules = self.rules
-        if rules.rejects is not None:
-            rejects = absolute(rejects_of(rules.rejects, part.name))
-            make_folder(parent(rejects))
-            rules = replace(rules, rejects=rejects)
-        target = join(self.target, part.name)
-        if not self.engine.here:  # a worker may stand in another folder
-            part, target = replace(part, place=absolute(part.place)), absolute(target)
-        return Task(part, self.map, target, self.reading, writing, rules, jobs, known, self.stop)
-
-
-def _settings(reading: Input, writing: Output, rules: Rules, rows_per_file: int | None) -> dict[str, object]:
-    """All that the bytes of the parts depend on, besides the map and the input."""
-    return {
-        "input_format": reading.format,
-        "delimiter": reading.delimiter,
-        "header": reading.header,
-        "format": writing.format,
-        "keep": None if writing.keep is None else list(writing.keep),
-        "layout": writing.layout,
-        "prefix": writing.prefix,
-        "compression": writing.compression,
-        "dtype": writing.dtype,
-        "on_bad_rows": rules.on_bad_rows,
-        "rows_per_file": rows_per_file,
-    }

@@ -16,7 +16,7 @@ from kafeat.io.uri import name_of
 from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.places import refuse_same
 from kafeat.jobs.transform import transform_file
-from kafeat.running import count_jobs
+from kafeat.machine import count_jobs
 
 # Enough for every thread to be warm.
 _CHUNKS_A_THREAD = 4

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from kafeat.io.columns import Columns
-from kafeat.io.locations import join
 from kafeat.io.output import beside
+from kafeat.jobs.options import Output
 from kafeat.running import Transformed
 
 
@@ -44,15 +44,15 @@ class Rejects:
             self._writer.writerow([*start, "", *map(_text, cells)])
 
 
-def rejects_of(folder: str, part: str) -> str:
-    """Where the rejects of a part are: by its whole name, as `a.csv` and `a.parquet` may both be parts."""
-    return join(folder, f"{part}.csv")
+def rejects_name(part: str) -> str:
+    """What the rejects of a part are called: by its whole name, as `a.csv` and `a.parquet` may both be parts."""
+    return f"{part}.csv"
 
 
 @contextmanager
-def open_rejects(path: str, columns: Columns, keep: list[str], fsync: bool) -> Iterator[Rejects]:
+def open_rejects(path: str, columns: Columns, keep: list[str], writing: Output) -> Iterator[Rejects]:
     """A file that appears when the block ends without an error."""
-    with beside(path, fsync) as file:
+    with beside(path, writing.fsync, sweep=writing.sweep, guard=writing.guard) as file:
         yield Rejects(file, columns, keep)
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain, count, islice
 
-from kafeat.backends import Engine
 from kafeat.errors import KafeatError, UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.io.formats import OUTPUTS, format_of
 from kafeat.io.locations import entry_of, join
-from kafeat.io.output import Written
+from kafeat.io.output import Written, check_place
 from kafeat.io.parts import Part, stem
 from kafeat.io.uri import name_of
 from kafeat.jobs.options import Input, Output, Rules
-from kafeat.jobs.part import Outcome, Stop, failed, record_of, this_machine
+from kafeat.jobs.part import Outcome, failed, record_of, this_machine, unchanged
 from kafeat.jobs.transform import Stream
+from kafeat.pool import Engine
 
 
 def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: int) -> list[Part] | None:
@@ -64,17 +64,18 @@ def pour_parts(
     reading: Input,
     writing: Output,
     rules: Rules,
-    engine: Engine,
+    jobs: int | None,
     rows: int,
-    stop: Stop,
-) -> Generator[Outcome]:
+    may_replace: Callable[[str], bool],
+) -> Iterator[Outcome]:
     """The same for text, which is read from its first row to its last, by the threads of this process."""
     entry = None if source == "-" else entry_of(source)
+    whole = Part("", source, entry.bytes if entry else 0, entry.stamp if entry else "")
+    guard = writing.guard if entry is None else unchanged(whole, writing.guard)
     format = format_of(_name(source, reading, writing, 0, 1))
+    writing = replace(writing, format=format, guard=guard)
     with reading.open(source) as opened:
-        stream = Stream(
-            fm, opened, format, replace(writing, format=format, overwrite=True), rules, engine.jobs
-        )
+        stream = Stream(fm, opened, format, writing, rules, jobs)
         chunks = stream.chunks()
         for number in count():
             name = _name(source, reading, writing, number, 0)
@@ -85,11 +86,11 @@ def pour_parts(
             group = chain(
                 [] if first is None else [first], islice(chunks, rows // fm.chunk_rows - (number > 0))
             )
-            part = Part(name, source, entry.bytes if entry else 0, entry.stamp if entry else "")
             started, written = time.perf_counter(), Written()
             try:
-                with stop.watching():
-                    tally = stream.pour(group, join(target, name), None, stop.check, at, written)
+                place = join(target, name)
+                check_place(place, may_replace(name))
+                tally = stream.pour(group, place, None, None, at, written)
             except KafeatError as error:
                 yield failed(name, str(error), error.exit_code)
                 for (
@@ -98,8 +99,8 @@ def pour_parts(
                     pass
                 continue
             done = tally.done(time.perf_counter() - started, None, None, written)
-            part = replace(part, only=(at, at + done.rows_read))
-            yield Outcome(record_of(part, done, entry_of(join(target, name))), None, this_machine())
+            part = replace(whole, name=name, only=(at, at + done.rows_read))
+            yield Outcome(record_of(part, done), None, this_machine())
 
 
 def _name(source: str, reading: Input, writing: Output, number: int, parts: int) -> str:

@@ -34,6 +34,7 @@ class Done:
     input_sha256: str | None = None
     output_bytes: int | None = None
     output_sha256: str | None = None
+    output_stamp: str | None = None
 
 
 class Tally:
@@ -88,4 +89,5 @@ class Tally:
             digest,
             written.bytes,
             written.sha256,
+            written.stamp,
         )

@@ -116,7 +116,7 @@ class Stream:
                 None
                 if rules.rejects is None
                 else stack.enter_context(
-                    open_rejects(rules.rejects, self._columns, self._keep, self._writing.fsync)
+                    open_rejects(rules.rejects, self._columns, self._keep, self._writing)
                 )
             )
             for done in self._fm.run(chunks, sink, self._jobs, watch):
@@ -167,5 +167,6 @@ class Stream:
             dropping=dropping,
             written=written,
             sweep=writing.sweep,
+            guard=writing.guard,
         ) as sink:
             yield sink

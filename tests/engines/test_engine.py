@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafeat.backends import Engine
-from kafeat.engine import completed
 from kafeat.errors import UsageError
-from tests.engines.work import double
+from kafeat.pool import Engine
+from tests.engines.work import doubled
 
 ITEMS = [item for item in range(12) if item != 7]
 
@@ -16,16 +15,16 @@ ITEMS = [item for item in range(12) if item != 7]
     "engine", [Engine(), Engine(jobs=1), Engine("loky", jobs=2), Engine("multiprocessing", jobs=2)]
 )
 def test_everything_comes_back_once(engine: Engine) -> None:
-    assert sorted(completed(engine, double, ITEMS)) == [(item, 2 * item) for item in ITEMS]
+    assert doubled(engine, ITEMS) == {item: 2 * item for item in ITEMS}
 
 
 def test_nothing_is_nothing() -> None:
-    assert list(completed(Engine(), double, [])) == []
+    assert doubled(Engine(), []) == {}
 
 
 @pytest.mark.slow
 def test_an_item_that_kills_its_workers_harms_no_other() -> None:
-    found = dict(completed(Engine("loky", jobs=2), double, range(10)))
+    found = doubled(Engine("loky", jobs=2), range(10))
     assert found == {item: None if item == 7 else 2 * item for item in range(10)}
 
 
@@ -34,7 +33,7 @@ def test_an_item_that_kills_its_workers_harms_no_other() -> None:
     [
         (
             Engine("nothing"),
-            "expected threads, loky, dask, ray, spark or another backend of joblib, got 'nothing'",
+            "--engine: expected threads, processes, dask, ray or spark, got 'nothing'",
         ),
         (
             Engine("dask"),
@@ -48,13 +47,13 @@ def test_an_item_that_kills_its_workers_harms_no_other() -> None:
 )
 def test_what_makes_no_sense_is_refused(engine: Engine, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        list(completed(engine, double, [1]))
+        doubled(engine, [1])
 
 
 @pytest.mark.parametrize("name", ["dask", "ray", "spark"])
 def test_a_missing_extra_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for package in ("distributed", "ray", "joblibspark"):
+    for package in ("distributed", "ray", "pyspark"):
         monkeypatch.setitem(__import__("sys").modules, package, None)
     address = "tcp://127.0.0.1:1" if name == "dask" else None
     with pytest.raises(UsageError, match=rf"pip install 'kafeat\[{name}\]'"):
-        list(completed(Engine(name, address), double, [1]))
+        doubled(Engine(name, address), [1])

@@ -18,11 +18,10 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.backends import Engine
-from kafeat.engine import completed
 from kafeat.errors import SystemRefusedError
 from kafeat.jobs.parts import transform_parts
-from tests.engines.work import double
+from kafeat.pool import Engine
+from tests.engines.work import doubled
 
 pytest.importorskip("distributed")
 
@@ -147,7 +146,7 @@ def test_a_worker_that_is_killed_loses_nothing(
 
 @pytest.mark.slow
 def test_a_part_that_kills_its_workers_harms_no_other(cluster: Cluster) -> None:
-    found = dict(completed(Engine("dask", cluster.address), double, range(10)))
+    found = doubled(Engine("dask", cluster.address), range(10))
     assert found == {item: None if item == 7 else 2 * item for item in range(10)}
 
 

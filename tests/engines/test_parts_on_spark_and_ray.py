@@ -13,7 +13,7 @@ import kafeat
 from kafeat.jobs.parts import transform_parts
 
 
-@pytest.mark.parametrize(("name", "package"), [("spark", "joblibspark"), ("ray", "ray")])
+@pytest.mark.parametrize(("name", "package"), [("spark", "pyspark"), ("ray", "ray")])
 def test_the_same_bytes(name: str, package: str, tmp_path: Path) -> None:
     pytest.importorskip(package)
     rng = np.random.default_rng(0)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Sequence
+
+from kafeat.backends import started
+from kafeat.engine import completed
+from kafeat.pool import Engine
 
 
 def double(item: int) -> int:
@@ -11,3 +17,20 @@ def double(item: int) -> int:
     if item == 7:
         os.kill(os.getpid(), signal.SIGKILL)
     return 2 * item
+
+
+def sleep(seconds: float) -> None:
+    """Do nothing for a while."""
+    time.sleep(seconds)
+
+
+def doubled(engine: Engine, items: Sequence[int]) -> dict[int, int | None]:
+    """Every item and its double, None where its workers always died."""
+    with started(engine) as pool:
+        found = list(completed(pool, both, items, lambda item, _why: (item, None)))
+    assert len(found) == len(dict(found))
+    return dict(found)
+
+
+def both(item: int) -> tuple[int, int | None]:
+    return item, double(item)

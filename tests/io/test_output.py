@@ -117,15 +117,15 @@ def test_a_draft_that_is_taken_for_dead_is_made_again(tmp_path, monkeypatch):
     # between making a draft and locking it, another writer may have found it without a lock
     from kafeat.io import drafts as module
 
-    real, seen = module._locked, []
+    real, seen = module.lock, []
 
-    def locked(file, wait=True):
+    def locked(file, *, wait=True):
         if wait and not seen:
             seen.append(names(tmp_path))
             os.unlink(tmp_path / seen[0][0])
-        return real(file, wait)
+        return real(file, wait=wait)
 
-    monkeypatch.setattr(module, "_locked", locked)
+    monkeypatch.setattr(module, "lock", locked)
     write_bytes(str(tmp_path / "out"), b"new")
     assert (tmp_path / "out").read_bytes() == b"new"
     assert names(tmp_path) == ["out"]
@@ -135,7 +135,7 @@ def test_a_draft_that_is_taken_for_dead_is_made_again(tmp_path, monkeypatch):
 AT_THE_WORST_MOMENT = """
 import os, signal, sys
 from kafeat.io import drafts
-drafts._locked = lambda file, wait=True: os.kill(os.getpid(), signal.SIGINT) or True
+drafts.lock = lambda file, wait=True: os.kill(os.getpid(), signal.SIGINT) or True
 """
 
 

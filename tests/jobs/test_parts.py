@@ -18,14 +18,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.backends import Engine
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.locations import entry_of
 from kafeat.jobs.manifest import Failure
 from kafeat.jobs.options import Input, Output, Rules
 from kafeat.jobs.parts import transform_parts
 from kafeat.jobs.transform import transform_file
+from kafeat.pool import Engine
 from kafeat.shared_map import SharedMap
+from kafeat.stop import Stop
 
 CONFIG = {
     "chunk_rows": 256,
@@ -318,7 +319,7 @@ def test_a_damaged_manifest_is_told(model: str, data: str, tmp_path: Path) -> No
 
 
 def test_an_engine_that_is_not_there_leaves_nothing(model: str, data: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected threads, loky, dask, ray, spark or another backend"):
+    with pytest.raises(UsageError, match="expected threads, processes, dask, ray or spark, got 'nothing'"):
         transform_parts(model, data, str(tmp_path / "out" / "deep"), engine=Engine("nothing"))
     assert not (tmp_path / "out" / "deep").exists()
 
@@ -363,11 +364,11 @@ def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: 
 
 def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, tmp_path: Path) -> None:
     from kafeat.io.parts import list_parts
-    from kafeat.jobs.part import Task, do_part
+    from kafeat.jobs.part import Task, kafeat_part
 
     (part, *_) = list_parts(data).parts
     travelling = SharedMap("0" * 64, path=model)
-    outcome = do_part(Task(part, travelling, str(tmp_path / "x.parquet"), Input(), Output(), Rules(), 1))
+    outcome = kafeat_part(Task(part, travelling, str(tmp_path), Input(), Output(), Rules(), 1, Stop()))
     assert outcome.failure is not None
     assert "every machine has to see the same file, and it must not change" in outcome.failure.error
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.backends import Engine
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.jobs.options import Output, Rules
 from kafeat.jobs.parts import transform_parts
+from kafeat.pool import Engine
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4}]}
 

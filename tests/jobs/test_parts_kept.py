@@ -49,13 +49,18 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
 
     def run(rejects: str | None = None, max_drift: float | None = None, **more: object) -> Run:
         rules = Rules("drop", rejects, max_drift=max_drift)
-        return transform_parts("map.joblib", "in", "out", rules=rules, resume=True, **more)  # type: ignore[arg-type]
+        more = {"resume": True, **more}
+        return transform_parts("map.joblib", "in", "out", rules=rules, **more)  # type: ignore[arg-type]
 
     return run
 
 
 def manifest() -> dict[str, list[dict[str, object]]]:
     return dict(json.loads(Path("out/_kafeat.json").read_text()))
+
+
+def contents(folder: str) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 def test_rejects_that_were_not_asked_for_are_made(go: Go) -> None:
@@ -146,22 +151,30 @@ def test_machines_of_kept_parts_stay_known(go: Go) -> None:
     }
 
 
-def test_parts_that_a_killed_run_did_not_note_are_no_strangers(go: Go) -> None:
+def test_parts_that_a_killed_run_did_not_note_are_its_own(go: Go) -> None:
     go()
     told = manifest()
     told["parts"], told["state"] = told["parts"][:1], "running"  # type: ignore[assignment]
+    told["foreign"] = ["c.parquet", "other.parquet"]  # type: ignore[list-item]
     Path("out/_kafeat.json").write_text(json.dumps(told))
     Path("out/other.parquet").write_bytes(b"of somebody")
-    assert go().strange == ("other.parquet",)
-    Path("out/_kafeat.json").unlink()
-    assert go().strange == ("other.parquet",)
+    run = go()
+    assert (run.kept, run.parts, run.strange) == (1, 2, ("c.parquet", "other.parquet"))
+    assert [failure.name for failure in run.failed] == ["c.parquet"]
 
 
-def test_what_is_left_of_a_part_that_fails_now_is_told(go: Go) -> None:
+def test_files_that_no_manifest_tells_are_not_replaced_unless_that_is_asked_for(go: Go) -> None:
     go()
+    before = contents("out")
+    del before["_kafeat.json"]
     Path("out/_kafeat.json").unlink()
-    Path("in/a.parquet").write_bytes(b"no Parquet")
-    assert go().strange == ("a.parquet",)
+    for _ in range(2):  # what the first of these tells makes the files no parts of ours
+        run = go()
+        assert run.strange == ("a.parquet", "b.parquet", "c.parquet")
+        assert [failure.exit_code for failure in run.failed] == [2, 2, 2]
+        assert "out/a.parquet: expected no file of that name, got one; allow" in run.failed[0].error
+        assert before.items() <= contents("out").items()
+    assert go(resume=False, overwrite=True).parts == 3
 
 
 def test_a_part_whose_new_input_is_bad_is_not_left_from_the_old_one(go: Go) -> None:

@@ -18,7 +18,7 @@ help:
 	@echo "make docs    set up, then build the site from docs/ and the docstrings into build/site/"
 	@echo "make reference  set up, then write what docs/ says of the code (commands, config, kinds); make pictures: the kernels"
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (40 minutes; bench-quick: 3)"
-	@echo "make faults  kill fit and transform at 200 random moments, and run them again (10 minutes)"
+	@echo "make faults  kill fit and transform at 200 random moments, and runs over parts at 120, and run them again (40 minutes)"
 	@echo "make fuzz    coverage-guided fuzzing of config, NPY, CSV and model files (4 minutes; FUZZ_SECONDS=600 for ten times that)"
 	@echo "make scaling  parts in threads, processes and on Dask; ten thousand tiny ones; workers killed; a simulation (15 minutes)"
 	@echo "make soak    a hundred million rows through one process"
@@ -100,6 +100,7 @@ bench-quick: $(VENV)/.installed
 
 faults: $(VENV)/.installed
 	$(BIN)/python benchmarks/faults.py
+	$(BIN)/python benchmarks/orphans.py
 
 FUZZ_SECONDS ?= 60
 fuzz: $(VENV)/.installed

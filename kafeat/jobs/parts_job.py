@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from kafeat.backends import started
@@ -63,9 +64,10 @@ class PartsJob:
                 journal.write()
                 told = announce(None if self.parts is None else len(self.parts))
                 told(len(proven))
-                for outcome in self._outcomes(pool, proven, known):
-                    journal.add(outcome)
-                    told(1)
+                with closing(self._outcomes(pool, proven, known)) as outcomes:
+                    for outcome in outcomes:
+                        journal.add(outcome)
+                        told(1)
         except BaseException:
             self._sweep()
             journal.leave(new=not earlier.entries and self.engine.ends)
@@ -131,7 +133,7 @@ class PartsJob:
 
     def _outcomes(
         self, pool: Pool, proven: Mapping[str, Record], known: Mapping[str, Record]
-    ) -> Iterator[Outcome]:
+    ) -> Generator[Outcome]:
         """What becomes of the parts, in the order in which they are done."""
         if self.parts is not None:
             parts = [part for part in self.parts if part.name not in proven]

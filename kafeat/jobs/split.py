@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from itertools import chain, count, islice
 
@@ -67,13 +67,13 @@ def pour_parts(
     jobs: int | None,
     rows: int,
     may_replace: Callable[[str], bool],
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """The same for text, which is read from its first row to its last, by the threads of this process."""
     entry = None if source == "-" else entry_of(source)
     whole = Part("", source, entry.bytes if entry else 0, entry.stamp if entry else "")
     guard = writing.guard if entry is None else unchanged(whole, writing.guard)
     format = format_of(_name(source, reading, writing, 0, 1))
-    writing = replace(writing, format=format, guard=guard)
+    writing = replace(writing, format=format, overwrite=True, sweep=False, guard=guard)
     with reading.open(source) as opened:
         stream = Stream(fm, opened, format, writing, rules, jobs)
         chunks = stream.chunks()

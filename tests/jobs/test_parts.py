@@ -305,8 +305,41 @@ def test_resume_of_a_text_that_is_cut(model: str, tmp_path: Path) -> None:
     transform_parts(model, place, out, rows_per_file=256)
     assert transform_parts(model, place, out, rows_per_file=256, resume=True).kept == 3
     pa_csv.write_csv(table(300, 4).drop(["id"]), place)
-    assert transform_parts(model, place, out, rows_per_file=256, resume=True).kept == 0
+    # parts are no files that --no-clobber protects
+    run = transform_parts(model, place, out, rows_per_file=256, resume=True, writing=Output(overwrite=False))
+    assert (run.kept, run.failed) == (0, ())
     assert len(files(out)) == 2
+
+
+def test_a_text_that_is_cut_takes_no_file_s_place(model: str, tmp_path: Path) -> None:
+    pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "big-00001.csv").write_bytes(b"something")
+    run = transform_parts(
+        model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256, resume=True
+    )
+    assert ([failure.name for failure in run.failed], run.strange) == (["big-00001.csv"], ("big-00001.csv",))
+    assert files(tmp_path / "out")["big-00001.csv"] == b"something"
+    assert len(files(tmp_path / "out")) == 3
+
+
+def test_a_text_that_changes_while_it_is_cut_gives_no_part(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kafeat.jobs.transform import Stream
+
+    def changed(*arguments: object, **more: object) -> object:
+        os.utime(tmp_path / "big.csv")
+        return real(*arguments, **more)
+
+    real = Stream.pour
+    monkeypatch.setattr(Stream, "pour", changed)
+    pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
+    run = transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
+    assert (
+        "expected a file that stays as it is, got one that changed while it was read" in run.failed[0].error
+    )
+    assert (len(run.failed), files(tmp_path / "out")) == (3, {})
 
 
 def test_a_damaged_manifest_is_told(model: str, data: str, tmp_path: Path) -> None:

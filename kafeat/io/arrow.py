@@ -46,8 +46,8 @@ class ArrowSource(Source):
         # Numbers from 0 on are no column, but a mapping that describes them.
         return frozenset(name for name in index or () if isinstance(name, str)) & set(self.schema.names)
 
-    def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
     ) -> Iterator[Chunk]:
         del typed_keep
         features = indices_of(self, (column.name for column in columns.features))

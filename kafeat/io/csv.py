@@ -61,8 +61,8 @@ class CsvSource(Source):
     def set_aside(self) -> None:
         self._ragged = Ragged()
 
-    def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
     ) -> Iterator[Chunk]:
         features = indices_of(self, (column.name for column in columns.features))
         kept = indices_of(self, keep)

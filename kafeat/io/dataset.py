@@ -24,11 +24,18 @@ EDGE = 1 << 16
 """Bytes of either end of a part that count for the digest of the whole."""
 
 
-def open_data(place: str, format: str | None = None, *, delimiter: str = ",", header: bool = True) -> Source:
-    """The source of that name: a file, or a data set of many."""
+def open_data(
+    place: str,
+    format: str | None = None,
+    *,
+    delimiter: str = ",",
+    header: bool = True,
+    stamp: str | None = None,
+) -> Source:
+    """The source of that name: a file, which has that stamp where one is given, or a data set of many."""
     if is_data_set(place):
         return PartsSource(place, format, delimiter, header)
-    return open_source(place, format, delimiter=delimiter, header=header)
+    return open_source(place, format, delimiter=delimiter, header=header, stamp=stamp)
 
 
 def _width(source: Source) -> int:
@@ -42,7 +49,9 @@ class _How:
     header: bool
 
     def open(self, part: Part) -> Source:
-        return open_source(part.place, self.format, delimiter=self.delimiter, header=self.header)
+        return open_source(
+            part.place, self.format, delimiter=self.delimiter, header=self.header, stamp=part.stamp
+        )
 
 
 class PartsSource(Source):
@@ -106,6 +115,12 @@ class PartsSource(Source):
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
     ) -> Iterator[Chunk]:
+        # Each part counts its own rows: to know the sum, all of them would have to be opened first.
+        return self._chunks(columns, keep, height, typed_keep=typed_keep)
+
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+    ) -> Iterator[Chunk]:
         start = 0
         for part in self._parts:
             with self._open(part) as source:
@@ -115,6 +130,7 @@ class PartsSource(Source):
                 for chunk in source.chunks(columns, keep, height, typed_keep=typed_keep):
                     rows = chunk.start + chunk.rows
                     yield chunk.behind(start)
+                source.check_unchanged()
                 start += rows
 
     def chunks_with(
@@ -139,6 +155,7 @@ class PartsSource(Source):
                     source.only(int(blocks[number - 1]), int(blocks[number]))
                     for chunk in source.chunks(columns, keep, height):
                         yield chunk.behind(int(start))
+                source.check_unchanged()
 
     def _open(self, part: Part) -> Source:
         source = self._how.open(part)

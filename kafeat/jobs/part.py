@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
-from kafeat.errors import DataError, KafeatError, without_secrets
+from kafeat.errors import KafeatError, without_secrets
 from kafeat.io.files import digest_of
 from kafeat.io.locations import Entry, entry_of, remove
 from kafeat.io.parts import Part
@@ -155,12 +155,8 @@ def _outcome(task: Task) -> Outcome:
         announce=None if task.stop is None else lambda _rows: task.stop.check,  # type: ignore[union-attr]
         hashed=True,
         only=part.only,
+        stamp=part.stamp,
     )
-    found = entry_of(part.place)
-    if found is None or found.stamp != part.stamp:
-        raise DataError(
-            f"{part.place}: expected a file that stays as it is, got one that changed while it was read"
-        )
     rejects = None if task.rules.rejects is None else entry_of(task.rules.rejects)
     return Outcome(record_of(part, done, entry_of(task.target), rejects), None, this_machine())
 

@@ -29,7 +29,7 @@ def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: 
     entry = None if source == "-" else entry_of(source)
     if entry is None:
         return None
-    with reading.open(source) as opened:
+    with reading.open(source, entry.stamp) as opened:
         if opened.rows is None or not opened.seekable:
             return None
         height = rows - rows % chunk_rows
@@ -71,7 +71,7 @@ def pour_parts(
     """The same for text, which is read from its first row to its last, by the threads of this process."""
     entry = None if source == "-" else entry_of(source)
     format = format_of(_name(source, reading, writing, 0, 1))
-    with reading.open(source) as opened:
+    with reading.open(source, None if entry is None else entry.stamp) as opened:
         stream = Stream(
             fm, opened, format, replace(writing, format=format, overwrite=True), rules, engine.jobs
         )
@@ -97,7 +97,7 @@ def pour_parts(
                 ) in group:  # the rest of its rows; where the text itself is broken, there are none behind
                     pass
                 continue
-            done = tally.done(time.perf_counter() - started, None, None, written)
+            done = tally.done(time.perf_counter() - started, None, written)
             part = replace(part, only=(at, at + done.rows_read))
             yield Outcome(record_of(part, done, entry_of(join(target, name))), None, this_machine())
 

@@ -34,6 +34,22 @@ def test_choose_takes_what_is_numeric_in_order():
     assert choose(source_of(TABLE), None, ["l"], "class").names == ("height",)
 
 
+CLASHING = pa.table({"l[1]": [7.0, 8.0], "l": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2))})
+
+
+def test_no_two_features_have_one_name():
+    """Drifts, ranges and the columns of one_hot and of a union are found by the names of features."""
+    message = (
+        r"column 'l\[1\]': expected another name than that of an element of the list column 'l', .*; rename"
+    )
+    with pytest.raises(DataError, match=message):
+        choose(source_of(CLASHING), None, [], None)
+    with pytest.raises(DataError, match=message):
+        match(source_of(CLASHING), choose(positional(3), None, [], None), [])
+    assert choose(source_of(CLASHING), None, ["l[1]"], None).names == ("l[0]", "l[1]")
+    assert choose(source_of(CLASHING), ["l[1]"], [], None).names == ("l[1]",)
+
+
 @pytest.mark.parametrize(
     ("include", "exclude", "label", "message"),
     [

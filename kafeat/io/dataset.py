@@ -14,6 +14,7 @@ from kafeat.errors import DataError
 from kafeat.io.columns import Columns
 from kafeat.io.formats import open_source
 from kafeat.io.parts import Part, is_data_set, list_parts
+from kafeat.io.selection import match
 from kafeat.io.source import Chunk, Source
 from kafeat.types import Array
 
@@ -123,7 +124,7 @@ class PartsSource(Source):
     ) -> Iterator[Chunk]:
         start = 0
         for part in self._parts:
-            with self._open(part) as source:
+            with self._open(part, columns, keep) as source:
                 if source.rows == 0:
                     continue
                 rows = 0
@@ -149,7 +150,7 @@ class PartsSource(Source):
             own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, stop)] - start
             if not len(own):
                 continue
-            with self._open(part) as source:
+            with self._open(part, columns, keep) as source:
                 blocks = source.blocks()
                 for number in np.unique(np.searchsorted(blocks, own, side="right")):
                     source.only(int(blocks[number - 1]), int(blocks[number]))
@@ -157,20 +158,22 @@ class PartsSource(Source):
                         yield chunk.behind(int(start))
                 source.check_unchanged()
 
-    def _open(self, part: Part) -> Source:
+    def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Source:
         source = self._how.open(part)
         try:
             if self._aside:
                 source.set_aside()
             if source.rows != 0:
-                self._check(source)
+                self._check(source, columns, keep)
         except BaseException:
             source.close()
             raise
         return source
 
-    def _check(self, source: Source) -> None:
-        """Columns are found by their names; without names, all parts must be as wide."""
+    def _check(self, source: Source, columns: Columns, keep: Sequence[str]) -> None:
+        """Columns are found by their names, and are of a type that can be read; without names, parts are as wide."""
+        if not (self.positional or source.positional):
+            match(source, columns, keep)
         if self.positional and len(source.fields) != len(self.fields):
             raise DataError(
                 f"{source.place}: expected {len(self.fields)} columns, as {self._of_first} has, got "

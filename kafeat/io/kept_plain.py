@@ -30,6 +30,12 @@ def written(kind: pa.DataType, format: str) -> pa.DataType:
     return (pa.large_list if large else pa.list_)(parts[0])
 
 
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as plain values."""
+    kind = written(column.type, "arrow")
+    return pa.chunked_array([plain(chunk, kind) for chunk in column.chunks], kind)
+
+
 def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The values in that type, which is the one that `written` tells."""
     own = values.type

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from kafeat.errors import DataError, UsageError, ValueRefused, quoted, spell_row
+from kafeat.errors import DataError, UsageError, ValueRefused
 from kafeat.io.columns import Columns
 from kafeat.io.locations import entry_of
 from kafeat.sparse import Rows, dense
@@ -111,23 +111,6 @@ class Chunk(ABC):
     @abstractmethod
     def kept(self) -> pa.Table | None:
         """The kept columns, or None when none were asked for."""
-
-    def values(self, name: str) -> Array:
-        """One kept column as an array: numbers, or an object array of str. A missing value is refused."""
-        kept = self.kept
-        if kept is None:
-            raise KeyError(name)
-        column = kept.column(name)
-        if column.null_count:
-            row = next(i for i, value in enumerate(column) if not value.is_valid)
-            raise DataError(
-                f"{self.place}: {spell_row(self.first_row + row)}, column {quoted(name)}: expected a value, got null"
-            )
-        kind = column.type
-        # Categories are read as the values that they stand for.
-        plain = column.cast(kind.value_type) if hasattr(kind, "index_type") else column
-        values: Array = plain.to_numpy()
-        return values
 
 
 class Source(ABC):

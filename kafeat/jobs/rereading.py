@@ -21,7 +21,7 @@ from kafeat.io.memory import source_of
 from kafeat.io.names import require
 from kafeat.io.source import Source
 from kafeat.io.uri import name_of
-from kafeat.jobs.labels import read_label
+from kafeat.jobs.labels import Labels
 from kafeat.jobs.options import Input
 from kafeat.types import Array
 
@@ -64,6 +64,7 @@ class Data:
         """The number of rows, and these columns of labels, whole; keys say who asked for them."""
         names = [name for name in asked.values() if name is not None]
         parts: dict[str, list[Array]] = {name: [] for name in names}
+        read = {name: Labels(name) for name in names}
         rows = 0
         with self.open() as source:
             for option, name in asked.items():
@@ -72,8 +73,8 @@ class Data:
                 return source.rows, {}
             for chunk in source.chunks(Columns((), source.positional, None), list(names), _ROWS):
                 rows += chunk.rows
-                for name in names:
-                    parts[name].append(read_label(chunk, name))
+                for name, labels in read.items():
+                    parts[name].append(labels.read(chunk))
         return rows, {name: np.concatenate(found) if found else np.empty(0) for name, found in parts.items()}
 
 

@@ -8,6 +8,7 @@ from kafeat.io.columns import Column, Columns
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
 from kafeat.io.selection import choose, match
+from kafeat.jobs.labels import read_label
 from tests.io.tables import read
 
 TABLE = pa.table(
@@ -218,8 +219,8 @@ def test_kept_columns_of_csv(tmp_path):
         assert source.kept_fields(keep).types == kinds
         [chunk] = source.chunks(columns, keep, 10)
         assert chunk.kept.schema == source.kept_fields(keep)
-        assert chunk.values("i").tolist() == [1, -2]
-        assert chunk.values("id").tolist() == ["007", "008"]
+        assert read_label(chunk, "i").tolist() == [1, -2]
+        assert read_label(chunk, "id").tolist() == ["007", "008"]
         [chunk] = source.chunks(columns, keep, 10, typed_keep=False)
         assert chunk.kept.schema == source.kept_fields(keep, typed=False)
         assert chunk.kept["f"].to_pylist() == ["1.50", "2"]
@@ -241,4 +242,4 @@ def test_missing_label_is_refused():
     source = source_of(pa.table({"y": ["a", None], "x": [1, 2]}))
     [chunk] = source.chunks(choose(source, ["x"], [], "y"), ["y"], 5)
     with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'y': expected a value, got null"):
-        chunk.values("y")
+        read_label(chunk, "y")

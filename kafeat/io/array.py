@@ -120,8 +120,8 @@ class ArraySource(Source):
     def only(self, first: int, behind: int) -> None:
         self._first, self.rows = first, behind - first
 
-    def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
     ) -> Iterator[Chunk]:
         del typed_keep
         picks = indices_of(self, (column.name for column in columns.features))

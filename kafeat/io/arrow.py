@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,24 +31,25 @@ class ArrowSource(Source):
 
     @property
     def notes(self) -> Mapping[str, str]:
-        try:
-            found = json.loads((self.schema.metadata or {}).get(b"kafeat", b"{}"))
-        except ValueError:
-            return {}
-        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+        return {key: note for key, note in self._noted(b"kafeat").items() if isinstance(note, str)}
 
     @property
     def row_names(self) -> frozenset[str]:
-        try:
-            found = json.loads((self.schema.metadata or {}).get(b"pandas", b"{}"))
-        except ValueError:
-            return frozenset()
-        index = found.get("index_columns") if isinstance(found, dict) else None
+        index = self._noted(b"pandas").get("index_columns")
         # Numbers from 0 on are no column, but a mapping that describes them.
-        return frozenset(name for name in index or () if isinstance(name, str)) & set(self.schema.names)
+        names = (name for name in index if isinstance(name, str)) if isinstance(index, list) else ()
+        return frozenset(names) & set(self.schema.names)
 
-    def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    def _noted(self, program: bytes) -> dict[str, Any]:
+        """The JSON object that a program has put into the schema, if it did; a stranger's may be anything."""
+        try:
+            found = json.loads((self.schema.metadata or {}).get(program, b"{}"))
+        except (ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
     ) -> Iterator[Chunk]:
         del typed_keep
         features = indices_of(self, (column.name for column in columns.features))

@@ -15,6 +15,8 @@ from kafeat.errors import DataError
 from kafeat.io.files import opened, read_full, refused, standard_input
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
+"""Behind a byte from 0x50 to 0x5f: a frame that decoders pass over."""
 
 
 class Tap(io.RawIOBase):
@@ -213,4 +215,5 @@ class Utf8Only(io.RawIOBase):
 def _packing(magic: bytes) -> str | None:
     if magic.startswith(GZIP):
         return "gzip"
-    return "zstd" if magic.startswith(ZSTD) else None
+    skippable = len(magic) == 4 and magic[0] & 0xF0 == 0x50 and magic[1:] == ZSTD_SKIPPABLE
+    return "zstd" if magic.startswith(ZSTD) or skippable else None

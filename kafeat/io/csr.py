@@ -59,8 +59,8 @@ class CsrSource(Source):
     def _blocks(self, height: int) -> Iterator[tuple[Array, Array, Array]]:
         """Values, columns and starts of `height` rows at a time."""
 
-    def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
     ) -> Iterator[Chunk]:
         del typed_keep
         indices_of(self, (column.name for column in columns.features))

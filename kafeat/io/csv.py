@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.bytestream import Counted, Tap, Unpacked, Utf8Only, first_not_utf8, lines_of
 from kafeat.io.columns import Columns
-from kafeat.io.csv_kept import ARROW, typed
+from kafeat.io.csv_kept import ARROW, Type, inferred, typed
 from kafeat.io.csv_ragged import Ragged
 from kafeat.io.csv_sniff import sniff
 from kafeat.io.files import digest_of
@@ -49,6 +49,7 @@ class CsvSource(Source):
         self._once = place == "-" or not _repeats(place)
         self._text: Unpacked | None = text if self._once else None
         self._ragged: Ragged | None = None
+        self._types: dict[int, Type] = {}
         if not self._once:
             text.close()
 
@@ -61,8 +62,8 @@ class CsvSource(Source):
     def set_aside(self) -> None:
         self._ragged = Ragged()
 
-    def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
     ) -> Iterator[Chunk]:
         features = indices_of(self, (column.name for column in columns.features))
         kept = indices_of(self, keep)
@@ -78,11 +79,17 @@ class CsvSource(Source):
     def _keeper(self, where: list[int], names: Sequence[str], typed_keep: bool) -> Keeper:
         if not typed_keep:
             return lambda table, _start: table.select(where).rename_columns(list(names))
-        types = {self.fields[i].name: self._sniffed.types[i] for i in indices_of(self, names)}
+        types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
         return lambda table, start: typed(self.place, table.select(where), types, start)
 
+    def _type(self, index: int) -> Type:
+        """Of a column, inferred when it is asked for: a wide file has many, of which few are kept."""
+        if index not in self._types:
+            self._types[index] = inferred(self._sniffed.values[index])
+        return self._types[index]
+
     def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        kinds = [ARROW[self._sniffed.types[i]] for i in indices_of(self, keep)]
+        kinds = [ARROW[self._type(i)] for i in indices_of(self, keep)]
         return pa.schema(
             [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
         )

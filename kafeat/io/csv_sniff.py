@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,21 +19,16 @@ LONGEST = 1 << 28
 """A row of more bytes than this is a quote that nobody closed."""
 BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
 
-Type = Literal["int64", "float64", "string"]
-
-_WHOLE = re.compile(r"[+-]?[0-9]+\Z")
-_PADDED = re.compile(r"[+-]?0[0-9]")
-
 
 @dataclass(frozen=True)
 class Sniffed:
-    """Names and kinds of columns, the types that kept columns get, and a block that holds any likely row.
+    """Names and kinds of columns, their first values, and a block that holds any likely row.
 
     `skip`: rows before the first one of data. `empty`: there is none of those. `blanks`: a blank line is a row.
     """
 
     fields: tuple[Field, ...]
-    types: tuple[Type, ...]
+    values: tuple[list[str], ...]
     block: int
     skip: int
     empty: bool
@@ -59,7 +52,7 @@ def sniff(place: str, text: Unpacked, delimiter: str, header: bool) -> Sniffed:
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = tuple(_field(name, values) for name, values in zip(names, columns, strict=True))
-    return Sniffed(fields, tuple(map(_type, columns)), block, skip, empty, blanks)
+    return Sniffed(fields, tuple(columns), block, skip, empty, blanks)
 
 
 def _first_rows(place: str, text: Unpacked, delimiter: str) -> tuple[list[list[str]], int]:
@@ -118,28 +111,3 @@ def _field(name: str, values: list[str]) -> Field:
 
 def _is_word(text: str) -> bool:
     return text.strip().lower().lstrip("+-") not in NOT_FINITE
-
-
-def _type(values: list[str]) -> Type:
-    """The narrowest type that loses nothing of what a person would miss: 007 stays text."""
-    filled = [value for value in values if value]
-    if not filled or any(_PADDED.match(value) for value in filled):
-        return "string"
-    if all(_WHOLE.match(value) and _fits(value) for value in filled):
-        return "int64"
-    if not _are_floats(filled):
-        return "string"
-    whole = [value for value in filled if _WHOLE.match(value)]
-    return "float64" if all(int(float(value)) == int(value) for value in whole) else "string"
-
-
-def _fits(text: str) -> bool:
-    return -(2**63) <= int(text) < 2**63 and str(int(text)) == text
-
-
-def _are_floats(values: list[str]) -> bool:
-    try:
-        pa.array(values, pa.string()).cast(pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return True

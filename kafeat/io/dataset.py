@@ -14,6 +14,7 @@ from kafeat.errors import DataError
 from kafeat.io.columns import Columns
 from kafeat.io.formats import open_source
 from kafeat.io.parts import Part, is_data_set, list_parts
+from kafeat.io.selection import match
 from kafeat.io.source import Chunk, Source
 from kafeat.types import Array
 
@@ -24,11 +25,18 @@ EDGE = 1 << 16
 """Bytes of either end of a part that count for the digest of the whole."""
 
 
-def open_data(place: str, format: str | None = None, *, delimiter: str = ",", header: bool = True) -> Source:
-    """The source of that name: a file, or a data set of many."""
+def open_data(
+    place: str,
+    format: str | None = None,
+    *,
+    delimiter: str = ",",
+    header: bool = True,
+    stamp: str | None = None,
+) -> Source:
+    """The source of that name: a file, which has that stamp where one is given, or a data set of many."""
     if is_data_set(place):
         return PartsSource(place, format, delimiter, header)
-    return open_source(place, format, delimiter=delimiter, header=header)
+    return open_source(place, format, delimiter=delimiter, header=header, stamp=stamp)
 
 
 def _width(source: Source) -> int:
@@ -42,7 +50,9 @@ class _How:
     header: bool
 
     def open(self, part: Part) -> Source:
-        return open_source(part.place, self.format, delimiter=self.delimiter, header=self.header)
+        return open_source(
+            part.place, self.format, delimiter=self.delimiter, header=self.header, stamp=part.stamp
+        )
 
 
 class PartsSource(Source):
@@ -106,15 +116,22 @@ class PartsSource(Source):
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
     ) -> Iterator[Chunk]:
+        # Each part counts its own rows: to know the sum, all of them would have to be opened first.
+        return self._chunks(columns, keep, height, typed_keep=typed_keep)
+
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+    ) -> Iterator[Chunk]:
         start = 0
         for part in self._parts:
-            with self._open(part) as source:
+            with self._open(part, columns, keep) as source:
                 if source.rows == 0:
                     continue
                 rows = 0
                 for chunk in source.chunks(columns, keep, height, typed_keep=typed_keep):
                     rows = chunk.start + chunk.rows
                     yield chunk.behind(start)
+                source.check_unchanged()
                 start += rows
 
     def chunks_with(
@@ -133,27 +150,30 @@ class PartsSource(Source):
             own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, stop)] - start
             if not len(own):
                 continue
-            with self._open(part) as source:
+            with self._open(part, columns, keep) as source:
                 blocks = source.blocks()
                 for number in np.unique(np.searchsorted(blocks, own, side="right")):
                     source.only(int(blocks[number - 1]), int(blocks[number]))
                     for chunk in source.chunks(columns, keep, height):
                         yield chunk.behind(int(start))
+                source.check_unchanged()
 
-    def _open(self, part: Part) -> Source:
+    def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Source:
         source = self._how.open(part)
         try:
             if self._aside:
                 source.set_aside()
             if source.rows != 0:
-                self._check(source)
+                self._check(source, columns, keep)
         except BaseException:
             source.close()
             raise
         return source
 
-    def _check(self, source: Source) -> None:
-        """Columns are found by their names; without names, all parts must be as wide."""
+    def _check(self, source: Source, columns: Columns, keep: Sequence[str]) -> None:
+        """Columns are found by their names, and are of a type that can be read; without names, parts are as wide."""
+        if not (self.positional or source.positional):
+            match(source, columns, keep)
         if self.positional and len(source.fields) != len(self.fields):
             raise DataError(
                 f"{source.place}: expected {len(self.fields)} columns, as {self._of_first} has, got "

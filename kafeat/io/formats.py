@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafeat.errors import UsageError
+from kafeat.io.locations import entry_of
 from kafeat.io.uri import path_of
 
 if TYPE_CHECKING:
@@ -74,9 +75,26 @@ def delimiter_of(place: str, delimiter: str) -> str:
 
 
 def open_source(
-    place: str, format: str | None = None, *, delimiter: str = ",", header: bool = True
+    place: str,
+    format: str | None = None,
+    *,
+    delimiter: str = ",",
+    header: bool = True,
+    stamp: str | None = None,
 ) -> Source:
-    """The source of that name; close it, or use it in a `with`. Arrow on standard input need not be named."""
+    """The source of that name; close it, or use it in a `with`. Arrow on standard input need not be named.
+
+    `stamp` is that of a file that was listed; where there is none, the file must stay as it is from now on.
+    """
+    if stamp is None and place != "-":
+        entry = entry_of(place)
+        stamp = None if entry is None else entry.stamp
+    source = _source(place, format, delimiter, header)
+    source.origin = None if stamp is None else (place, stamp)
+    return source
+
+
+def _source(place: str, format: str | None, delimiter: str, header: bool) -> Source:
     name = format_of(place, format, INPUTS)
     if name not in INPUTS:
         raise UsageError(

@@ -52,8 +52,8 @@ class Head(Source):
     def set_aside(self) -> None:
         self._source.set_aside()
 
-    def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
     ) -> Iterator[Chunk]:
         left = self._limit
         for chunk in self._source.chunks(columns, keep, height, typed_keep=typed_keep):
@@ -70,6 +70,9 @@ class Head(Source):
 
     def digest(self) -> str:
         return self._source.digest()
+
+    def check_unchanged(self) -> None:
+        self._source.check_unchanged()
 
     def close(self) -> None:
         self._source.close()

@@ -61,7 +61,7 @@ def _remedy(format: str) -> str:
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return column if column.type == kind else pa.chunked_array([plain(c, kind) for c in column.chunks], kind)
+    return pa.chunked_array([plain(chunk, kind) for chunk in column.chunks], kind)
 
 
 def _held(format: str, kind: pa.DataType) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafeat.io.csv_text import TEXT
-from kafeat.io.kept_plain import plain, written
+from kafeat.io.kept_plain import decoded
 from kafeat.types import Mask
 
 KeptRows: TypeAlias = pa.Table
@@ -46,7 +46,7 @@ def difference(expected: KeptRows, got: KeptRows) -> Difference | None:
 
 
 def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:
-    ours, theirs = _plain(ours), _plain(theirs)
+    ours, theirs = decoded(ours), decoded(theirs)
     if not ours.type.equals(theirs.type):
         try:
             ours = ours.cast(theirs.type)
@@ -61,11 +61,6 @@ def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:
     same = pc.or_(same, pc.and_(pc.is_null(ours, nan_is_null=True), pc.is_null(theirs, nan_is_null=True)))
     other = np.flatnonzero(~same.to_numpy())
     return int(other[0]) if len(other) else None
-
-
-def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = written(values.type, "arrow")
-    return pa.chunked_array([plain(chunk, kind) for chunk in values.chunks], kind)
 
 
 def _shown(value: pa.Scalar) -> str:

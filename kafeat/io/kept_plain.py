@@ -1,7 +1,8 @@
 """Values without the ways to store them: dictionaries, run-end encoding and views are written as plain values.
 
-Dictionaries and views stay what they are in Parquet, which reads them back as such, but not one in the other. Arrow's
-own casts lack most of these, and that of list views leaves out an offset (pyarrow 26).
+In Parquet a column of views stays one, and so do categories (a dictionary of text): Parquet reads these back as such,
+but no other dictionary, nor one of views. Arrow's own casts lack most of these, and that of list views leaves out an
+offset (pyarrow 26).
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from kafeat.io.numbers import is_text
+
 
 def written(kind: pa.DataType, format: str) -> pa.DataType:
     """The type in which values of that type are written."""
-    if pa.types.is_dictionary(kind) and format == "parquet":
+    if format == "parquet" and pa.types.is_dictionary(kind) and is_text(kind):
         return pa.dictionary(kind.index_type, written(kind.value_type, "arrow"), kind.ordered)
     if pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind):
         return written(kind.value_type, format)
@@ -21,7 +24,7 @@ def written(kind: pa.DataType, format: str) -> pa.DataType:
     if not pa.types.is_nested(kind) or pa.types.is_union(kind) or pa.types.is_map(kind):
         return kind
     parts = [kind.field(i) for i in range(kind.num_fields)]
-    parts = [part.with_type(written(part.type, format)) for part in parts]
+    parts = [part.with_type(written(part.type, "arrow")) for part in parts]
     if pa.types.is_struct(kind):
         return pa.struct(parts)
     if pa.types.is_fixed_size_list(kind):
@@ -30,9 +33,17 @@ def written(kind: pa.DataType, format: str) -> pa.DataType:
     return (pa.large_list if large else pa.list_)(parts[0])
 
 
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as plain values."""
+    kind = written(column.type, "arrow")
+    return pa.chunked_array([plain(chunk, kind) for chunk in column.chunks], kind)
+
+
 def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The values in that type, which is the one that `written` tells."""
     own = values.type
+    if pa.types.is_dictionary(kind):
+        return _coded(values, kind)
     if own == kind:
         return values
     if pa.types.is_run_end_encoded(own):
@@ -40,9 +51,6 @@ def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
         return plain(pc.run_end_decode(values), kind)
     if pa.types.is_dictionary(own):
-        if pa.types.is_dictionary(kind):
-            words = plain(values.dictionary, kind.value_type)
-            return pa.DictionaryArray.from_arrays(values.indices, words, ordered=kind.ordered)
         words = plain(values.dictionary, kind)
         return pa.DictionaryArray.from_arrays(values.indices, words).dictionary_decode()
     mask = values.is_null() if values.null_count else None
@@ -55,6 +63,15 @@ def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_nested(own):
         return _list(values, kind, mask)
     return values.cast(kind)
+
+
+def _coded(values: pa.DictionaryArray, kind: pa.DataType) -> pa.DictionaryArray:
+    words, codes = plain(values.dictionary, kind.value_type), values.indices
+    if words.null_count:  # a missing value has two spellings then, of which Parquet knows one
+        missing = words.is_null().to_numpy(zero_copy_only=False)
+        codes = pa.array(np.cumsum(~missing) - 1, kind.index_type, mask=missing).take(codes)
+        words = words.drop_null()
+    return pa.DictionaryArray.from_arrays(codes, words, ordered=kind.ordered)
 
 
 def _list(values: pa.Array, kind: pa.DataType, mask: pa.Array | None) -> pa.Array:

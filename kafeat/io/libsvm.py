@@ -95,8 +95,8 @@ class LibsvmSource(Source):
     def set_aside(self) -> None:
         self._aside = True
 
-    def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
     ) -> Iterator[Chunk]:
         del typed_keep
         indices_of(self, (column.name for column in columns.features))

@@ -6,6 +6,7 @@ A place is a local path or a URI. In an object store a folder is there as long a
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def size_of(place: str) -> int | None:
 
 
 def entry_of(place: str) -> Entry | None:
-    """The entry of one file, by its last name; None if there is no such file."""
+    """The entry of one file, by its last name; None if there is no such file, as where a pipe is."""
     if is_remote(place):
         info = _info(place)
         return _entry(name_of(place), info) if info.type.name == "File" else None
@@ -77,6 +78,8 @@ def entry_of(place: str) -> Entry | None:
     try:
         found = os.stat(place)
     except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
         return None
     return Entry(os.path.basename(place), found.st_size, stamp_of(found))
 

@@ -13,6 +13,7 @@ from kafeat.errors import DataError, KafeatError, first_line, quoted, spell_row
 from kafeat.io.arrow import PEEK, ArrowSource, fields_from
 from kafeat.io.files import digest_of, opened_regular
 from kafeat.io.numbers import is_text, storage_of
+from kafeat.io.source import wrong_count
 from kafeat.io.uri import is_remote, local_path, shown
 from kafeat.types import Array
 
@@ -33,7 +34,15 @@ class ParquetSource(ArrowSource):
             self._file = _opened(place)
             self.schema = self._file.schema_arrow
             self.rows = self._file.metadata.num_rows
+            self._check_rows()
             self.fields = fields_from(self.schema, self._peek)
+
+    def _check_rows(self) -> None:
+        rows, blocks = self.rows, self.blocks()
+        if rows != blocks[-1]:
+            raise DataError(
+                f"{self.place}: expected {rows:,} rows in its row groups, as the footer says, got {blocks[-1]:,}"
+            )
 
     def _peek(self, index: int) -> pa.Array:
         batch = next(self.pieces([index], PEEK), None)
@@ -42,6 +51,7 @@ class ParquetSource(ArrowSource):
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         names = [self.schema.field(i).name for i in indices]
         groups, skip = self._groups()
+        promised, got = self._check_values(groups, names), 0
         left, row = self.rows or 0, self.first
         texts = [name for name, i in zip(names, indices, strict=True) if _has_text(self.schema.field(i).type)]
         # What is fetched before it is asked for is kept to the end of the call: a row group at a time bounds it.
@@ -50,6 +60,7 @@ class ParquetSource(ArrowSource):
             for call in calls:
                 # The reader takes names as prefixes of paths, and may hand over more than was asked for.
                 for batch in self._file.iter_batches(height, row_groups=call, columns=names):
+                    got += batch.num_rows
                     wanted = batch.select(names).slice(skip, left)
                     skip = max(0, skip - batch.num_rows)
                     left -= wanted.num_rows
@@ -57,6 +68,25 @@ class ParquetSource(ArrowSource):
                         _require_utf8(self.place, row, name, wanted.column(name))
                     row += wanted.num_rows
                     yield wanted
+        if got != promised:
+            raise wrong_count(self.place, promised, got)
+
+    def _check_values(self, groups: list[int], names: list[str]) -> int:
+        """The rows of row groups. A column that holds more or fewer values is refused: Arrow would drop rows."""
+        metadata, rows, wanted = self._file.metadata, 0, set(names)
+        leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
+        single = [j for j, leaf in enumerate(leaves) if leaf.path in wanted and not leaf.max_repetition_level]
+        for number in groups:
+            group = metadata.row_group(number)
+            rows += group.num_rows
+            for j in single:
+                values = group.column(j).num_values
+                if values != group.num_rows:
+                    raise DataError(
+                        f"{self.place}: column {quoted(leaves[j].path)}: expected {group.num_rows:,} values in row "
+                        f"group {number + 1}, as it has rows, got {values:,}"
+                    )
+        return rows
 
     def only(self, first: int, behind: int) -> None:
         self.first, self.rows = first, behind - first

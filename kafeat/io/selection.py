@@ -77,7 +77,23 @@ def choose(
         else _column(f)
         for f in fields
     )
-    return Columns(tuple(columns), source.positional, _width(source), missing)
+    chosen = Columns(tuple(columns), source.positional, _width(source), missing)
+    _refuse_one_name(source, chosen)
+    return chosen
+
+
+def _refuse_one_name(source: Source, columns: Columns) -> None:
+    """Features are found by their names: a column may not be called as an element of a list column is."""
+    single = {column.name for column in columns.features if column.width is None}
+    for column in columns.features if single else ():
+        name = next(
+            (f"{column.name}[{i}]" for i in range(column.width or 0) if f"{column.name}[{i}]" in single), None
+        )
+        if name is not None:
+            raise DataError(
+                f"{source.place}: column {quoted(name)}: expected another name than that of an element of the list "
+                f"column {quoted(column.name)}, got the same; rename one"
+            )
 
 
 def _check_codable(source: Source, field: Field) -> None:
@@ -124,6 +140,7 @@ def match(
             "leave out, or name as label or kept, what is not a feature"
         )
     fields_of(source, (field.name for field in fields))
+    _refuse_one_name(source, found)
     return _with_categories(source, found, columns) if coded else found
 
 

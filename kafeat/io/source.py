@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from kafeat.errors import DataError, UsageError, ValueRefused, quoted, spell_row
+from kafeat.errors import DataError, UsageError, ValueRefused
 from kafeat.io.columns import Columns
+from kafeat.io.locations import entry_of
 from kafeat.sparse import Rows, dense
 from kafeat.types import Array, Floats
 
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Kind = Literal["number", "list", "text", "other"]
+
+
+def wrong_count(place: str, promised: int, got: int) -> DataError:
+    """The error for a file that holds other rows than it promises."""
+    return DataError(
+        f"{place}: expected {promised:,} rows, as the file says, got {'more' if got > promised else f'{got:,}'}: "
+        "it is damaged, or was cut while it was read"
+    )
 
 
 @dataclass(frozen=True)
@@ -103,23 +112,6 @@ class Chunk(ABC):
     def kept(self) -> pa.Table | None:
         """The kept columns, or None when none were asked for."""
 
-    def values(self, name: str) -> Array:
-        """One kept column as an array: numbers, or an object array of str. A missing value is refused."""
-        kept = self.kept
-        if kept is None:
-            raise KeyError(name)
-        column = kept.column(name)
-        if column.null_count:
-            row = next(i for i, value in enumerate(column) if not value.is_valid)
-            raise DataError(
-                f"{self.place}: {spell_row(self.first_row + row)}, column {quoted(name)}: expected a value, got null"
-            )
-        kind = column.type
-        # Categories are read as the values that they stand for.
-        plain = column.cast(kind.value_type) if hasattr(kind, "index_type") else column
-        values: Array = plain.to_numpy()
-        return values
-
 
 class Source(ABC):
     """A table that can be read in chunks. It is a context manager."""
@@ -133,6 +125,8 @@ class Source(ABC):
     untyped: bool = False
     """The kinds of `fields` are a guess from the first rows."""
     rows: int | None = None
+    origin: tuple[str, str] | None = None
+    """Name and stamp of the file when it was listed or opened; None for what may be read once only, or is no file."""
 
     @property
     def row_names(self) -> frozenset[str]:
@@ -166,14 +160,27 @@ class Source(ABC):
         """Learn the widths that only all rows tell; what can be read but once is copied for that."""
         return
 
-    @abstractmethod
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
     ) -> Iterator[Chunk]:
-        """Chunks of `height` rows (the last may be shorter), from the first row on.
+        """Chunks of `height` rows (the last may be shorter), from the first row on: as many rows as `rows` tells.
 
         `typed_keep` matters to sources of text only: whether kept columns get an inferred type.
         """
+        promised, got = self.rows, 0
+        for chunk in self._chunks(columns, keep, height, typed_keep=typed_keep):
+            got += chunk.rows
+            if promised is not None and got > promised:
+                break
+            yield chunk
+        if promised not in (None, got):
+            raise wrong_count(self.place, promised, got)
+
+    @abstractmethod
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+    ) -> Iterator[Chunk]:
+        """The chunks as the format hands them over, before their rows are counted."""
 
     def locate(self, row: int) -> tuple[str, int]:
         """The file that holds a row, and the number of the row in it."""
@@ -186,6 +193,17 @@ class Source(ABC):
     @abstractmethod
     def digest(self) -> str:
         """SHA-256 of the bytes of the source, in hex."""
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that has been written to since it was listed or opened."""
+        if self.origin is None:
+            return
+        name, stamp = self.origin
+        entry = entry_of(name)
+        if entry is None or entry.stamp != stamp:
+            raise DataError(
+                f"{self.place}: expected a file that stays as it is, got one that changed while it was read"
+            )
 
     def close(self) -> None:
         """Let go of files."""

@@ -55,7 +55,9 @@ def fit_source(
     columns = columns_of(config, source, name, aside)
     sampled = Sampled.nothing(config, columns)
     sampled.read(source, columns, name, given, progress, held_out)
-    return sampled.learn(source.place, source.digest(), name, locate=source.locate)
+    digest = source.digest()
+    source.check_unchanged()
+    return sampled.learn(source.place, digest, name, locate=source.locate)
 
 
 def columns_of(config: Config, source: Source, label: str | None, aside: Sequence[str] = ()) -> Columns:

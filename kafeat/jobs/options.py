@@ -24,9 +24,9 @@ class Input:
     header: bool = True
     limit: int | None = None
 
-    def open(self, place: str) -> Source:
-        """The source of that name."""
-        source = open_data(place, self.format, delimiter=self.delimiter, header=self.header)
+    def open(self, place: str, stamp: str | None = None) -> Source:
+        """The source of that name; `stamp` is that of a file which was looked at before."""
+        source = open_data(place, self.format, delimiter=self.delimiter, header=self.header, stamp=stamp)
         return source if self.limit is None else Head(source, self.limit)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from kafeat.errors import DataError, KafeatError, without_secrets
+from kafeat.errors import KafeatError, without_secrets
 from kafeat.io.files import digest_of
 from kafeat.io.locations import Entry, entry_of, join
 from kafeat.io.output import Guard
@@ -110,22 +109,6 @@ def this_machine() -> dict[str, str]:
     return {**versions(), **machine()}
 
 
-def unchanged(part: Part, guard: Guard) -> Guard:
-    """A guard that also refuses the output of an input that has changed while it was read."""
-
-    @contextmanager
-    def held() -> Iterator[None]:
-        found = entry_of(part.place)
-        if found is None or found.stamp != part.stamp:
-            raise DataError(
-                f"{part.place}: expected a file that stays as it is, got one that changed while it was read"
-            )
-        with guard():
-            yield
-
-    return held
-
-
 def looking(guard: Guard, stop: Stop) -> Callable[[int], None]:
     """What is told the rows of each chunk: it ends a part that was told to end, or that nobody waits for any more."""
     looked = time.monotonic()
@@ -159,12 +142,13 @@ def _outcome(task: Task) -> Outcome:
         part.place,
         task.target,
         reading=task.reading,
-        writing=replace(writing, guard=unchanged(part, writing.guard)),
+        writing=writing,
         rules=rules,
         jobs=task.jobs,
         announce=lambda _rows: looking(writing.guard, task.stop),
         hashed=True,
         only=part.only,
+        stamp=part.stamp,
     )
     rejects = None if rules.rejects is None else entry_of(rules.rejects)
     return Outcome(record_of(part, done, rejects), None, this_machine())

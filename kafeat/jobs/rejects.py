@@ -12,11 +12,14 @@ from kafeat.io.output import beside
 from kafeat.jobs.options import Output
 from kafeat.running import Transformed
 
+_OURS = ("row", "column", "problem", "text")
+
 
 class Rejects:
     """A line for each row: its number (from 1), the column and what is wrong, then its cells as they were read.
 
-    A row of too few or too many fields has no cells: it is in the column `text` as it stood.
+    A row of too few or too many fields has no cells: it is in the column `text` as it stood. An input column with the
+    name of one of these stands as `input.` and that name.
     """
 
     def __init__(self, file: IO[str], columns: Columns, keep: list[str]) -> None:
@@ -25,7 +28,7 @@ class Rejects:
         cells = [column.name for column in columns.features]
         self._kept = [name for name in keep if name not in cells]
         self._width = len(cells) + len(self._kept)
-        self._writer.writerow(["row", "column", "problem", "text", *cells, *self._kept])
+        self._writer.writerow([*_OURS, *(f"input.{n}" if n in _OURS else n for n in (*cells, *self._kept))])
 
     def add(self, done: Transformed) -> None:
         """The rows of a chunk."""

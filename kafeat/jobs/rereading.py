@@ -16,11 +16,12 @@ import numpy as np
 from kafeat.errors import DataError
 from kafeat.io.columns import Columns
 from kafeat.io.formats import is_arrow
+from kafeat.io.locations import entry_of
 from kafeat.io.memory import source_of
 from kafeat.io.names import require
 from kafeat.io.source import Source
 from kafeat.io.uri import name_of
-from kafeat.jobs.labels import read_label
+from kafeat.jobs.labels import Labels
 from kafeat.jobs.options import Input
 from kafeat.types import Array
 
@@ -33,6 +34,8 @@ class Data:
     reading: Input
     place: str | None = None
     """What messages call it, where that is not its own name."""
+    stamp: str | None = None
+    """That of a file when it was first looked at: all that read it later must see the same."""
 
     @property
     def name(self) -> str:
@@ -46,7 +49,7 @@ class Data:
         """The source, from its first row on."""
         named = isinstance(self.what, str)
         try:
-            opened = self.reading.open(self.what) if named else nullcontext(source_of(self.what))
+            opened = self.reading.open(self.what, self.stamp) if named else nullcontext(source_of(self.what))
         except DataError as error:
             if self.place is None:
                 raise
@@ -55,11 +58,13 @@ class Data:
             if self.place is not None:
                 source.place = self.place
             yield source
+            source.check_unchanged()
 
     def whole(self, asked: Mapping[str, str | None]) -> tuple[int, dict[str, Array]]:
         """The number of rows, and these columns of labels, whole; keys say who asked for them."""
         names = [name for name in asked.values() if name is not None]
         parts: dict[str, list[Array]] = {name: [] for name in names}
+        read = {name: Labels(name) for name in names}
         rows = 0
         with self.open() as source:
             for option, name in asked.items():
@@ -68,8 +73,8 @@ class Data:
                 return source.rows, {}
             for chunk in source.chunks(Columns((), source.positional, None), list(names), _ROWS):
                 rows += chunk.rows
-                for name in names:
-                    parts[name].append(read_label(chunk, name))
+                for name, labels in read.items():
+                    parts[name].append(labels.read(chunk))
         return rows, {name: np.concatenate(found) if found else np.empty(0) for name, found in parts.items()}
 
 
@@ -83,7 +88,8 @@ def rereadable(data: Any, reading: Input | None) -> Iterator[Data]:
     if not isinstance(data, str | os.PathLike):
         yield Data(data, reading)
     elif os.fspath(data) != "-":
-        yield Data(os.fspath(data), reading)
+        entry = entry_of(os.fspath(data))
+        yield Data(os.fspath(data), reading, stamp=None if entry is None else entry.stamp)
     else:
         with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)

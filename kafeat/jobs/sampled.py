@@ -19,7 +19,7 @@ from kafeat.io.dataset import PartsSource
 from kafeat.io.source import Chunk, Source
 from kafeat.io.uri import name_of
 from kafeat.jobs.given_rows import read_given
-from kafeat.jobs.labels import read_label
+from kafeat.jobs.labels import Labels
 from kafeat.jobs.rows import matrices
 from kafeat.jobs.search import settle
 from kafeat.provenance import Origin, Provenance, printable
@@ -69,7 +69,7 @@ class Sampled:
         if given is not None and given.shape != (source.rows,):
             raise UsageError(f"label: expected an array of shape ({source.rows},), got {given.shape}")
         config, first = self.config, self.chosen.n_rows
-        keep = () if label is None else (label,)
+        keep, label_of = () if label is None else (label,), None if label is None else Labels(label)
         few = self._few(source, columns, keep) if held_out is None and not first else None
         # What becomes of a row does not depend on its chunk here; of sparse ones whole chunks may become dense.
         height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // columns.n_features))
@@ -81,8 +81,8 @@ class Sampled:
             if held_out is not None:
                 offsets = offsets[~held_out[chunk.start + offsets]]
             labels = None
-            if label is not None:
-                labels = read_label(chunk, label)[offsets]
+            if label_of is not None:
+                labels = label_of.read(chunk)[offsets]
             elif given is not None:
                 labels = given[chunk.start + offsets]
             self.chosen.add(first + chunk.start, chunk.rows, offsets, dense(X[offsets]), labels)

@@ -15,7 +15,7 @@ from kafeat.io.output import Written, check_place
 from kafeat.io.parts import Part, stem
 from kafeat.io.uri import name_of
 from kafeat.jobs.options import Input, Output, Rules
-from kafeat.jobs.part import Outcome, failed, record_of, this_machine, unchanged
+from kafeat.jobs.part import Outcome, failed, record_of, this_machine
 from kafeat.jobs.transform import Stream
 from kafeat.pool import Engine
 
@@ -29,7 +29,7 @@ def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: 
     entry = None if source == "-" else entry_of(source)
     if entry is None:
         return None
-    with reading.open(source) as opened:
+    with reading.open(source, entry.stamp) as opened:
         if opened.rows is None or not opened.seekable:
             return None
         height = rows - rows % chunk_rows
@@ -71,10 +71,9 @@ def pour_parts(
     """The same for text, which is read from its first row to its last, by the threads of this process."""
     entry = None if source == "-" else entry_of(source)
     whole = Part("", source, entry.bytes if entry else 0, entry.stamp if entry else "")
-    guard = writing.guard if entry is None else unchanged(whole, writing.guard)
     format = format_of(_name(source, reading, writing, 0, 1))
-    writing = replace(writing, format=format, overwrite=True, sweep=False, guard=guard)
-    with reading.open(source) as opened:
+    writing = replace(writing, format=format, overwrite=True, sweep=False)
+    with reading.open(source, None if entry is None else entry.stamp) as opened:
         stream = Stream(fm, opened, format, writing, rules, jobs)
         chunks = stream.chunks()
         for number in count():
@@ -98,7 +97,7 @@ def pour_parts(
                 ) in group:  # the rest of its rows; where the text itself is broken, there are none behind
                     pass
                 continue
-            done = tally.done(time.perf_counter() - started, None, None, written)
+            done = tally.done(time.perf_counter() - started, None, written)
             part = replace(whole, name=name, only=(at, at + done.rows_read))
             yield Outcome(record_of(part, done), None, this_machine())
 

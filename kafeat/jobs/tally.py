@@ -45,6 +45,7 @@ class Tally:
         self._read = self._clipped = self._bad = 0
         self.watches_drift = fm.seen is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(len(names), dtype=np.int64)
+        self.input_sha256: str | None = None
 
     def add(self, rows: int, clipped: int, bad: int, outside: Array | None) -> None:
         self._read += rows
@@ -74,7 +75,7 @@ class Tally:
                 f"(--max-drift), got {worst}{more}"
             )
 
-    def done(self, seconds: float, rows_in_all: int | None, digest: str | None, written: Written) -> Done:
+    def done(self, seconds: float, rows_in_all: int | None, written: Written) -> Done:
         rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
         width, drift = self._fm.n_components, self.drift()
         return Done(
@@ -86,7 +87,7 @@ class Tally:
             self._bad,
             drift,
             rows_in_all,
-            digest,
+            self.input_sha256,
             written.bytes,
             written.sha256,
             written.stamp,

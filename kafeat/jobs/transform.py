@@ -43,13 +43,14 @@ def transform_file(
     first_chunks: int | None = None,
     hashed: bool = False,
     only: tuple[int, int] | None = None,
+    stamp: str | None = None,
 ) -> Done:
     """Write the features of every row of `source` to `target`, in order; complete, or nothing at all.
 
     `announce(rows)` is called when the number of rows is known (None if it cannot be) and returns what is told
     the rows of each chunk that is done. `first_chunks` ends after so many chunks; `only` are the first row and the
     one behind the last. With `hashed` the SHA-256 of the output, and of an
-    input that is read whole, is told.
+    input that is read whole, is told. `stamp` is that of an input which was listed.
     """
     reading, writing = reading or Input(), writing or Output()
     format = format_of(target, writing.format, OUTPUTS)
@@ -57,7 +58,7 @@ def transform_file(
     started = time.perf_counter()
     fm = load(model) if isinstance(model, str) else model
     rules.check(fm)
-    with reading.open(source) as opened:
+    with reading.open(source, stamp) as opened:
         if only is not None:
             opened.only(*only)
         stream = Stream(fm, opened, format, writing, rules, jobs)
@@ -65,10 +66,10 @@ def transform_file(
         rows = None if first_chunks is not None else opened.rows
         chunks = islice(stream.chunks(), first_chunks)
         written = Written() if hashed else None
-        tally = stream.pour(chunks, target, rows, told, None if only is None else only[0], written)
+        first = None if only is None else only[0]
+        tally = stream.pour(chunks, target, rows, told, first, written, hashed=hashed and only is None)
         rows_in_all = opened.rows if first_chunks is None else opened.estimated_rows()
-        digest = opened.digest() if written and only is None else None
-    return tally.done(time.perf_counter() - started, rows_in_all, digest, written or Written())
+    return tally.done(time.perf_counter() - started, rows_in_all, written or Written())
 
 
 class Stream:
@@ -101,10 +102,13 @@ class Stream:
         told: Progress | None = None,
         first: int | None = None,
         written: Written | None = None,
+        *,
+        hashed: bool = False,
     ) -> Tally:
         """Write the features of these chunks, which have `rows` rows (None: nobody knows) from row `first` on.
 
-        They are all of the input where `first` is None.
+        They are all of the input where `first` is None. An input that has changed meanwhile is refused. With `hashed`
+        its SHA-256 is told.
         """
         rules = self._rules
         tally = Tally(self._fm, self._columns.names, rules)
@@ -132,6 +136,8 @@ class Stream:
                 if told is not None:
                     told(done.chunk.rows)
             tally.check(self._opened.place, first)
+            tally.input_sha256 = self._opened.digest() if hashed else None
+            self._opened.check_unchanged()
             sink.finish()
         return tally
 

@@ -82,6 +82,8 @@ def verify_file(
             largest = max(largest, output.compare(expected, kept, done.chunk))
             compared += len(expected)
         output.end()
+        given.check_unchanged()
+        made.check_unchanged()
     expected_rows = output.at if on_bad_rows == "drop" else chosen.rows
     if output.rows != expected_rows:
         raise GateError(f"{target}: expected {expected_rows:,} rows, as {source} tells, got {output.rows:,}")

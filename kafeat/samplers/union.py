@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -186,8 +187,9 @@ def _indices(columns: Sequence[str], names: Sequence[str] | None, i: int) -> Arr
     where = {name: j for j, name in enumerate(names)}
     found: list[int] = []
     for column in columns:
-        # A list column is named as a whole.
-        several = [j for name, j in where.items() if name.startswith(f"{column}[")]
+        # A list column is named as a whole: l stands for l[0], l[1], ...
+        element = re.compile(rf"{re.escape(column)}\[[0-9]+\]")
+        several = [j for j, name in enumerate(names) if element.fullmatch(name)]
         if column not in where and not several:
             raise DataError(f"union: maps[{i}].columns: expected columns of the input, got {quoted(column)}")
         found += [where[column]] if column in where else several

@@ -1,3 +1,4 @@
+import gzip
 import hashlib
 import subprocess
 import sys
@@ -97,6 +98,35 @@ def test_csv_bools_delimiters_and_headers(tmp_path):
         assert read(source).tolist() == [[1, 2], [0, 4]]
     (tmp_path / "a.tsv").write_bytes(b"a\tb\n1\t2\n")
     assert read(tmp_path / "a.tsv").tolist() == [[1, 2]]
+
+
+def zstd(data: bytes) -> bytes:
+    return pa.compress(data, codec="zstd", asbytes=True)
+
+
+def skipped(size: int, kind: int = 0) -> bytes:
+    """A frame that decoders pass over: `pzstd` writes one before each of its frames."""
+    return bytes([0x50 + kind, 0x2A, 0x4D, 0x18]) + size.to_bytes(4, "little") + b"x" * size
+
+
+HALVES = b"a,b\n1,2\n3,", b"4\n5,6\n"
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        b"".join(map(gzip.compress, HALVES)),
+        b"".join(map(gzip.compress, [b"", HALVES[0], b"", HALVES[1], b"", b""])),
+        b"".join(map(zstd, HALVES)),
+        b"".join(map(zstd, [b"", HALVES[0], b"", HALVES[1], b""])),
+        skipped(4) + zstd(HALVES[0]) + skipped(0, 15) + skipped(100_000) + zstd(HALVES[1]) + skipped(9, 14),
+    ],
+    ids=["members", "empty members", "frames", "empty frames", "skippable frames"],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_packed_text_may_come_in_pieces(tmp_path: Path, packed: bytes, name: str) -> None:
+    (tmp_path / name).write_bytes(packed)
+    assert read(tmp_path / name).tolist() == [[1, 2], [3, 4], [5, 6]]
 
 
 @pytest.mark.parametrize("text", [b"a,b\n", b"a,b"])

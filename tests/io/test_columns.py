@@ -8,6 +8,7 @@ from kafeat.io.columns import Column, Columns
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
 from kafeat.io.selection import choose, match
+from kafeat.jobs.labels import read_label
 from tests.io.tables import read
 
 TABLE = pa.table(
@@ -32,6 +33,22 @@ def test_choose_takes_what_is_numeric_in_order():
     assert columns.n_features == 3
     assert choose(source_of(TABLE), ["class", "height"], [], None).names == ("class", "height")
     assert choose(source_of(TABLE), None, ["l"], "class").names == ("height",)
+
+
+CLASHING = pa.table({"l[1]": [7.0, 8.0], "l": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2))})
+
+
+def test_no_two_features_have_one_name():
+    """Drifts, ranges and the columns of one_hot and of a union are found by the names of features."""
+    message = (
+        r"column 'l\[1\]': expected another name than that of an element of the list column 'l', .*; rename"
+    )
+    with pytest.raises(DataError, match=message):
+        choose(source_of(CLASHING), None, [], None)
+    with pytest.raises(DataError, match=message):
+        match(source_of(CLASHING), choose(positional(3), None, [], None), [])
+    assert choose(source_of(CLASHING), None, ["l[1]"], None).names == ("l[0]", "l[1]")
+    assert choose(source_of(CLASHING), ["l[1]"], [], None).names == ("l[1]",)
 
 
 @pytest.mark.parametrize(
@@ -202,8 +219,8 @@ def test_kept_columns_of_csv(tmp_path):
         assert source.kept_fields(keep).types == kinds
         [chunk] = source.chunks(columns, keep, 10)
         assert chunk.kept.schema == source.kept_fields(keep)
-        assert chunk.values("i").tolist() == [1, -2]
-        assert chunk.values("id").tolist() == ["007", "008"]
+        assert read_label(chunk, "i").tolist() == [1, -2]
+        assert read_label(chunk, "id").tolist() == ["007", "008"]
         [chunk] = source.chunks(columns, keep, 10, typed_keep=False)
         assert chunk.kept.schema == source.kept_fields(keep, typed=False)
         assert chunk.kept["f"].to_pylist() == ["1.50", "2"]
@@ -225,4 +242,4 @@ def test_missing_label_is_refused():
     source = source_of(pa.table({"y": ["a", None], "x": [1, 2]}))
     [chunk] = source.chunks(choose(source, ["x"], [], "y"), ["y"], 5)
     with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'y': expected a value, got null"):
-        chunk.values("y")
+        read_label(chunk, "y")

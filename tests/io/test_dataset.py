@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -135,6 +136,46 @@ def test_a_part_with_other_columns_is_told(change: str, data: dict[str, str]) ->
         np.save(f"{data['npy']}/p3.npy", np.ones((5, 9)))
         with pytest.raises(DataError, match=r"p3.npy: expected 4 columns, as .*p0.npy has, got 9"):
             kafeat.fit({**CONFIG, "fit_rows": "all"}, data["npy"])
+
+
+MAP = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize(
+    "other",
+    [
+        pa.nulls(1), pa.array([b"1"]), pa.array([{"a": 1}]), MAP, pa.array(["1"]),
+        pa.array([[1, 2, 3]], pa.list_(pa.int64(), 3)),
+        pa.array([1], pa.date32()), pa.array([1], pa.timestamp("us")), pa.array([1], pa.duration("us")),
+        pa.array([1], pa.time64("us")),
+    ],
+    ids=lambda column: str(column.type),
+)  # fmt: skip
+def test_a_part_whose_column_is_of_another_type_is_told(
+    tmp_path: Path, other: pa.Array, listed: bool, ending: str
+) -> None:
+    """As the same part by itself is: dates and times are no numbers there."""
+    own = pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2)) if listed else pa.array([1.0])
+    for name, column in (("a", own), ("b", other)):
+        if ending == "parquet":
+            pq.write_table(pa.table({"x": column}), tmp_path / f"{name}.parquet")
+        else:
+            feather.write_feather(pa.table({"x": column}), tmp_path / f"{name}.arrow")
+    expected = "lists of 2 numbers" if listed else "numbers"
+    with pytest.raises(DataError, match=rf"b.{ending}: column 'x': expected {expected}, got "):
+        kafeat.fit({"steps": [{"kind": "standardize"}]}, str(tmp_path))
+
+
+def test_the_labels_of_all_parts_are_numbers_or_all_are_text(tmp_path: Path) -> None:
+    for name, labels in (("a", [0, 1] * 8), ("b", ["0", "1"] * 8)):
+        pq.write_table(pa.table({"x": np.arange(16.0), "y": labels}), tmp_path / f"{name}.parquet")
+    message = r"b.parquet: label 'y': expected numbers, as .*a.parquet has, got text"
+    with pytest.raises(DataError, match=message):
+        kafeat.fit({"steps": [{"kind": "standardize"}]}, str(tmp_path), label="y")
+    with pytest.raises(DataError, match=message):
+        kafeat.evaluate(config={"steps": [{"kind": "standardize"}]}, data=str(tmp_path), label="y")
 
 
 def test_sparse_parts_are_as_wide_as_the_widest(tmp_path: Path) -> None:

@@ -105,6 +105,40 @@ def test_the_same_inside_of_others(kept, nest, ending):
         assert found == nest(WORDS).to_pylist()
 
 
+def coded(values):
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0], pa.int8()), values)
+
+
+@pytest.mark.parametrize("nest", [lambda column: column, in_list, in_struct])
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["a", None]),
+        pa.array(["a", None], pa.large_string()),
+        pa.array(["a", None], pa.string_view()),
+        pa.array([5, None]),
+        pa.array([[1], [2]]),
+        pa.array([{"a": 1}, {"a": 2}]),
+        pa.array([1, 2], pa.duration("ms")),
+        pa.nulls(2),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_parquet_holds_what_dictionaries_of_any_values_stand_for(kept, values, nest):
+    """Parquet has dictionaries of text only, and no null among their words."""
+    column = nest(coded(values))
+    found = kept(column, "parquet")
+    assert found.to_pylist() == column.to_pylist()
+    again = kept(column, "arrow")
+    assert again.to_pylist() == column.to_pylist()
+
+
+def test_words_stay_words_in_parquet(kept):
+    found = kept(coded(pa.array(["a", None])), "parquet")
+    assert pa.types.is_dictionary(found.type)
+    assert found.to_pylist() == ["a", None, None, "a"]
+
+
 LISTS = [["a"], None, [None, "b"], []]
 
 

@@ -57,6 +57,31 @@ def test_an_index_in_a_file(tmp_path, shuffled, name, index):
         assert Head(source, 3).row_names == source.row_names
 
 
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        DEEP,
+        '{"index_columns": ' + DEEP,
+        '{"map": ' + DEEP,
+        '{"map": ' + "[" * 900 + "]" * 900 + "}",
+        "[1]",
+        "no JSON",
+    ]
+    + [f'{{"index_columns": {index}}}' for index in ("5", "null", '"x"', '{"x": 1}', '[["x"], 1, null]')],
+)
+@pytest.mark.parametrize("key", ["pandas", "kafeat"])
+def test_notes_of_others_may_be_anything(tmp_path, key, notes):
+    table = pa.table({"x": [1.0, 2.0]}).replace_schema_metadata({key: notes})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with open_data(str(tmp_path / "a.parquet")) as source:
+        assert source.row_names == frozenset()
+        assert source.notes.get("map") is None
+    assert kafeat.fit(RECIPE, str(tmp_path / "a.parquet")).columns.names == ("x",)
+
+
 def test_an_index_that_is_named_is_a_feature(shuffled):
     frame = shuffled.rename_axis("id")
     recipe = {"columns": {"include": ["id", "x"]}, **RECIPE}

@@ -301,3 +301,26 @@ def test_a_reader_of_rejects_that_leaves_is_an_error(fm, tmp_path):
         transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=rules)
     reader.join()
     assert not (tmp_path / "out.npy").exists()
+
+
+def test_rejects_tell_a_column_of_theirs_from_one_of_the_input(tmp_path):
+    """A kept column may have the name of one that tells what is wrong."""
+    table = pa.table({"row": [1.0, float("nan")], "text": ["a", "b"]})
+    fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, table.slice(0, 1).select(["row"]))
+    pq.write_table(table, tmp_path / "in.parquet")
+    transform_file(
+        fm,
+        str(tmp_path / "in.parquet"),
+        str(tmp_path / "out.npy"),
+        writing=Output(keep=["text"], format="csv"),
+        rules=Rules("drop", str(tmp_path / "why.csv")),
+    )
+    [line] = csv.DictReader((tmp_path / "why.csv").read_text().splitlines())
+    assert line == {
+        "row": "2",
+        "column": "row",
+        "problem": "expected a finite number, got nan",
+        "text": "",
+        "input.row": "nan",
+        "input.text": "b",
+    }

@@ -121,3 +121,12 @@ def test_mistakes_are_named_with_their_place():
         kafeat.fit(
             {"steps": [FOURIER, {"kind": "union", "maps": [{"columns": ["a"], "steps": [FOURIER]}]}]}, data
         )
+
+
+def test_a_list_column_is_its_elements_and_nothing_that_is_named_alike():
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    data = pa.table({"l": pa.FixedSizeListArray.from_arrays(X.ravel(), 2), "l[cm]": X[:, 0], "t[C]": X[:, 1]})
+    fm = fit([{"columns": ["l"], "steps": [FOURIER]}], data)
+    assert fm.chain.steps[0].state["0.columns"].tolist() == [0, 1]
+    with pytest.raises(DataError, match=r"maps\[0\].columns: expected columns of the input, got 't'"):
+        fit([{"columns": ["t"], "steps": [FOURIER]}], data)

@@ -9,6 +9,7 @@ import numpy as np
 from kafeat.errors import DataError
 from kafeat.kernels import Kernel
 from kafeat.types import Floats
+from kafeat.units import power_of_two
 
 Rule = Literal["scale", "median", "auto"]
 
@@ -28,40 +29,63 @@ def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random
         return gamma
     if gamma == "auto" or (gamma == "median" and kernel.distance == "none"):
         return float(1.0 / X.shape[1])
+    unit = _unit(X)
     if gamma == "scale":
-        variance = float(np.var(X, dtype=np.float64))
-        return float(1.0 / (X.shape[1] * _positive(variance, "scale", "variance")))
-    distances = _pair_distances(kernel.distance, X, rng)
+        with np.errstate(over="ignore"):
+            variance = float(np.var(X if unit == 1.0 else X / np.float64(unit), dtype=np.float64))
+        return _inverse(X.shape[1] * variance, unit, 2, "scale", "variance")
+    distances = _pair_distances(kernel.distance, X, unit, rng)
     middle = float(distances.mean() if kernel.distance == "chi2" else np.median(distances))
     if middle == 0.0 and distances.any():  # more than half of the pairs are duplicates
         middle = float(distances[distances > 0].mean())
+    squared = kernel.distance in ("euclidean", "matern")
     factor = 2.0 if kernel.distance == "euclidean" else 1.0
-    return 1.0 / (factor * _positive(middle, "median", "distance between rows"))
+    return _inverse(factor * middle, unit, 2 if squared else 1, "median", "distance between rows")
 
 
-def _positive(value: float, rule: str, what: str) -> float:
-    if value > 0.0 and np.isfinite(value):
-        return value
-    raise DataError(
-        f"gamma: {rule}: expected rows that differ, got a {what} of {value:g} in the fit sample: give gamma as a number"
-    )
+def _unit(X: Floats) -> float:
+    """1, or a power of two of the size of a typical entry where squares of entries might not fit float64."""
+    sizes = np.abs(X[:_BLOCK].astype(np.float64))
+    sizes = sizes[sizes > 0.0]
+    typical = float(np.median(sizes)) if len(sizes) else 1.0
+    return 1.0 if 1e-100 < typical < 1e100 else float(power_of_two(typical))
 
 
-def _pair_distances(distance: str, X: Floats, rng: np.random.Generator) -> Floats:
+def _inverse(value: float, unit: float, power: int, rule: str, what: str) -> float:
+    """1/(value·unit^power)."""
+    if value == 0.0:
+        raise DataError(
+            f"gamma: {rule}: expected rows that differ, got a {what} of 0 in the fit sample: give gamma as a number"
+        )
+    gamma = 1.0 / value
+    for _ in range(power):
+        gamma /= unit
+    if not np.finfo(np.float64).tiny <= gamma < np.inf:
+        size = np.log10(value) + power * np.log10(unit)
+        raise DataError(
+            f"gamma: {rule}: expected a {what} whose inverse float64 can hold, got one of 10^{size:.0f} in the fit "
+            "sample: scale the input"
+        )
+    return gamma
+
+
+def _pair_distances(distance: str, X: Floats, unit: float, rng: np.random.Generator) -> Floats:
+    """Distances in units of `unit`."""
     n = len(X)
     if n < 2:
         return np.zeros(1)
     first = rng.integers(n, size=_PAIRS)
     second = (first + rng.integers(1, n, size=_PAIRS)) % n  # never the row itself
-    blocks = [
-        _distances(distance, X[first[i : i + _BLOCK]], X[second[i : i + _BLOCK]])
-        for i in range(0, _PAIRS, _BLOCK)
-    ]
+    with np.errstate(over="ignore"):
+        blocks = [
+            _distances(distance, *(X[rows[i : i + _BLOCK]] / np.float64(unit) for rows in (first, second)))
+            for i in range(0, _PAIRS, _BLOCK)
+        ]
     return np.concatenate(blocks)
 
 
-def _distances(distance: str, a: Floats, b: Floats) -> Floats:
-    x, y = a.astype(np.float64), b.astype(np.float64)
+def _distances(distance: str, x: Floats, y: Floats) -> Floats:
+    """Of rows x with rows y (n, d), float64."""
     terms: Floats
     if distance == "cityblock":
         terms = np.abs(x - y)

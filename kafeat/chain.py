@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.blas import one_blas_thread
+from kafeat.domain import remedy
 from kafeat.errors import DataError, ValueRefused
 from kafeat.memory_order import is_feature_major, shaped
 from kafeat.pair import Coordinates, Gram, Pair
@@ -58,7 +59,7 @@ class FittedStep:
         except FloatingPointError as error:
             raise DataError(
                 f"{self.step.kind}: expected a state that {dtype} can hold, got one that cannot be cast ({error}): "
-                "scale the input, or fit with dtype: float64"
+                f"{remedy(dtype)}"
             ) from None
 
 
@@ -84,11 +85,11 @@ class Chain:
                     here = replace(sample, X=X, given=given)
                     if not all(before.keeps_categories for before in steps[:i]):
                         here = replace(here, names=None, n_categories=None)
-                    state = step.fit(here, stream)
-                    fitted.append(FittedStep(step, state, X.shape[1]))
+                    fitted.append(FittedStep(step, _learned(step, here, stream), X.shape[1]))
                     _refuse_width(fitted[-1], i)
+                    # Of the last step, too: what the dtype cannot hold is to be said by the fit.
+                    bound = fitted[-1].bind(X.dtype)
                     if i + 1 < len(steps):
-                        bound = fitted[-1].bind(X.dtype)
                         given = {name: _run_given(bound, name, rows) for name, rows in given.items()}
                         X = _run(bound, X)
                 except ValueRefused as refused:
@@ -130,7 +131,8 @@ class Chain:
 
     def transform(self, X: Floats) -> Floats:
         """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
-        return _run(self.bind(X.dtype), X)
+        with one_blas_thread():
+            return _run(self.bind(X.dtype), X)
 
     def exact(self, X: Floats, Y: Floats) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).
@@ -138,7 +140,13 @@ class Chain:
         A step that needs coordinates but stands behind a sampler sees the computed outputs of the steps before
         it: `reference` says where.
         """
-        return self.exact_pair(Coordinates(X.astype(np.float64), Y.astype(np.float64)), X.dtype).dots
+        with one_blas_thread(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            K = self.exact_pair(Coordinates(X.astype(np.float64), Y.astype(np.float64)), X.dtype).dots
+        if not np.isfinite(K).all():
+            raise DataError(
+                f"exact kernel: expected values that float64 can hold, got {K[~np.isfinite(K)][0]:g}: scale the input"
+            )
+        return K
 
     def exact_pair(self, pair: Pair, dtype: np.dtype[Any] = _DOUBLE) -> Pair:
         """The same of a pair; where outputs have to be computed, in `dtype`."""
@@ -254,6 +262,19 @@ def _after(refused: ValueRefused, steps: Sequence[Step]) -> ValueRefused:
     column = refused.column if all(step.columnwise for step in steps) else None
     names = ", ".join(step.kind for step in steps)
     return ValueRefused(refused.row, column, f"after {names}: {refused.problem}")
+
+
+def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
+    """What the step learns; numbers that overflowed on the way show in it, or do not matter."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        state = step.fit(sample, rng)
+    for name, value in state.items():
+        if not np.isfinite(value).all():
+            raise DataError(
+                f"{step.kind}: expected rows that it can learn from in float64, got {name} = "
+                f"{value[~np.isfinite(value)][0]:g}: scale the input, or choose another gamma"
+            )
+    return state
 
 
 def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:

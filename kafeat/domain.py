@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from kafeat.errors import ValueRefused
 from kafeat.types import Array, Floats, State
+
+
+def remedy(dtype: np.dtype[Any]) -> str:
+    """Advice where numbers do not fit `dtype`."""
+    return "scale the input" if dtype == np.float64 else "scale the input, or fit with dtype: float64"
 
 
 def refuse_negative(X: Floats) -> None:

@@ -13,9 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from kafeat.spectra import Law
-from kafeat.types import Floats
+from kafeat.types import Array, Floats
+from kafeat.units import power_of_two
 
 # Fewer rows tell too little: the draw is kept as it is.
 _LEAST_ROWS = 100
@@ -33,6 +35,10 @@ _RATE = 0.05
 # Operations that learning may take: some ten seconds of one core.
 _BUDGET = 6e11
 
+# Rows further off than this many wavelengths are pulled in: sums of squares must fit float32.
+_FARTHEST = 2.0**40
+_BLOCK = 4096
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -47,13 +53,18 @@ class Fitted:
 def fit_frequencies(
     drawn: Floats, law: Law, X: Floats, rng: np.random.Generator, *, learn: bool, weigh: bool
 ) -> Fitted:
-    """Improve the draw (m, d) on the rows X (n, d), in the coordinates that the law is for."""
+    """Improve the draw (m, d) on the rows X (n, d), in the coordinates that the law is for.
+
+    It works in units of the typical frequency, in which all numbers fit float32, whatever the scale of the data.
+    """
     if len(X) < _LEAST_ROWS or not (learn or weigh):
         return Fitted(drawn, None, None, None)
     of_split, of_learning, of_weights = rng.spawn(3)
     order = of_split.permutation(len(X))
     held = min(len(X) // 5, _MOST_HELD_OUT)
-    test, train = X[order[:held]].astype(np.float64), X[order[held:]]
+    unit = _unit(drawn)
+    test, train = _in_units(X, order[:held], unit, np.float64), _in_units(X, order[held:], unit, np.float32)
+    drawn, law = drawn / unit, law.scaled(1.0 / unit)
     candidates: list[tuple[Floats, Floats | None]] = [(drawn, None)]
     frequencies = drawn
     if learn:
@@ -63,7 +74,24 @@ def fit_frequencies(
         candidates.append((frequencies, fit_weights(frequencies, law, train, of_weights)))
     errors = [relative_error(*candidate, law, test) for candidate in candidates]
     best = int(np.argmin(errors))
-    return Fitted(*candidates[best], errors[0], errors[best])
+    frequencies, weights = candidates[best]
+    return Fitted(frequencies * unit, weights, errors[0], errors[best])
+
+
+def _unit(drawn: Floats) -> float:
+    """The size of a typical frequency as a power of two, which changes no digit of what it multiplies or divides."""
+    sizes = np.abs(drawn[drawn != 0.0])
+    return float(power_of_two(np.median(sizes))) if len(sizes) else 1.0
+
+
+def _in_units(X: Floats, rows: Array, unit: float, dtype: DTypeLike) -> Floats:
+    """These rows of X (n, d), times `unit`."""
+    scaled = np.empty((len(rows), X.shape[1]), dtype=dtype)
+    for start in range(0, len(rows), _BLOCK):
+        with np.errstate(over="ignore"):
+            block = X[rows[start : start + _BLOCK]].astype(np.float64) * unit
+        scaled[start : start + _BLOCK] = np.clip(block, -_FARTHEST, _FARTHEST)
+    return scaled
 
 
 def relative_error(frequencies: Floats, weights: Floats | None, law: Law, X: Floats) -> float:

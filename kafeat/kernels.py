@@ -87,12 +87,41 @@ def matern_profile(t: Floats, nu: float) -> Floats:
     """The Matérn kernel of t = γ‖x − y‖² = r²; ν = ½: e^{−r}, 3/2: (1 + √3 r)e^{−√3 r}, and so on."""
     from scipy.special import gammaln, kve
 
-    s = np.sqrt(2.0 * nu * t)
-    small = s < 1e-6  # the kernel is 1 − O(s^{min(2, 2ν)}) there
-    s = np.where(small, 1.0, s)
+    if nu > _LARGE_ORDER:
+        return _matern_of_large_order(np.minimum(t, _FARTHEST), nu)
+    s = np.clip(np.sqrt(2.0 * nu * t), np.finfo(np.float64).tiny, _NOTHING_LEFT)
     with np.errstate(over="ignore"):
         logs = (1.0 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(s) + np.log(kve(nu, s)) - s
-    return np.where(small, 1.0, np.exp(np.minimum(logs, 0.0)))
+    return np.where(t > 0.0, np.exp(np.minimum(logs, 0.0)), 1.0)
+
+
+# Bessel functions of higher orders are no numbers of float64 at arguments that matter.
+_LARGE_ORDER = 50.0
+# Below that order the kernel is 0 from this argument on, and far beyond it SciPy's Bessel function is NaN.
+_NOTHING_LEFT = 1e4
+_FARTHEST = 1e300
+
+
+def _matern_of_large_order(t: Floats, nu: float) -> Floats:
+    """By Debye's expansion of K_ν(νz), z² = 2t/ν, to the third order: off by less than 1e-9.
+
+    Source: NIST Digital Library of Mathematical Functions, 10.41.4 and 10.41.10.
+    """
+    square = 2.0 * t / nu
+    root = np.sqrt(1.0 + square)
+    excess = square / (1.0 + root)  # root − 1 without cancellation
+    logs = nu * (np.log1p(excess / 2.0) - excess) - 0.5 * np.log(root)
+    result: Floats = np.exp(logs) * _debye_series(1.0 / root, nu) / _debye_series(np.ones(1), nu)
+    return result
+
+
+def _debye_series(p: Floats, nu: float) -> Floats:
+    """Σ (−1)^k u_k(p)/ν^k; at p = 1, which is z = 0, that of Γ(ν)."""
+    u1 = (3.0 * p - 5.0 * p**3) / 24.0
+    u2 = (81.0 * p**2 - 462.0 * p**4 + 385.0 * p**6) / 1152.0
+    u3 = (30375.0 * p**3 - 369603.0 * p**5 + 765765.0 * p**7 - 425425.0 * p**9) / 414720.0
+    total: Floats = 1.0 - u1 / nu + u2 / nu**2 - u3 / nu**3
+    return total
 
 
 def rational_quadratic(pair: Pair, p: KernelParameters) -> Gram:
@@ -166,7 +195,8 @@ def chi2(pair: Pair, p: KernelParameters) -> Gram:
         for x, y in zip(c.x[start : start + _BLOCK].T, c.y.T, strict=True):
             total = x[:, None] + y[None, :]
             total[total == 0.0] = 1.0  # where both are 0, the difference is
-            block += (x[:, None] - y[None, :]) ** 2 / total
+            apart = x[:, None] - y[None, :]
+            block += apart / total * apart  # a square might not be a number
     return _unit(np.exp(-p.gamma * distance))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.domain import remedy
 from kafeat.errors import DataError
 from kafeat.kernel_tiles import SCALED, ColumnTile, FunctionTile, KernelTile, call_kernel, kernel_tile
 from kafeat.kernels import KERNELS, KernelParameters
@@ -66,7 +67,9 @@ class LandmarkKernel:
             # of named kernels the Gram matrix with no rows at all tells the diagonal
             y = x if callable(self.kernel) else x[:0]
             parts.append(self.gram(Coordinates(x, y)).squared_norms[0])
-        return np.concatenate(parts)
+        found = np.concatenate(parts)
+        _refuse_not_finite(found, f"nystroem: kernel {self.name}")
+        return found
 
     def matrix(self, landmarks: Array, X: Floats) -> Floats:
         """K_mm, float64 and symmetric; `X` holds it where the kernel is precomputed."""
@@ -75,11 +78,7 @@ class LandmarkKernel:
         else:
             rows = landmarks.astype(np.float64)
             K = self.gram(Coordinates(rows, rows)).dots
-        if not np.isfinite(K).all():
-            raise DataError(
-                f"nystroem: kernel {self.name}: expected a kernel matrix that float64 can hold, got "
-                f"{K[~np.isfinite(K)][0]:g}: scale the input"
-            )
+        _refuse_not_finite(K, f"nystroem: kernel {self.name}")
         symmetric: Floats = (K + K.T) / 2.0
         if np.abs(K - symmetric).max() > CLEARLY * np.abs(K).max():
             raise DataError(f"nystroem: kernel {self.name}: expected a symmetric kernel matrix, got another")
@@ -142,9 +141,21 @@ class LandmarkKernel:
 def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
     """The kernel of some rows of X with m landmarks, block by block, in the dtype of the tile."""
     out = np.empty((len(rows), m), dtype=tile.dtype)
-    scratch = tile.scratch(min(_BLOCK, len(rows)))
-    for start in range(0, len(rows), _BLOCK):
-        block = np.ascontiguousarray(X[rows[start : start + _BLOCK]], dtype=tile.dtype)
-        target = out[start : start + _BLOCK]
-        tile.evaluate(block, target, tuple(buffer[: len(block)] for buffer in scratch))
+    height = min(_BLOCK, len(rows))
+    scratch = tile.scratch(height)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for start in range(0, len(rows), _BLOCK):
+            block = np.ascontiguousarray(X[rows[start : start + _BLOCK]], dtype=tile.dtype)
+            if len(block) < height:  # the last: buffers are laid out for their number of rows
+                scratch = tile.scratch(len(block))
+            tile.evaluate(block, out[start : start + _BLOCK], scratch)
+    _refuse_not_finite(out, "nystroem")
     return out
+
+
+def _refuse_not_finite(values: Floats, name: str) -> None:
+    bad = values[~np.isfinite(values)]
+    if bad.size:
+        raise DataError(
+            f"{name}: expected kernel values that {values.dtype} can hold, got {bad[0]:g}: {remedy(values.dtype)}"
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kafeat.blas import one_blas_thread
 from kafeat.describe import spell
 from kafeat.errors import DataError, UsageError
 from kafeat.feature_map import FeatureMap
@@ -108,12 +109,13 @@ def _exhibit(fm: FeatureMap, X: Any, rows: int) -> Exhibit:
     some = np.sort(np.argsort(row_hashes(fm.config.seed, 0, len(whole)))[-rows:])
     part = np.ascontiguousarray(whole[some])
     K, Z = read.exact_kernel(part), read.transform(part).astype(np.float64)
-    record = {
-        "map": " -> ".join(fitted.step.kind for fitted in fm.chain.steps),
-        "setting": {},
-        "n_components": fm.n_components,
-        "relative_frobenius": relative_frobenius(K, Z),
-    }
     gallery = Gallery()
-    gallery.keep(record, read, part, K, Z, between=False)
+    with one_blas_thread():
+        record = {
+            "map": " -> ".join(fitted.step.kind for fitted in fm.chain.steps),
+            "setting": {},
+            "n_components": fm.n_components,
+            "relative_frobenius": relative_frobenius(K, Z),
+        }
+        gallery.keep(record, read, part, K, Z, between=False)
     return gallery.exhibits[0]

@@ -8,7 +8,7 @@ per coordinate. Frequencies come as rows of an (m, d) array; `iid`, `orthogonal`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +19,10 @@ from kafeat.types import Floats
 
 # Dimensions for which SciPy knows Sobol numbers.
 _MOST_SOBOL_DIMENSIONS = 21_201
+
+
+# Very rough kernels have frequencies beyond float64. From here on cosines of any two rows are as good as random.
+_LARGEST_MIXING = 1e30
 
 
 class Law(Protocol):
@@ -32,6 +36,9 @@ class Law(Protocol):
 
     def kernel(self, differences: Floats) -> Floats:
         """k(δ) of rows δ (n, d), (n,)."""
+
+    def scaled(self, factor: float) -> Law:
+        """The law of factor·ω; `factor` is above 0."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,10 @@ class Isotropic:
 
     def _mixed(self, u: Floats) -> Floats:
         mixed: Floats = np.full(u.shape, np.sqrt(self.gamma) * self.scale)
-        return mixed if self.inverse_mixing is None else mixed * np.sqrt(self.inverse_mixing(u))
+        if self.inverse_mixing is None:
+            return mixed
+        with np.errstate(divide="ignore"):
+            return mixed * np.sqrt(np.minimum(self.inverse_mixing(u), _LARGEST_MIXING))
 
     def radii(self, m: int, d: int, rng: np.random.Generator) -> Floats:
         """m draws of ‖ω‖ in d dimensions, stratified: one from each m-th of the law, in random order."""
@@ -76,6 +86,9 @@ class Isotropic:
     def kernel(self, differences: Floats) -> Floats:
         return self.profile(self.gamma * np.einsum("ij,ij->i", differences, differences))
 
+    def scaled(self, factor: float) -> Isotropic:
+        return replace(self, gamma=self.gamma * factor * factor)  # the square alone might not fit a number
+
 
 @dataclass(frozen=True)
 class Product:
@@ -97,6 +110,9 @@ class Product:
     def kernel(self, differences: Floats) -> Floats:
         values: Floats = np.exp(self.log_kernel(self.scale * differences).sum(axis=1))
         return values
+
+    def scaled(self, factor: float) -> Product:
+        return replace(self, scale=self.scale * factor)
 
 
 def _inside(u: Floats) -> Floats:

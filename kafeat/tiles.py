@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.domain import remedy
 from kafeat.errors import ValueRefused
 from kafeat.memory_order import is_feature_major, shaped
 from kafeat.sparse import Rows, SparseRows
@@ -130,8 +131,7 @@ class TileLoop:
                 raise ValueRefused(
                     row,
                     None,
-                    f"expected features that {X.dtype} can hold, got {out[row][~finite[row]][0]:g}: "
-                    "scale the input, or fit with dtype: float64",
+                    f"expected features that {X.dtype} can hold, got {out[row][~finite[row]][0]:g}: {remedy(X.dtype)}",
                 ) from None
 
 

@@ -85,3 +85,27 @@ def test_is_computed_in_float64() -> None:
 
 def test_two_rows_have_one_distance() -> None:
     assert resolve("median", "rbf", np.array([[0.0], [3.0]])) == pytest.approx(1 / 18, rel=1e-14)
+
+
+@pytest.mark.parametrize("exponent", [-450, 450])
+@pytest.mark.parametrize("rule", ["median", "scale"])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "chi2"])
+def test_squares_beyond_float64_do_not_matter(kernel: str, rule: str, exponent: int) -> None:
+    power = 1 if rule == "median" and kernel != "rbf" else 2
+    got = resolve(rule, kernel, np.ldexp(rows(), exponent))
+    assert np.ldexp(got, power * exponent) == pytest.approx(resolve(rule, kernel, rows()), rel=1e-14)
+
+
+@pytest.mark.parametrize(("exponent", "size"), [(-600, "10\\^-36\\d"), (600, "10\\^36\\d")])
+@pytest.mark.parametrize("rule", ["median", "scale"])
+def test_a_gamma_beyond_float64_is_refused(rule: str, exponent: int, size: str) -> None:
+    with pytest.raises(
+        DataError, match=f"gamma: {rule}: expected a .* whose inverse.*got one of {size}.*scale the input"
+    ):
+        resolve(rule, "rbf", np.ldexp(rows(), exponent))
+
+
+def test_an_outlier_does_not_move_the_median() -> None:
+    X = rows()
+    X[3] = 1e200
+    assert resolve("median", "rbf", X) == pytest.approx(resolve("median", "rbf", rows()), rel=0.02)

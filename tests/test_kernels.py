@@ -7,6 +7,8 @@ from math import asin, cos, exp, log, log2, pi, sin, sqrt, tanh
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.special import gammaln
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.metrics import pairwise
 
@@ -195,3 +197,42 @@ def test_a_gram_matrix_is_enough_where_the_kernel_says_so(name: str) -> None:
 def test_chi2_signature_is_a_hyperbolic_secant() -> None:
     ratio = log(3.0)
     assert kernels.chi2_signature(np.array(ratio)) == pytest.approx(1 / np.cosh(ratio / 2), rel=8 * EPS)
+
+
+@pytest.mark.parametrize("nu", [60.0, 1000.0, 1e6])
+@pytest.mark.parametrize("t", [1e-3, 0.5, 4.0])
+def test_matern_of_a_large_order_is_a_mixture_of_gaussians(nu: float, t: float) -> None:
+    """E exp(−tν/2G), G ~ Gamma(ν): Bessel functions of that order are no numbers."""
+
+    def density(g: float) -> float:
+        return float(np.exp(-t * nu / (2 * g) + (nu - 1) * np.log(g) - g - gammaln(nu)))
+
+    reach = 12 * sqrt(nu)  # beyond it less than e^{−30} is left
+    want = quad(density, max(nu - reach, 1e-9), nu + reach, points=[nu], limit=200)[0]
+    # the expansion is off by 1e-9, and the density by eps of logarithms as large as ν log ν
+    got = kernels.matern_profile(np.array([t]), nu)[0]
+    assert got == pytest.approx(want, abs=1e-9 + 4 * EPS * nu * np.log(nu))
+
+
+@pytest.mark.parametrize("nu", [0.01, 0.3, 0.5, 1.5, 2.2, 50.0, 51.0])
+def test_matern_has_no_end(nu: float) -> None:
+    got = kernels.matern_profile(np.array([0.0, 1e-30, 1e3, 1e18, 1e300, np.inf]), nu)
+    assert got[0] == 1.0
+    assert (np.diff(got) <= 0.0).all()
+    assert (got[3:] == 0.0).all()
+
+
+def test_a_rough_matern_falls_at_once() -> None:
+    """1 − k ≈ Γ(1 − ν)/Γ(1 + ν)·(s/2)^{2ν} for small s, ν < 1 (DLMF 10.27.4, 10.25.2)."""
+    nu, s = 0.1, 1e-8
+    t = np.array([s * s / (2 * nu)])
+    want = np.exp(gammaln(1 - nu) - gammaln(1 + nu)) * (s / 2) ** (2 * nu)
+    assert 1.0 - kernels.matern_profile(t, nu)[0] == pytest.approx(want, rel=1e-12)
+
+
+def test_chi2_needs_no_squares() -> None:
+    x = np.array([[1.0, 3.0]])
+    y = np.array([[2.0, 5.0]])
+    for size in (1e-160, 1e160):
+        got = kernels.chi2(Coordinates(size * x, size * y), KernelParameters(gamma=1.0 / size)).dots
+        np.testing.assert_allclose(got, np.exp(-1 / 3 - 4 / 8), rtol=4 * EPS)

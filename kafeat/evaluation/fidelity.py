@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafeat.errors import DataError
 from kafeat.types import Floats
+from kafeat.units import power_of_two
 
 _SMALL = 300
 
 
 def relative_frobenius(K: Floats, Z: Floats) -> float:
     """‖K − ZZᵀ‖_F/‖K‖_F of the exact kernel K (n, n) and features Z (n, D)."""
-    return _ratio(float(np.linalg.norm(Z @ Z.T - K)), float(np.linalg.norm(K)))
+    error, K, _ = _in_units(K, Z)
+    return _ratio(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
 
 
 def fidelity(K: Floats, Z: Floats) -> dict[str, float]:
@@ -20,15 +23,27 @@ def fidelity(K: Floats, Z: Floats) -> dict[str, float]:
     relative_frobenius ‖K − K̂‖_F/‖K‖_F, relative_spectral ‖K − K̂‖₂/‖K‖₂, and over all entries of K̂ − K:
     max_abs_error, mean_abs_error and bias, the mean with its sign.
     """
-    error = Z @ Z.T
-    error -= K
+    error, K, unit = _in_units(K, Z)
     return {
         "relative_frobenius": _ratio(float(np.linalg.norm(error)), float(np.linalg.norm(K))),
         "relative_spectral": _ratio(_spectral_norm(error), _spectral_norm(K)),
-        "max_abs_error": float(np.abs(error).max()),
-        "mean_abs_error": float(np.abs(error).mean()),
-        "bias": float(error.mean()),
+        "max_abs_error": unit * float(np.abs(error).max()),
+        "mean_abs_error": unit * float(np.abs(error).mean()),
+        "bias": unit * float(error.mean()),
     }
+
+
+def _in_units(K: Floats, Z: Floats) -> tuple[Floats, Floats, float]:
+    """K̂ − K and K in units of their largest entry, whose squares float64 holds, and the unit."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = Z @ Z.T
+        error -= K
+    if not np.isfinite(error).all():
+        raise DataError(
+            "expected features whose dot products float64 can hold, got larger ones: scale the input"
+        )
+    unit = float(power_of_two(max(np.abs(error).max(), np.abs(K).max())))
+    return error / unit, K / unit, unit
 
 
 def _spectral_norm(symmetric: Floats) -> float:

@@ -9,9 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
-from kafeat.errors import UsageError
+from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.folds import FOLDS
-from kafeat.evaluation.ridge import NormalEquations, kernel_ridge
+from kafeat.evaluation.kernel_ridge import kernel_ridge
+from kafeat.evaluation.ridge import NormalEquations
+from kafeat.evaluation.scaling import NO_SCALING, Scaling
 from kafeat.evaluation.task import Task, task_of
 from kafeat.types import Array, Floats, Mask
 
@@ -28,21 +30,26 @@ class Inputs:
     standardize: bool = False
     """Raw columns have units; features have not."""
 
-    def matrix(self, rows: Mask, most_bytes: int, dtype: str = "float32") -> tuple[Array, Floats]:
-        """The rows as one matrix, for learners that hold all of them: their numbers, and values (r, width)."""
+    def matrix(self, rows: Mask, most_bytes: int, scaling: Scaling = NO_SCALING) -> tuple[Array, Floats]:
+        """The scaled rows as one matrix, for learners that hold all of them: their numbers, and values (r, width)."""
         n = int(rows.sum())
-        if n * self.width * np.dtype(dtype).itemsize > most_bytes:
+        if n * self.width * 4 > most_bytes:
             raise UsageError(
                 f"learner: expected at most {most_bytes >> 30} GiB of training rows in memory, got {n:,} rows of "
                 f"{self.width:,} numbers; ridge and sgd read rows piece by piece"
             )
-        out = np.empty((n, self.width), dtype=dtype)
+        out = np.empty((n, self.width), dtype=np.float32)
         numbers = np.empty(n, dtype=np.intp)
         at = 0
         for found, block in self.blocks(rows):
-            out[at : at + len(block)] = block
+            with np.errstate(over="ignore"):
+                out[at : at + len(block)] = scaling(block)
             numbers[at : at + len(block)] = found
             at += len(block)
+        if not np.isfinite(out).all():
+            raise DataError(
+                "learner: expected features that float32 can hold, got larger ones: scale the input"
+            )
         return numbers, out
 
 
@@ -90,6 +97,9 @@ class Ridge(Learner):
 
     name = "ridge"
 
+    def __init__(self, jobs: int = 1) -> None:
+        self._jobs = jobs
+
     def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
         if inputs.width > _MOST_SQUARE:
             raise UsageError(
@@ -100,14 +110,14 @@ class Ridge(Learner):
         for rows, Z in inputs.blocks(train):
             Y = truth.task.targets(truth.labels[rows])
             if equations is None:
-                equations = NormalEquations(inputs.width, Y.shape[1])
+                equations = NormalEquations(inputs.width, Y.shape[1], self._jobs)
             equations.add(Z, Y, truth.folds[rows])
         if equations is None:
             raise UsageError("label: expected rows to train on, got none")
         return equations.solve(inputs.standardize)
 
     def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
-        return kernel_ridge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows])
+        return kernel_ridge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows], self._jobs)
 
 
 def score(model: Model, inputs: Inputs, test: Mask, truth: Truth) -> float:
@@ -133,10 +143,10 @@ def features_score(Z: Floats, labels: Array, train: int) -> float:
 LEARNERS = ("ridge", "linear_svc", "linear_svc_l1", "dual_l1", "logistic", "sgd")
 
 
-def learner_of(name: str, tau: float = 0.1) -> Learner:
-    """The learner of that name; all but ridge need the extra kafeat[evaluate]."""
+def learner_of(name: str, tau: float = 0.1, jobs: int = 1) -> Learner:
+    """The learner of that name; all but ridge need the extra kafeat[evaluate]. Ridge uses so many threads."""
     if name == "ridge":
-        return Ridge()
+        return Ridge(jobs)
     if name not in LEARNERS:
         raise UsageError(f"learner: expected one of {', '.join(LEARNERS)}, got {name!r}")
     try:

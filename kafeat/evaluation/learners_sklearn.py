@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
-from kafeat.errors import UsageError
+from kafeat.errors import DataError, UsageError, first_line
 from kafeat.evaluation.learners import Inputs, Learner, Model, Truth
+from kafeat.evaluation.scaling import NO_SCALING, Scaling, scaling_of
 from kafeat.evaluation.task import Task
 from kafeat.types import Array, Floats, Mask
 
@@ -41,13 +43,12 @@ class Fitted:
 
     estimator: Any
     task: Task
-    mean: Floats
-    scale: Floats
+    scaling: Scaling
     penalty: float
     converged: bool = True
 
     def __call__(self, Z: Floats) -> Floats:
-        predicted = self.estimator.predict((Z - self.mean) / self.scale)
+        predicted = self.estimator.predict(self.scaling(Z))
         if self.task.classes is None:
             return np.asarray(predicted, dtype=np.float64)[:, None]
         found: Floats = np.eye(len(self.task.classes))[predicted]
@@ -84,16 +85,15 @@ class Machine(Learner):
         self.name, self._make = name, make
 
     def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
-        rows, Z = inputs.matrix(train, _MOST_BYTES)
-        mean, scale = _scaling(Z) if inputs.standardize else (np.zeros(1), np.ones(1))
-        Z = ((Z - mean) / scale).astype(Z.dtype) if inputs.standardize else Z
+        scaling = _scaling(inputs, train)
+        rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
         y = _answers(truth, rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
         some = slice(None, None, -(-len(Z) // _CHOSEN_ON))
         cost = _best(self._make, truth.task, Z[some], y[some], truth.folds[rows][some], _rows_of)
         estimator, converged = _fitted(self._make(cost, truth.task), Z, y)
-        return Fitted(estimator, truth.task, mean, scale, 1.0 / cost, converged)
+        return Fitted(estimator, truth.task, scaling, 1.0 / cost, converged)
 
     def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
         y = _answers(truth, rows)
@@ -101,7 +101,7 @@ class Machine(Learner):
             return Constant(truth.task, y[0])
         cost = _best(_exact, truth.task, K, y, truth.folds[rows], _square_of)
         estimator, converged = _fitted(_exact(cost, truth.task), K, y)
-        return Fitted(estimator, truth.task, np.zeros(1), np.ones(1), 1.0 / cost, converged)
+        return Fitted(estimator, truth.task, NO_SCALING, 1.0 / cost, converged)
 
 
 class Online(Machine):
@@ -111,34 +111,33 @@ class Online(Machine):
         super().__init__("sgd", _sgd)
 
     def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
-        mean, scale = _streamed_scaling(inputs, train) if inputs.standardize else (np.zeros(1), np.ones(1))
+        scaling = _scaling(inputs, train)
         tried = {alpha: _sgd(1.0 / alpha, truth.task) for alpha in _ALPHAS}
-        self._pass(tried.values(), inputs, train & (truth.folds != 0), truth, mean, scale)
+        self._pass(tried.values(), inputs, train & (truth.folds != 0), truth, scaling)
         held = train & (truth.folds == 0)
         missed = dict.fromkeys(tried, 0.0)
         for rows, Z in inputs.blocks(held):
             y = _answers(truth, rows)
             for alpha, estimator in tried.items():
-                found = estimator.predict((Z - mean) / scale)
+                found = estimator.predict(scaling(Z))
                 missed[alpha] += float(
                     (found != y).sum() if truth.task.classes is not None else ((found - y) ** 2).sum()
                 )
         alpha = min(missed, key=lambda one: missed[one])
         chosen = _sgd(1.0 / alpha, truth.task)
         for _ in range(_EPOCHS):
-            self._pass([chosen], inputs, train, truth, mean, scale)
-        return Fitted(chosen, truth.task, mean, scale, alpha)
+            self._pass([chosen], inputs, train, truth, scaling)
+        return Fitted(chosen, truth.task, scaling, alpha)
 
     @staticmethod
-    def _pass(
-        estimators: Iterable[Any], inputs: Inputs, rows: Mask, truth: Truth, mean: Floats, scale: Floats
-    ) -> None:
+    def _pass(estimators: Iterable[Any], inputs: Inputs, rows: Mask, truth: Truth, scaling: Scaling) -> None:
         classes = truth.task.classes
         more = {} if classes is None else {"classes": np.arange(len(classes))}
         for numbers, Z in inputs.blocks(rows):
-            scaled, y = (Z - mean) / scale, _answers(truth, numbers)
+            scaled, y = scaling(Z), _answers(truth, numbers)
             for estimator in estimators:
-                estimator.partial_fit(scaled, y, **more)
+                with _refusals():
+                    estimator.partial_fit(scaled, y, **more)
 
 
 def learner(name: str, tau: float) -> Learner:
@@ -203,7 +202,8 @@ def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
     """Fitted, and whether the solver says that it got there."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ConvergenceWarning)
-        estimator.fit(Z, y)
+        with _refusals():
+            estimator.fit(Z, y)
     return estimator, not any(issubclass(one.category, ConvergenceWarning) for one in warned)
 
 
@@ -233,16 +233,14 @@ def _square_of(K: Floats, rows: Array, columns: Array) -> Floats:
     return part
 
 
-def _scaling(Z: Floats) -> tuple[Floats, Floats]:
-    spread = Z.std(axis=0, dtype=np.float64)
-    return Z.mean(axis=0, dtype=np.float64), np.where(spread > 0.0, spread, 1.0)
+def _scaling(inputs: Inputs, train: Mask) -> Scaling:
+    return scaling_of(Z for _, Z in inputs.blocks(train)) if inputs.standardize else NO_SCALING
 
 
-def _streamed_scaling(inputs: Inputs, train: Mask) -> tuple[Floats, Floats]:
-    n, total, square = 0, np.zeros(inputs.width), np.zeros(inputs.width)
-    for _, Z in inputs.blocks(train):
-        n += len(Z)
-        total += Z.sum(axis=0, dtype=np.float64)
-        square += np.square(Z, dtype=np.float64).sum(axis=0)
-    spread = np.sqrt(np.maximum(square / n - (total / n) ** 2, 0.0))
-    return total / n, np.where(spread > 0.0, spread, 1.0)
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What scikit-learn says of numbers that it cannot learn from, as an error of the data."""
+    try:
+        yield
+    except ValueError as error:
+        raise DataError(f"learner: {first_line(error)}: scale the input, or choose ridge") from error

@@ -1,9 +1,8 @@
-"""Ridge regression in closed form: by normal equations that rows are added to, or by a kernel matrix.
+"""Ridge regression in closed form: by normal equations that rows are added to.
 
 min_W ‖Y − 1t − ZW‖² + λ‖W‖², the intercept t without a penalty: with centred columns, W = (ZᵀZ + λ)⁻¹ZᵀY. The penalty
 is chosen by cross-validation over folds, whose normal equations are kept apart: the error on a fold follows from its
-own sums, so all data are read once, and none of them are held. Penalties are relative to the mean eigenvalue of the
-Gram matrix, so that one grid serves all.
+own sums, so all data are read once, and none of them are held.
 
 Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1 and 7.10.
 """
@@ -14,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafeat.errors import DataError
 from kafeat.evaluation.folds import FOLDS
+from kafeat.evaluation.penalized import PENALTIES, each, penalty_of, sharing, solved
 from kafeat.types import Array, Floats
-
-PENALTIES = 10.0 ** np.arange(-7.0, 2.0)
+from kafeat.units import power_of_two
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,15 @@ class _Sums:
     zy: Floats
     yy: float
 
+    def add(self, z: Floats, y: Floats) -> None:
+        """Add rows z (n, D) with targets y (n, k)."""
+        self.n += len(z)
+        self.z += z.sum(axis=0)
+        self.y += y.sum(axis=0)
+        self.zz += z.T @ z
+        self.zy += z.T @ y
+        self.yy += float((y**2).sum())
+
     def centred(self, z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
         """ZᵀZ, ZᵀY and Σ‖y‖² about other means z (D,) and y (k,)."""
         outer = np.outer(self.z, z)
@@ -59,9 +68,12 @@ class _Sums:
 
 
 class NormalEquations:
-    """Sums over rows (n, D) and targets (n, k), fold by fold; memory D² for each, whatever the rows."""
+    """Sums over rows (n, D) and targets (n, k), fold by fold; memory D² for each, whatever the rows.
 
-    def __init__(self, width: int, targets: int) -> None:
+    `jobs` threads share the products and the penalties, and the model does not depend on their number.
+    """
+
+    def __init__(self, width: int, targets: int, jobs: int = 1) -> None:
         self._sums = [
             _Sums(
                 0,
@@ -74,6 +86,8 @@ class NormalEquations:
             for _ in range(FOLDS)
         ]
         self._pivot: tuple[Floats, Floats] | None = None
+        self._units: Floats = np.ones(width)
+        self._jobs = jobs
 
     def add(self, Z: Floats, Y: Floats, folds: Array) -> None:
         """Add rows, each to its fold."""
@@ -83,33 +97,42 @@ class NormalEquations:
         if self._pivot is None:
             # Sums about some point near the mean: about 0, a mean far from it would cost all digits.
             self._pivot = Z.mean(axis=0), Y.mean(axis=0)
+            sizes = np.abs(Z - self._pivot[0]).max(axis=0)
+            self._units = power_of_two(np.where(sizes > 0.0, sizes, sizes.max(initial=0.0)))
         Z -= self._pivot[0]
+        Z /= self._units
         Y = Y - self._pivot[1]
-        for fold, sums in enumerate(self._sums):
-            z, y = Z[folds == fold], Y[folds == fold]
-            sums.n += len(z)
-            sums.z += z.sum(axis=0)
-            sums.y += y.sum(axis=0)
-            sums.zz += z.T @ z
-            sums.zy += z.T @ y
-            sums.yy += float((y**2).sum())
 
+        def add(fold: int) -> None:
+            self._sums[fold].add(Z[folds == fold], Y[folds == fold])
+
+        each(add, range(FOLDS), self._jobs)
+        if not all(np.isfinite(sums.zz.diagonal()).all() for sums in self._sums):
+            raise DataError(
+                "ridge: expected columns whose squares float64 can hold, got larger ones: scale the input"
+            )
+
+    @np.errstate(over="ignore")  # of columns that are next to nothing beside others
     def solve(self, standardize: bool = False) -> Linear:
         """The model with the best penalty; `standardize` divides every column by its standard deviation first."""
         if self._pivot is None:
             raise ValueError("no rows were added")
         total = _total(self._sums)
-        scale = np.ones(len(total.z))
-        if standardize:
-            spread = np.sqrt(np.maximum(total.zz.diagonal() - total.z**2 / total.n, 0.0) / total.n)
-            scale = np.where(spread > 1e-12 * np.abs(self._pivot[0]), spread, 1.0)
-        relative = PENALTIES[int(np.argmin(self._errors(scale)))]
-        z, y = total.z / total.n, total.y / total.n
-        zz, zy, _ = total.centred(z, y)
-        w, penalties = _path(zz / np.outer(scale, scale), zy / scale[:, None], total.n, np.array([relative]))
-        slopes = w[0] / scale[:, None]
         pivot_z, pivot_y = self._pivot
-        return Linear(slopes, pivot_y + y - (pivot_z + z) @ slopes, float(penalties[0]))
+        if standardize:
+            unit = 1.0
+            spread = np.sqrt(np.maximum(total.zz.diagonal() - total.z**2 / total.n, 0.0) / total.n)
+            # of a column that is constant but for rounding nothing is used
+            scale = np.where(spread * self._units > 1e-12 * np.abs(pivot_z), spread, np.inf)
+        else:
+            unit = float(self._units.max())
+            scale = unit / self._units  # one unit for all columns again
+        relative = float(PENALTIES[int(np.argmin(self._errors(scale)))])
+        system = _System(total, scale)
+        penalty = system.penalty(relative)
+        slopes = system.solved(penalty) / self._units[:, None]
+        middle = pivot_z + system.z * self._units
+        return Linear(slopes, pivot_y + system.y - middle @ slopes, penalty * unit * unit)
 
     def _errors(self, scale: Floats) -> Floats:
         """Σ of squared errors on the folds, each with the model of the others, for every penalty."""
@@ -118,14 +141,38 @@ class NormalEquations:
             rest = _total([sums for j, sums in enumerate(self._sums) if j != i])
             if not (rest.n and held.n):
                 continue
-            z, y = rest.z / rest.n, rest.y / rest.n
-            zz, zy, _ = rest.centred(z, y)
-            path, _ = _path(zz / np.outer(scale, scale), zy / scale[:, None], rest.n, PENALTIES)
-            zz, zy, yy = held.centred(z, y)
-            for p, scaled in enumerate(path):
-                w = scaled / scale[:, None]
-                errors[p] += yy - 2.0 * float((w * zy).sum()) + float((w * (zz @ w)).sum())
+            errors += _missed(rest, held, scale, self._jobs)
         return errors
+
+
+class _System:
+    """The normal equations of some rows, centred, with columns that are divided by `scale`."""
+
+    def __init__(self, sums: _Sums, scale: Floats) -> None:
+        self.z, self.y = sums.z / sums.n, sums.y / sums.n
+        zz, zy, _ = sums.centred(self.z, self.y)
+        self._zz, self._zy, self._scale = zz / np.outer(scale, scale), zy / scale[:, None], scale
+        self._largest = float((sums.zz.diagonal() / scale**2).max(initial=0.0))
+        self._mean_eigenvalue = float(np.trace(self._zz)) / sums.n
+
+    def penalty(self, relative: float) -> float:
+        return penalty_of(relative, self._mean_eigenvalue, self._largest, len(self._zz))
+
+    def solved(self, penalty: float) -> Floats:
+        """W for columns that are not scaled."""
+        return solved(self._zz, penalty, self._zy) / self._scale[:, None]
+
+
+def _missed(rest: _Sums, held: _Sums, scale: Floats, jobs: int) -> Floats:
+    """Σ of squared errors on the rows held out, for every penalty."""
+    system = _System(rest, scale)
+    zz, zy, yy = held.centred(system.z, system.y)
+
+    def missed(relative: float) -> float:
+        w = system.solved(system.penalty(relative))
+        return yy - 2.0 * float((w * zy).sum()) + float((w * (zz @ w)).sum())
+
+    return np.array(each(missed, PENALTIES, sharing(jobs, len(zz))))
 
 
 def _total(parts: list[_Sums]) -> _Sums:
@@ -139,71 +186,3 @@ def _total(parts: list[_Sums]) -> _Sums:
         total.zy += part.zy
         total.yy += part.yy
     return total
-
-
-def _path(zz: Floats, zy: Floats, n: float, relative: Floats) -> tuple[list[Floats], Floats]:
-    """W for every penalty, which are relative to the mean eigenvalue of the Gram matrix, and the penalties."""
-    penalties = relative * _size(float(np.trace(zz)) / n)
-    return [_solved(zz, penalty, zy) for penalty in penalties], penalties
-
-
-def _size(mean_eigenvalue: float, rounding: float = 0.0) -> float:
-    """What penalties are relative to: of inputs that are all alike there is nothing, and any size does."""
-    return (
-        mean_eigenvalue if mean_eigenvalue > max(rounding, float(np.finfo(np.float64).tiny) * 1e30) else 1.0
-    )
-
-
-def _solved(A: Floats, penalty: float, B: Floats) -> Floats:
-    """(A + λ)⁻¹B by Cholesky's factor: nine of them take a fifth of the time of one decomposition into eigenvectors."""
-    from scipy.linalg import cho_factor, cho_solve
-
-    A = A.copy()
-    A.flat[:: len(A) + 1] += penalty
-    solved: Floats = cho_solve(cho_factor(A, overwrite_a=True, check_finite=False), B, check_finite=False)
-    return solved
-
-
-@dataclass(frozen=True)
-class KernelModel:
-    """ŷ = k(x, ·)ᵀα + intercept, α (n, k), for the rows that it was trained on."""
-
-    alpha: Floats
-    intercept: Floats
-    penalty: float
-    converged: bool = True
-
-    def __call__(self, K: Floats) -> Floats:
-        """Predictions (t, k) from the kernel K (t, n) of test rows with the training rows."""
-        predicted: Floats = K @ self.alpha + self.intercept
-        return predicted
-
-    @property
-    def nonzero(self) -> int:
-        """Training rows that count."""
-        return int((self.alpha != 0.0).any(axis=1).sum())
-
-
-def kernel_ridge(K: Floats, Y: Floats, folds: Array) -> KernelModel:
-    """The same model with a kernel matrix K (n, n) in the place of features, and the same penalties."""
-    errors = np.zeros(len(PENALTIES))
-    for fold in range(FOLDS):
-        held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-        if len(held) and len(rest):
-            for p, model in enumerate(_kernel_path(K[np.ix_(rest, rest)], Y[rest], PENALTIES)):
-                errors[p] += float(((model(K[np.ix_(held, rest)]) - Y[held]) ** 2).sum())
-    return _kernel_path(K, Y, PENALTIES[[int(np.argmin(errors))]])[0]
-
-
-def _kernel_path(K: Floats, Y: Floats, relative: Floats) -> list[KernelModel]:
-    means, y = K.mean(axis=0), Y.mean(axis=0)
-    centred = K - means - means[:, None] + means.mean()
-    # what is left of a constant kernel is rounding, and no size to go by
-    rounding = len(K) * np.finfo(np.float64).eps * float(np.abs(K.diagonal()).max(initial=0.0))
-    penalties = relative * _size(float(np.trace(centred)) / len(K), rounding)
-    models = []
-    for penalty in penalties:
-        # Σα = 0, as 1 is an eigenvector of the centred matrix: of centring new rows only a constant is left.
-        alpha = _solved(centred, penalty, Y - y)
-        models.append(KernelModel(alpha, y - means @ alpha, float(penalty)))
-    return models

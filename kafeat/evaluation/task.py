@@ -48,7 +48,12 @@ class Task:
         return np.searchsorted(self.classes, _plain(labels))
 
     def score(self, predicted: Floats, labels: Array) -> float:
-        """Accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predictions (n, k) of targets; for two classes k may be 1."""
+        """Accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predictions (n, k) of targets; for two classes k may be 1.
+
+        NaN where a prediction is no number, or the y do not vary.
+        """
+        if not np.isfinite(predicted).all():
+            return float("nan")
         if self.classes is not None:
             chosen = (
                 predicted.argmax(axis=1) if predicted.shape[1] > 1 else (predicted[:, 0] > 0.0).astype(int)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.errors import GateError, UsageError
+from kafeat.blas import one_blas_thread
+from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.gallery import Gallery
 from kafeat.evaluation.summary import budgets, recommend, spell, summarize
-from kafeat.jobs.contenders import contenders
+from kafeat.jobs.contenders import Contender, contenders
 from kafeat.jobs.examiner import Examiner, Question, Say, Task
 from kafeat.jobs.options import Input
 from kafeat.jobs.report import report_folder, write_report
@@ -59,10 +60,16 @@ def evaluate(
     for contender in found:
         if contender.config is not None:
             check_label(contender.config, label)
-    with report_folder(report):
+    # One BLAS thread: figures must not depend on the cores, and threads that wait for each other cost more than they
+    # give. What overflows shows in the figures, and is refused or told as undefined.
+    with (
+        report_folder(report),
+        one_blas_thread(),
+        np.errstate(over="ignore", divide="ignore", invalid="ignore"),
+    ):
         with rereadable(data, reading) as again:
             examiner = Examiner(again, question, found, gallery)
-            records = [_finite(examiner.record(contender, say)) for contender in found]
+            records = [_finite(_record(examiner, contender, say, len(found))) for contender in found]
         summary = summarize(records)
         result: dict[str, Any] = {
             "records": records,
@@ -105,6 +112,16 @@ def _listed(given: Any) -> list[Any]:
     if given is None:
         return []
     return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _record(examiner: Examiner, contender: Contender, say: Say | None, n: int) -> dict[str, Any]:
+    """Everything about one map of n; what is wrong with its data is said of it."""
+    try:
+        return examiner.record(contender, say)
+    except DataError as error:
+        if n == 1:
+            raise
+        raise DataError(f"{contender.spelled}: {error}") from None
 
 
 def _finite(record: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from kafeat.evaluation.task import task_of
 from kafeat.jobs.contenders import Contender
 from kafeat.jobs.rereading import Data
 from kafeat.jobs.subject import Subject, Watch
+from kafeat.running import count_jobs
 from kafeat.types import Array, Floats, Mask
 
 Say = Callable[[str], None]
@@ -69,7 +70,9 @@ class Examiner:
         for contender in found:
             contender.refuse_features([name for name in (question.label, question.split) if name is not None])
         self._learner: Learner | None = (
-            None if question.label is None else learner_of(question.learner, question.tau)
+            None
+            if question.label is None
+            else learner_of(question.learner, question.tau, count_jobs(question.jobs))
         )
         self._split, labels = self._survey(found[0].base_seed)
         if self._learner is not None and labels is not None:

@@ -130,9 +130,9 @@ class Sampled:
         try:
             with one_blas_thread():
                 steps, searches = settle(config.steps, sample, of_search)
-            chain = Chain.fit(steps, sample, stream)
-            if config.prune is not None:
-                chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
+                chain = Chain.fit(steps, sample, stream)
+                if config.prune is not None:
+                    chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
         except ValueRefused as refused:
             row = int(rows[refused.row])
             file, row = (place, row) if locate is None else locate(row)

@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from kafeat.chain import Chain
 from kafeat.config import Config
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, UsageError, ValueRefused
 from kafeat.evaluation.fidelity import relative_frobenius
 from kafeat.evaluation.learners import features_score
+from kafeat.jobs.subsets import Subset, train_and_test
 from kafeat.provenance import Search
 from kafeat.registry import build_step
 from kafeat.step import Sample, Step
 
-# Rows that a search looks at, and those held out of them.
-_MOST_ROWS = 6000
-_MOST_HELD_OUT = 1500
-_LEAST_ROWS = 20
 # Widths that are tried.
 _FIRST_WIDTH, _LAST_WIDTH = 16, 16_384
 # While γ is looked for, a width that is yet to be found.
@@ -66,7 +63,7 @@ def settle(
             )
     recipes = [step.recipe() for step in steps]
     found = [(place, holder, key) for place, holder, key in _searches(recipes)]
-    train, test = _split(sample, rng)
+    train, test = train_and_test(sample, rng)
     records = []
     # γ first: how many outputs a map needs depends on it.
     for place, holder, key in sorted(found, key=lambda entry: entry[2] != "gamma"):
@@ -92,46 +89,54 @@ def _searches(node: Any, place: str = "steps") -> Iterator[tuple[str, Recipe, st
                 yield from _searches(value, f"{place}.{key}")
 
 
-def _split(sample: Sample, rng: np.random.Generator) -> tuple[Sample, Sample]:
-    order = rng.permutation(len(sample.X))[:_MOST_ROWS]
-    if len(order) < _LEAST_ROWS:
-        raise DataError(f"expected at least {_LEAST_ROWS} rows to choose sizes on, got {len(order)}")
-    held = min(len(order) // 4, _MOST_HELD_OUT)
-
-    def rows(chosen: Any) -> Sample:
-        label = None if sample.label is None else sample.label[chosen]
-        return replace(sample, X=np.ascontiguousarray(sample.X[chosen]), label=label)
-
-    return rows(np.sort(order[held:])), rows(np.sort(order[:held]))
-
-
-def _chain(recipes: list[Recipe], train: Sample, rng: np.random.Generator) -> Chain:
+def _chain(recipes: list[Recipe], train: Subset, rng: np.random.Generator) -> Chain:
     """The chain as it would be fitted, searches that are still open at a working width."""
     settled = copy.deepcopy(recipes)
     for _, holder, key in list(_searches(settled)):
-        holder[key] = "median" if key == "gamma" else min(_WORKING_WIDTH, 2 * (len(train.X) // 4))
-    return Chain.fit([build_step(recipe) for recipe in settled], train, copy.deepcopy(rng))
+        holder[key] = "median" if key == "gamma" else min(_WORKING_WIDTH, 2 * (len(train) // 4))
+    with train.counted():
+        return Chain.fit([build_step(recipe) for recipe in settled], train.sample, copy.deepcopy(rng))
+
+
+@contextmanager
+def _trying(place: str, value: float) -> Iterator[None]:
+    """Say which value the rows do not go with."""
+    try:
+        yield
+    except ValueRefused as refused:
+        if refused.column is not None:  # an input that is wrong with any value
+            raise
+        raise ValueRefused(refused.row, None, f"with {place} = {value:g}: {refused.problem}") from None
+    except DataError as error:
+        raise DataError(f"{place} = {value:g}: {error}") from None
 
 
 def _validate(
     recipes: list[Recipe],
     holder: Recipe,
     values: Sequence[float],
-    train: Sample,
-    test: Sample,
+    train: Subset,
+    test: Subset,
     rng: np.random.Generator,
     place: str,
 ) -> dict[str, Any]:
-    if train.label is None or test.label is None:
+    of_train, of_test = train.sample.label, test.sample.label
+    if of_train is None or of_test is None:
         raise _without_label(place)
+    labels = np.concatenate([of_train, of_test])
     scores, wanted = [], holder["gamma"]
     for value in values:
         holder["gamma"] = value
-        chain = _chain(recipes, train, rng)
-        features = np.concatenate([chain.transform(train.X), chain.transform(test.X)])
-        labels = np.concatenate([train.label, test.label])
-        scores.append(features_score(features.astype(np.float64), labels, len(train.X)))
+        with _trying(place, value):
+            chain = _chain(recipes, train, rng)
+            features = np.concatenate([subset.features(chain) for subset in (train, test)])
+            scores.append(features_score(features, labels, len(train)))
     holder["gamma"] = wanted
+    if not np.isfinite(scores).all():
+        raise DataError(
+            f"{place}: validate: expected a score for every value, got none: labels must differ among the "
+            f"{len(test):,} rows held out"
+        )
     numbers = [float(value) for value in values]
     return {"values": numbers, "scores": scores, "chosen": numbers[int(np.argmax(scores))]}
 
@@ -140,8 +145,8 @@ def _reach(
     recipes: list[Recipe],
     holder: Recipe,
     target: float,
-    train: Sample,
-    test: Sample,
+    train: Subset,
+    test: Subset,
     rng: np.random.Generator,
     place: str,
 ) -> dict[str, Any]:
@@ -150,11 +155,14 @@ def _reach(
     def error(width: int) -> float:
         holder["n_components"] = width
         try:
-            chain = _chain(recipes, train, rng)
-            K = chain.exact(test.X, test.X)
-            curve[width] = relative_frobenius(K, chain.transform(test.X).astype(np.float64))
+            with _trying(place, width):
+                chain = _chain(recipes, train, rng)
+                X = test.sample.X
+                curve[width] = relative_frobenius(chain.exact(X, X), test.features(chain))
         finally:
             holder["n_components"] = wanted
+        if np.isinf(curve[width]):
+            raise DataError(f"{place}: target_error: expected a kernel that is not 0 on all rows, got zeros")
         return curve[width]
 
     chosen = _smallest(error, target, _last_width(holder, train), place)
@@ -162,9 +170,9 @@ def _reach(
     return {"target_error": target, "widths": widths, "errors": [curve[w] for w in widths], "chosen": chosen}
 
 
-def _last_width(holder: Recipe, train: Sample) -> int:
+def _last_width(holder: Recipe, train: Subset) -> int:
     """A map of landmarks can have no more outputs than there are rows."""
-    return min(_LAST_WIDTH, len(train.X)) if holder["kind"] == "nystroem" else _LAST_WIDTH
+    return min(_LAST_WIDTH, len(train)) if holder["kind"] == "nystroem" else _LAST_WIDTH
 
 
 def _smallest(error: Callable[[int], float], target: float, last: int, place: str) -> int:

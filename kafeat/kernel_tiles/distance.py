@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from kafeat.kernel_tiles.tile import KernelTile
-from kafeat.kernels import KernelParameters
+from kafeat.kernels import KernelParameters, matern_profile
 from kafeat.types import Array, Floats
 
 Finish = Callable[[Floats], None]
 """c·r² becomes the kernel, in place."""
+
+# e^{−s} is 0 from there on, and ∞·0 would be no number.
+_NOTHING_LEFT = 1e4
 
 
 class DistanceTile(KernelTile):
@@ -83,10 +86,11 @@ def matern(landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any]) -> Dist
 
 
 def _matern(squared: Floats, nu: float) -> None:
-    s = np.sqrt(squared, out=squared)
     if nu not in (0.5, 1.5, 2.5):
-        s[...] = _bessel(s, nu)
+        squared[...] = matern_profile(squared.astype(np.float64) / (2.0 * nu), nu)
         return
+    s = np.sqrt(squared, out=squared)
+    np.minimum(s, _NOTHING_LEFT, out=s)
     decay = np.exp(-s)
     if nu == 2.5:
         polynomial = s * s.dtype.type(1.0 / 3.0)
@@ -97,18 +101,3 @@ def _matern(squared: Floats, nu: float) -> None:
         s *= decay
     else:
         s[...] = decay
-
-
-# Where the kernel differs from 1 by less than s²/(4(ν − 1)) or s^{2ν}: nothing, in float64, for every ν above ½.
-_NEAR = 1e-8
-
-
-def _bessel(s: Floats, nu: float) -> Floats:
-    """2^{1−ν}/Γ(ν)·s^ν K_ν(s), in float64."""
-    from scipy.special import gammaln, kve
-
-    positive = np.maximum(s.astype(np.float64), _NEAR)
-    # by logarithms, and K_ν e^{s}: neither factor need be a number of float64
-    logs = (1.0 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(positive) - positive
-    values: Floats = np.exp(logs + np.log(kve(nu, positive)))
-    return np.where(s < _NEAR, 1.0, values)

@@ -38,6 +38,8 @@ def duals(Z: Floats, Y: Floats, classes: bool, tau: float) -> Floats:
     """
     from scipy.linalg import cho_factor, cho_solve
 
+    if not Z.shape[1]:  # the kernel is 0 on the landmarks
+        return _dual(Y, np.zeros_like(Y), classes, tau)
     ridge = float(np.einsum("ij,ij->", Z, Z, dtype=np.float64)) / len(Z)
     H = (Z.T @ Z).astype(np.float64)
     metric = cho_factor(H + (ridge + 1e-6 * np.trace(H) / len(H)) * np.eye(len(H)))

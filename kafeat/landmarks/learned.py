@@ -12,8 +12,10 @@ _STEPS = 60
 _BATCH = 1024
 # The first step's length, in units of the distance at which the kernel has fallen visibly; the last is a tenth of it.
 _LENGTH = 3e-3
-# Of the trace: keeps K_mm invertible while landmarks move.
+# Keeps K_mm invertible while landmarks move.
 _JITTER = 1e-7
+# The square of a row further off is no number.
+_FARTHEST = 1e150
 
 
 def learned(view: View, m: int, rng: np.random.Generator) -> Floats:
@@ -33,6 +35,8 @@ def learned(view: View, m: int, rng: np.random.Generator) -> Floats:
     held, seen = order[: min(_BATCH, len(X) // 4)], order[min(_BATCH, len(X) // 4) :]
     # Where they are small numbers, products lose nothing: around the mean of the landmarks.
     middle = start.mean(axis=0, dtype=np.float64)
+    if max(np.abs(X - middle).max(), np.abs(start - middle).max()) > _FARTHEST:
+        return start
     L = _descend(X, seen, start - middle, middle, view.profile, rng)
     end = (L + middle).astype(X.dtype)
     rows = X[held] - middle
@@ -66,7 +70,10 @@ def gradient(X: Floats, L: Floats, profile: Profile) -> tuple[float, Floats]:
 
     C, C_slope = profile.of(_squared(L, X))
     K, K_slope = profile.of(_squared(L, L))
-    A = cho_solve(cho_factor(K + _JITTER * np.eye(len(L))), C)
+    # r² is off by the rounding of squared norms, and K_mm by as much in units of the kernel's length
+    norms = np.einsum("ij,ij->i", L, L) / profile.length**2
+    jitter = _JITTER + 8.0 * len(L) * np.finfo(np.float64).eps * float(norms.max())
+    A = cho_solve(cho_factor(K + jitter * np.eye(len(L))), C)
     R = profile.of(_squared(X, X))[0] - C.T @ A
     np.fill_diagonal(R, 0.0)
     P = A @ R

@@ -39,7 +39,9 @@ def _ridge(view: View, dictionary: Indices, weights: Floats, k: int) -> float:
     """Of the weighted kernel of the dictionary, what is beyond the k-th eigenvalue, a k-th of it."""
     K = view.kernel(dictionary, dictionary).astype(np.float64) * weights[:, None] * weights
     values = np.linalg.eigvalsh((K + K.T) / 2.0)[::-1]
-    return float(max(values[k:].sum(), 1e-9 * max(values[0], 0.0), np.finfo(float).tiny)) / k
+    # Rounding in float32, or an indefinite kernel, leaves negative eigenvalues, which K + λI must not have.
+    least = max(1e-9 * values[0], -2.0 * k * values[-1], np.finfo(float).tiny)
+    return float(max(values[k:].sum(), least)) / k
 
 
 def ridge_scores(view: View, rows: Indices, dictionary: Indices, weights: Floats, ridge: float) -> Floats:

@@ -50,9 +50,12 @@ class View:
 
 def draw(weights: Floats, m: int, rng: np.random.Generator) -> Indices:
     """m places with P(i) ∝ weights_i, without replacement; fewer where fewer weights are not 0."""
-    size = min(m, int(np.count_nonzero(weights)))
-    if size == 0:
+    weights = np.minimum(weights, np.finfo(np.float64).max)
+    largest = weights.max(initial=0.0)
+    if largest == 0.0:
         return np.empty(0, dtype=np.intp)
+    weights = weights / largest  # so that their sum is a number
+    size = min(m, int(np.count_nonzero(weights)))
     return rng.choice(len(weights), size=size, replace=False, p=weights / weights.sum())
 
 

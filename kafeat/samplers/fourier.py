@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kafeat import spectra
 from kafeat.bandwidth import Rule, resolve_gamma
+from kafeat.errors import DataError
 from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.pair import Coordinates, Gram, Pair
 from kafeat.random_features import (
@@ -100,7 +101,11 @@ class Fourier(Step):
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_features = rng.spawn(2)
         scales = length_scales(self.length_scale, sample.X.shape[1])
-        X = sample.X if scales is None else sample.X * scales.astype(sample.X.dtype)
+        X = sample.X if scales is None else sample.X * scales
+        if not np.isfinite(X).all():
+            raise DataError(
+                "fourier: length_scale: expected rows that float64 can hold after it, got larger ones"
+            )
         gamma = resolve_gamma(self.gamma, KERNELS[self.kernel], X, of_gamma)
         state = fit_random_features(self._law(gamma), X, of_features, self)
         return {"gamma": np.array(gamma), **state}

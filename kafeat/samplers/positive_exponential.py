@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat import kernels
+from kafeat.domain import remedy
 from kafeat.dot_products import GAMMA, Gamma, fit_gamma
 from kafeat.errors import ValueRefused
 from kafeat.kernels import KernelParameters
@@ -81,9 +82,9 @@ class PositiveExponential(Step):
 
 def best_tilt(phi: float, d: int) -> float:
     """The A that minimises the variance of one direction at ‖x + y‖² = φ (Likhosherstov et al. 2022, theorem 4.1)."""
-    # The root ρ in (0, 1] of 2φρ² + (2φ + d)ρ − d = 0, written without cancellation for small φ.
-    rho = 2.0 * d / (np.sqrt((2.0 * phi + d) ** 2 + 8.0 * d * phi) + 2.0 * phi + d)
-    return float((1.0 - 1.0 / rho) / 8.0)
+    # The root ρ in (0, 1] of 2φρ² + (2φ + d)ρ − d = 0, written without cancellation for small φ, or squares of large φ.
+    share = 2.0 * phi / d
+    return float((1.0 - 0.5 * (np.hypot(share + 1.0, np.sqrt(4.0 * share)) + share + 1.0)) / 8.0)
 
 
 def _median_sum(X: Floats, rng: np.random.Generator) -> float:
@@ -140,5 +141,5 @@ class _ExponentialTransform(Transform):
                 row,
                 None,
                 f"expected a largest exponent from {self._low:.4g} to {self._high:.4g}, which {self._dtype} can hold, "
-                f"got {largest[row]:.4g}: scale the input, lower gamma, or fit with dtype: float64",
+                f"got {largest[row]:.4g}: lower gamma, {remedy(self._dtype)}",
             )

@@ -9,6 +9,7 @@ import numpy as np
 
 from kafeat.step import Sample, Scaler
 from kafeat.types import Floats, Shape, State
+from kafeat.units import power_of_two
 
 
 class Standardize(Scaler):
@@ -30,7 +31,9 @@ class Standardize(Scaler):
             moved -= first
             middle = moved.mean()
             mean[j] = first + middle
-            scale[j] = np.sqrt(np.mean((moved - middle) ** 2))
+            moved -= middle
+            unit = power_of_two(np.abs(moved).max())  # squares of the numbers themselves might be none
+            scale[j] = unit * np.sqrt(np.mean((moved / unit) ** 2))
         constant = scale <= 10.0 * np.finfo(X.dtype).eps * np.abs(mean)
         return {"mean": mean, "scale": np.where(constant, 1.0, scale)}
 

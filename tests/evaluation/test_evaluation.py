@@ -10,7 +10,10 @@ from kafeat.errors import DataError
 from kafeat.evaluation.distortion import distortion, jl_eps
 from kafeat.evaluation.fidelity import fidelity
 from kafeat.evaluation.folds import FOLDS, split
-from kafeat.evaluation.ridge import PENALTIES, NormalEquations, kernel_ridge
+from kafeat.evaluation.kernel_ridge import kernel_ridge
+from kafeat.evaluation.penalized import PENALTIES
+from kafeat.evaluation.ridge import NormalEquations
+from kafeat.evaluation.scaling import scaling_of
 from kafeat.evaluation.task import task_of
 
 
@@ -198,3 +201,108 @@ def test_the_bound_is_the_lemmas(n, D):
     assert 0 < eps < 1
     assert pytest.approx(4 * np.log(n) / (eps**2 / 2 - eps**3 / 3), rel=1e-9) == D
     assert jl_eps(10_000, 10) == 1.0
+
+
+@pytest.mark.parametrize("size", [2.0**-700, 2.0**700])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_the_size_of_columns_does_not_matter_to_ridge(size, standardize):
+    """Squares of the columns are no numbers."""
+    X, Y, folds = problem(4)
+    found = []
+    for unit in (1.0, size):
+        equations = NormalEquations(4, 2)
+        equations.add(X * unit, Y, folds)
+        found.append(equations.solve(standardize)(X * unit))
+    np.testing.assert_array_equal(found[1], found[0])  # a power of two changes no digit
+
+
+def test_columns_of_all_sizes_are_met_alike():
+    X, Y, folds = problem(4)
+    units = 2.0 ** np.array([-600, 0, 600, -10])
+    found = []
+    for columns in (X, X * units):
+        equations = NormalEquations(4, 2)
+        equations.add(columns, Y, folds)
+        found.append(equations.solve(standardize=True)(columns))
+        assert np.isfinite(equations.solve()(columns)).all()  # features: those that are small count as nothing
+    np.testing.assert_array_equal(found[1], found[0])
+
+
+def test_columns_that_grow_beyond_all_bounds_are_refused():
+    X, Y, folds = problem(2)
+    equations = NormalEquations(2, 2)
+    equations.add(X * 1e-100, Y, folds)
+    with pytest.raises(
+        DataError, match="ridge: expected columns whose squares float64 can hold.*scale the input"
+    ):
+        equations.add(X * 1e100, Y, folds)
+
+
+def test_a_row_far_out_leaves_a_system_that_can_be_solved():
+    """Sums about a mean that it moved are rounded by more than the smallest penalty."""
+    X, Y, folds = problem(5)
+    X[7] = 1e15
+    equations = NormalEquations(5, 2)
+    equations.add(X, Y, folds)
+    assert np.isfinite(equations.solve()(X)).all()
+
+
+@pytest.mark.parametrize("size", [2.0**-830, 2.0**830])
+def test_the_size_of_a_kernel_does_not_matter_to_ridge(size):
+    X, Y, folds = problem(5)
+    K = X @ X.T
+    found = [kernel_ridge(K * unit, Y, folds)(K * unit) for unit in (1.0, size)]
+    np.testing.assert_array_equal(found[1], found[0])
+
+
+@pytest.mark.parametrize("near", [1e-9, 1e-15, 0.0])
+def test_a_kernel_that_hardly_varies_can_be_solved(near):
+    X, Y, folds = problem(5)
+    K = 1.0 - near * ((X[:, None] - X[None]) ** 2).sum(axis=-1)
+    assert np.isfinite(kernel_ridge(K, Y, folds)(K)).all()
+
+
+@pytest.mark.parametrize("jobs", [2, 5])
+def test_ridge_does_not_depend_on_the_number_of_threads(jobs):
+    X, Y, folds = problem(30)
+    found = []
+    for threads in (1, jobs):
+        equations = NormalEquations(30, 2, threads)
+        equations.add(X, Y, folds)
+        found.append((equations.solve().w, kernel_ridge(X @ X.T, Y, folds, threads).alpha))
+    for one, many in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, many)
+
+
+def test_scaling_is_scikit_learns_and_loses_nothing_to_a_mean_or_a_size():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4)) * np.array([1.0, 3.0, 1e-200, 1e200]) + np.array([0.0, 1e9, 0.0, 0.0])
+    X = np.column_stack([X, np.full(500, 0.1)])
+    got = scaling_of([X[:70], X[70:]])(X)
+    shown = StandardScaler().fit_transform(X / np.array([1.0, 1.0, 1e-200, 1e200, 1.0]))
+    # 1e9 is rounded to 1e-7, of which the mean of 500 is off by as much at most
+    np.testing.assert_allclose(got[:, :4], shown[:, :4], rtol=0, atol=2e-7)
+    assert not got[:, 4].any()  # a constant column
+
+
+@pytest.mark.parametrize("size", [1e-240, 1e200])
+@pytest.mark.parametrize("n", [40, 400])
+def test_the_size_of_a_kernel_does_not_matter_to_its_relative_error(n, size):
+    rng = np.random.default_rng(0)
+    A, Z = rng.standard_normal((n, 6)), rng.standard_normal((n, 5))
+    got = fidelity(size * (A @ A.T), np.sqrt(size) * Z)
+    want = fidelity(A @ A.T, Z)
+    for key, value in want.items():
+        factor = 1.0 if key.startswith("relative") else size
+        assert got[key] / factor == pytest.approx(value, rel=1e-9)
+
+
+def test_features_beyond_all_bounds_have_no_error():
+    with pytest.raises(
+        DataError, match="expected features whose dot products float64 can hold.*scale the input"
+    ):
+        fidelity(np.eye(3), np.full((3, 2), 1e200))
+
+
+def test_predictions_that_are_no_numbers_have_no_score():
+    assert np.isnan(task_of(np.array([0, 1, 1])).score(np.full((3, 2), np.nan), np.array([0, 1, 1])))

@@ -116,3 +116,48 @@ def test_a_missing_label_is_told_before_the_data_are_read(tmp_path, config, mess
 def test_mistakes(parameter, value, message):
     with pytest.raises(ConfigError, match=message):
         kafeat.fit({"steps": [{**FOURIER, parameter: value}]}, X)
+
+
+def test_a_row_that_is_refused_is_named_as_it_stands_in_the_data():
+    """And not as in the part of the sample that a search looks at."""
+    rows = np.abs(X).copy()
+    rows[701, 3] = -2.0
+    step = {"kind": "nystroem", "kernel": "chi2", "n_components": {"target_error": 0.5}}
+    with pytest.raises(
+        DataError, match=r"row 702 \(index 701\), column 'c3': expected a value of at least 0, got -2"
+    ):
+        kafeat.fit({"steps": [step]}, rows)
+
+
+def test_a_value_that_the_rows_do_not_go_with_is_named():
+    step = {**FOURIER, "gamma": {"validate": [0.1, 1e200]}, "n_components": 16}
+    with pytest.raises(
+        DataError, match=r"steps\[0\].gamma = 1e\+200: fourier: expected a state that float32 can hold"
+    ):
+        kafeat.fit({"steps": [step]}, X, label=RING)
+    step = {**FOURIER, "gamma": {"validate": [0.1, 1e70]}, "n_components": 16}
+    with pytest.raises(
+        DataError, match=r"row \d+ .*: with steps\[0\].gamma = 1e\+70: expected features that float32"
+    ):
+        kafeat.fit({"steps": [step]}, X * 1e20, label=RING)
+
+
+def test_a_search_without_a_score_is_told():
+    labels = np.full(len(X), 0.25)
+    labels[np.argsort(X[:, 0])[:3]] += np.arange(3)
+    step = {**FOURIER, "gamma": {"validate": [0.1, 1.0]}, "n_components": 16}
+    with pytest.raises(
+        DataError, match=r"gamma: validate: expected a score for every value, got none: labels must"
+    ):
+        for seed in range(20):  # held out are rows of one label, sooner or later
+            kafeat.fit({"steps": [step], "seed": seed}, X[:40], label=np.r_[labels[:37], 1.5, 0.25, 0.25])
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_sizes_are_found_at_any_scale(scale):
+    step = {**FOURIER, "gamma": {"validate": [0.3 / scale**2]}, "n_components": {"target_error": 0.3}}
+    chosen = [
+        kafeat.fit({"steps": [one]}, X[:300] * unit, label=RING[:300]).n_components
+        for one, unit in ((step, scale), ({**step, "gamma": 0.3}, 1.0))
+    ]
+    assert abs(np.log2(chosen[0] / chosen[1])) <= 1  # the draws are other ones

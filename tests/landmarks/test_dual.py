@@ -94,3 +94,8 @@ def test_needs_a_label_of_two_values() -> None:
             select(rbf_view(features()), 5, np.random.default_rng(0))
         with pytest.raises(DataError, match="label: expected at least two classes, got only 3"):
             select(rbf_view(features(), label=np.full(120, 3)), 5, np.random.default_rng(0))
+
+
+def test_a_kernel_of_zeros_weighs_rows_alike() -> None:
+    Y = np.array([[1.0], [-1.0], [1.0]])
+    np.testing.assert_array_equal(duals(np.empty((3, 0)), Y, True, 0.25), 0.75 * Y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from views import rbf
+from views import rbf, rbf_view
 
 from kafeat.landmarks import Profile, View
 from kafeat.landmarks.kmeans import kmeans
@@ -67,3 +67,15 @@ def test_needs_a_kernel_of_the_distance() -> None:
     X = np.zeros((5, 1))
     with pytest.raises(TypeError, match="learned landmarks need a kernel of the distance"):
         learned(View(X, None, None), 2, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("apart", [1e8, 1e200])
+def test_rows_that_are_far_apart_are_stood(apart: float) -> None:
+    """r² between near rows is then rounding, and K_mm not positive definite."""
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    X[:150] += apart
+    with np.errstate(over="ignore"):
+        view = rbf_view(X)
+    found = learned(view, 20, np.random.default_rng(1))
+    assert found.shape == (20, 3)
+    assert np.isfinite(found).all()

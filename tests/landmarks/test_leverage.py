@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from views import rbf_view
+from views import kernel_view, rbf_view
 
 from kafeat.landmarks.leverage import _ridge, leverage, ridge_scores
+from kafeat.landmarks.view import draw
 
 
 def exact_scores(K: np.ndarray, ridge: float) -> np.ndarray:
@@ -70,3 +71,18 @@ def test_a_row_weighs_by_how_likely_it_was_drawn(monkeypatch: pytest.MonkeyPatch
         # drawn with probability p, a row counts 1/p in SSᵀ, so that its mean is I (Musco & Musco, algorithm 3)
         p = dict(zip(rows.tolist(), np.minimum(1.0, np.log(m) * scores), strict=True))
         np.testing.assert_allclose(weights**2 * [p[i] for i in dictionary.tolist()], 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_negative_eigenvalues_are_stood(dtype: str) -> None:
+    """Of rounding, and of kernels that are indefinite: K + λI is positive definite all the same."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 1)).astype(dtype)
+    for K in (X @ X.T, np.tanh(5 * X @ X.T - 1)):
+        found = leverage(kernel_view(X, K), 12, np.random.default_rng(1))
+        assert len(np.unique(found)) == 12
+
+
+def test_rows_are_drawn_by_scores_of_any_size() -> None:
+    for weights in ([1e-320, 0.0, 1e-320], [1e308, 0.0, np.inf], [0.0, 0.0, 0.0]):
+        assert set(draw(np.array(weights), 3, np.random.default_rng(0)).tolist()) <= {0, 2}

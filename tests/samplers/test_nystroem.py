@@ -14,7 +14,11 @@ from kafeat.chain import FittedStep
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.jobs.inspect import inspect
+from kafeat.kernels import KERNELS as EXACT
+from kafeat.kernels import KernelParameters
+from kafeat.landmark_kernel import LandmarkKernel
 from kafeat.landmarks.projection import fitted, whitening
+from kafeat.pair import Coordinates
 from kafeat.step import Sample
 
 EPS = np.finfo(float).eps
@@ -539,3 +543,19 @@ def test_centres_of_rows_that_are_not_negative_are_not_negative(digits: np.ndarr
 def test_bad_parameters_are_refused(parameters: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         fit(rows(20, 3), n_components=2, **parameters)
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "laplacian", "jensen_shannon"])
+def test_selectors_see_the_kernel_of_any_number_of_rows(kernel: str) -> None:
+    """Buffers of a kernel are laid out for a number of rows: the last block has fewer, and pivots are a handful."""
+    X = rows(1100, 3)
+    view = LandmarkKernel(kernel, KernelParameters(gamma=GAMMA)).view(Sample(X, None, len(X)), 0.0)
+    pair = Coordinates(X, X[:4])
+    want = EXACT[kernel].gram(pair, KernelParameters(gamma=GAMMA)).dots
+    # sums of three terms, an exponential
+    np.testing.assert_allclose(
+        view.kernel(np.arange(1100), np.arange(4)), want, rtol=0, atol=64 * EPS * want.max()
+    )
+    np.testing.assert_allclose(
+        view.kernel(np.arange(2), np.arange(4)), want[:2], rtol=0, atol=64 * EPS * want.max()
+    )

@@ -116,3 +116,8 @@ def test_a_state_with_a_tilt_above_0_is_refused() -> None:
     step = PositiveExponential(n_components=2)
     with pytest.raises(ValueError, match=r"state\.tilt: expected a number of at most 0, got 0\.5"):
         step.check_state({"tilt": np.array(0.5)}, 1)
+
+
+def test_tilt_of_rows_that_are_far_out() -> None:
+    # −φ/4d in the limit
+    assert best_tilt(1e200, 4) == pytest.approx(-1e200 / 16, rel=1e-12)

@@ -21,6 +21,7 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     PrivateAttr,
+    SerializationInfo,
     ValidationInfo,
     WithJsonSchema,
 )
@@ -115,9 +116,9 @@ class Step(BaseModel, ABC):
         cls.kind = cls.__module__.rpartition(".")[2]
 
     @property
-    def needs_label(self) -> bool:
-        """Whether `fit` needs a label."""
-        return False
+    def label_needs(self) -> Mapping[str, str]:
+        """The parameters that make `fit` need a label, by their place in the step, and what each needs it for."""
+        return {"gamma: validate": "to score by"} if "gamma" in self._searches else {}
 
     @property
     def keeps_rows(self) -> bool:
@@ -166,6 +167,10 @@ class Step(BaseModel, ABC):
         """The kind and every parameter, defaults included, as builtins."""
         return {"kind": self.kind, **self.model_dump(mode="json"), **self._searches}
 
+    def live_recipe(self) -> dict[str, Any]:
+        """The same with Python functions and arrays as they are: no file holds it, and a step can be built from it."""
+        return {"kind": self.kind, **self.model_dump(mode="python", warnings=False), **self._searches}
+
     @abstractmethod
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         """Learn from the sample; all randomness comes from `rng`."""
@@ -196,6 +201,11 @@ def _build_nested(recipe: object, info: ValidationInfo) -> Step:
     return build(recipe)
 
 
+def dump_step(step: Step, info: SerializationInfo) -> dict[str, Any]:
+    """The recipe of a step that stands in another model: live unless builtins are asked for."""
+    return step.recipe() if info.mode == "json" else step.live_recipe()
+
+
 ANY_STEP = {
     "type": "object",
     "description": "a step: its kind, and parameters of that kind",
@@ -206,7 +216,7 @@ ANY_STEP = {
 NestedStep = Annotated[
     Step,
     PlainValidator(_build_nested),
-    PlainSerializer(lambda step: step.recipe(), return_type=dict[str, Any]),
+    PlainSerializer(dump_step, return_type=dict[str, Any]),
     Says("a step (a mapping with a kind)", "steps"),
     WithJsonSchema(ANY_STEP),
 ]

@@ -12,10 +12,10 @@ from kafeat.evaluation.gallery import Gallery
 from kafeat.evaluation.summary import budgets, recommend, spell, summarize
 from kafeat.jobs.contenders import contenders
 from kafeat.jobs.examiner import Examiner, Question, Say, Task
+from kafeat.jobs.labels import check_label
 from kafeat.jobs.options import Input
 from kafeat.jobs.report import report_folder, write_report
 from kafeat.jobs.rereading import rereadable
-from kafeat.jobs.search import check_label
 from kafeat.jobs.sweep import Sweep, read_sweep
 
 

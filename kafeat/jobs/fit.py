@@ -15,8 +15,8 @@ from kafeat.io.dataset import open_data
 from kafeat.io.memory import source_of
 from kafeat.io.selection import choose
 from kafeat.io.source import Source
+from kafeat.jobs.labels import check_label
 from kafeat.jobs.sampled import Progress, Sampled
-from kafeat.jobs.search import check_label
 from kafeat.step import takes_missing
 from kafeat.types import Array
 

@@ -1,12 +1,20 @@
-"""The label column, refused where it says nothing."""
+"""The label column: needed by some configs, and refused where it says nothing."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from kafeat.errors import DataError, quoted, spell_row
+from kafeat.config import Config
+from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.source import Chunk
 from kafeat.types import Array
+
+
+def check_label(config: Config, label: object) -> None:
+    """Refuse a config that needs a label where there is none: before the data are read."""
+    if label is None and config.needs_label:
+        place, purpose = next(iter(config.label_needs.items()))
+        raise UsageError(f"{place}: expected a label {purpose} (--label COL), got none")
 
 
 def read_label(chunk: Chunk, name: str) -> Array:

@@ -160,7 +160,7 @@ def _of_categories(seen: Seen, columns: Columns) -> Seen:
 def _pruned(chain: Chain, sample: Sample, keep: int) -> Array:
     """The outputs that a sparse linear model of the label uses."""
     if sample.label is None:
-        raise UsageError("prune: expected a label to predict (--label COL), got none")
+        raise TypeError("prune: a config without a label has to be refused before the fit")
     try:
         from kafeat.evaluation.prune import MOST_ROWS, sparse_outputs
     except ImportError as error:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from kafeat.chain import Chain
-from kafeat.config import Config
 from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.fidelity import relative_frobenius
 from kafeat.evaluation.learners import features_score
@@ -34,23 +33,6 @@ _FIRST_WIDTH, _LAST_WIDTH = 16, 16_384
 _WORKING_WIDTH = 256
 
 Recipe = dict[str, Any]
-
-
-def check_label(config: Config, label: object) -> None:
-    """Refuse a config that needs a label where there is none, before the data are read."""
-    if label is not None:
-        return
-    if config.prune is not None:
-        raise UsageError("prune: expected a label to predict (--label COL), got none")
-    for i, step in enumerate(config.steps):
-        # what cannot be saved is refused for another reason
-        for place, _, key in _searches({} if step.unsaved else step.recipe(), f"steps[{i}]"):
-            if key == "gamma":
-                raise _without_label(place)
-
-
-def _without_label(place: str) -> UsageError:
-    return UsageError(f"{place}: validate: expected a label to score by (--label COL), got none")
 
 
 def settle(
@@ -123,7 +105,7 @@ def _validate(
     place: str,
 ) -> dict[str, Any]:
     if train.label is None or test.label is None:
-        raise _without_label(place)
+        raise TypeError(f"{place}: a search by score without a label has to be refused before the fit")
     scores, wanted = [], holder["gamma"]
     for value in values:
         holder["gamma"] = value

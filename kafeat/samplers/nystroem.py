@@ -148,8 +148,9 @@ class Nystroem(Step):
         return not isinstance(self.kernel, str) or self._precomputed or KERNELS[self.kernel].needs_coordinates
 
     @property
-    def needs_label(self) -> bool:
-        return self._selector in OF_LABEL
+    def label_needs(self) -> Mapping[str, str]:
+        own = {f"landmarks: {self._selector}": "to choose rows by"} if self._selector in OF_LABEL else {}
+        return {**super().label_needs, **own}
 
     @property
     def keeps_rows(self) -> bool:

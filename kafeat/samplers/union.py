@@ -62,8 +62,13 @@ class Union(Step):
         return any(step.searches for step in self._steps)
 
     @property
-    def needs_label(self) -> bool:
-        return any(step.needs_label for step in self._steps)
+    def label_needs(self) -> Mapping[str, str]:
+        return {
+            f"maps[{i}].steps[{j}].{place}": purpose
+            for i, part in enumerate(self.maps)
+            for j, step in enumerate(part.steps)
+            for place, purpose in step.label_needs.items()
+        }
 
     @property
     def keeps_rows(self) -> bool:

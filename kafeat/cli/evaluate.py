@@ -25,16 +25,16 @@ Examples:
 @click.option(
     "--model",
     "models",
-    type=options.FILE,
+    type=options.MODEL,
     multiple=True,
     metavar="MODEL",
     help="A map made by `kafeat fit`. Repeatable.",
 )
 @click.option(
-    "--config", "configs", type=options.FILE, multiple=True, metavar="CONFIG.yaml",
+    "--config", "configs", type=options.CONFIG, multiple=True, metavar="CONFIG.yaml",
     help="A recipe, fitted here on the rows that are not held out. Repeatable.",
 )  # fmt: skip
-@click.argument("data", type=options.FILE)
+@click.argument("data", type=options.DATA)
 @options.label
 @click.option(
     "--split", metavar="COL", help="A column of train and test; default: a random fifth is held out."
@@ -79,13 +79,13 @@ Examples:
 @click.option(
     "--json",
     "json_file",
-    type=options.FILE,
+    type=options.OUTPUT,
     metavar="FILE",
     help="Write the figures as JSON; - is stdout, without the table.",
 )
 @click.option(
     "--report",
-    type=options.FOLDER,
+    type=options.PAGES,
     metavar="DIR",
     help="Write a page with pictures; needs the extra kafeat[evaluate].",
 )

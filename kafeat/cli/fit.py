@@ -21,12 +21,12 @@ Example:
 @click.option(
     "--config",
     required=True,
-    type=options.FILE,
+    type=options.CONFIG,
     metavar="CONFIG.yaml",
     help="The recipe of the map; - is stdin.",
 )
-@click.argument("data", type=options.FILE)
-@click.argument("model", type=options.FILE)
+@click.argument("data", type=options.DATA)
+@click.argument("model", type=options.NEW_MODEL)
 @options.label
 @click.option(
     "--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to."
@@ -55,17 +55,9 @@ def fit(
     from kafeat.cli.progress import progress
     from kafeat.cli.summary import listed, summarize
     from kafeat.config import load_config
-    from kafeat.errors import UsageError
     from kafeat.jobs.doubts import doubts
     from kafeat.jobs.fit import fit_source
-    from kafeat.jobs.places import is_same_file, refuse_table_name
 
-    for name in (config, data):
-        if is_same_file(name, model):
-            raise UsageError(f"{model}: expected a model apart from {name}, got the same file")
-    if config == data == "-":
-        raise UsageError("-: expected the config or the data on standard input, got both")
-    refuse_table_name(model)
     recipe = load_config(config)
     with reading.open(data) as source, progress("fit", quiet) as announce:
         for doubt in () if quiet else doubts(recipe, source, label):

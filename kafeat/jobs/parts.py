@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from kafeat.backends import Engine
 from kafeat.blas import one_blas_thread
 from kafeat.engine import completed, reach
-from kafeat.errors import UsageError
+from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.io.drafts import remove_dead_below
 from kafeat.io.formats import format_of
-from kafeat.io.locations import absolute, entry_of, join, make_folder
+from kafeat.io.locations import absolute, entry_of, join, kind_of, make_folder
 from kafeat.io.parts import Part, Parts, is_data_set, list_parts, renamed
 from kafeat.io.uri import parent, shown
-from kafeat.jobs.apart import Destinations, refuse_overlap
 from kafeat.jobs.earlier import Earlier
 from kafeat.jobs.journal import Journal, Run
 from kafeat.jobs.manifest import Manifest, Record
 from kafeat.jobs.options import STRICT, Input, Output, Rules
+from kafeat.jobs.overlaps import Read, Written, refuse_overlaps
 from kafeat.jobs.part import Outcome, Stop, Task, do_part, failed
 from kafeat.jobs.rejects import rejects_of
 from kafeat.jobs.split import check_pouring, pour_parts, ranges
@@ -75,7 +75,7 @@ def transform_parts(
         engine=engine.name,
     )
     found = _found(source, reading, rows_per_file)
-    refuse_overlap(source, found, model, Destinations(target, rules.rejects, stats))
+    _refuse_overlaps(source, found, model, target, rules.rejects, stats)
     parts = (
         ranges(source, reading, writing, fm.chunk_rows, rows_per_file or 0)
         if found is None
@@ -121,6 +121,23 @@ def transform_parts(
     remove_dead_below(target)
     strange = earlier.strange(journal.done)
     return journal.run(len(proven), fm.n_components, seconds, tuple(removed), strange)
+
+
+def _refuse_overlaps(
+    source: str, found: Parts | None, model: object, target: str, rejects: str | None, stats: str | None
+) -> None:
+    """Refuse what would be replaced, or be read as a part by the next run; `found` None is one file."""
+    if rejects == "-":
+        raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
+    if rejects is not None and kind_of(rejects) not in (None, "folder"):
+        raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
+    parts = () if found is None else found.parts
+    read = [Read("the input", (source, *(part.place for part in parts)), found)]
+    read += [Read("the model", (model,))] if isinstance(model, str) else []
+    written = [Written("an output", target, folder=True)]
+    written += [] if rejects is None else [Written("--rejects", rejects, folder=True)]
+    written += [] if stats is None else [Written("--stats", stats)]
+    refuse_overlaps(read, written)
 
 
 def _found(source: str, reading: Input, rows_per_file: int | None) -> Parts | None:

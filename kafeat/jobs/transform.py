@@ -19,7 +19,7 @@ from kafeat.io.sink import Sink, open_sink
 from kafeat.io.source import Chunk, Source
 from kafeat.io.space import require_space
 from kafeat.jobs.options import STRICT, Input, Output, Rules
-from kafeat.jobs.places import refuse_same
+from kafeat.jobs.overlaps import refuse_files
 from kafeat.jobs.rejects import open_rejects
 from kafeat.jobs.tally import Done, Tally
 from kafeat.running import Watch
@@ -53,7 +53,7 @@ def transform_file(
     """
     reading, writing = reading or Input(), writing or Output()
     format = format_of(target, writing.format, OUTPUTS)
-    refuse_same({"input": source, "model": model}, {"--rejects": rules.rejects, "OUT": target})
+    refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
     started = time.perf_counter()
     fm = load(model) if isinstance(model, str) else model
     rules.check(fm)

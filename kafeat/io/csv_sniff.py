@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 import numpy as np
@@ -24,6 +25,8 @@ BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"ARROW1": "Arrow", b"\xff\xf
 Type = Literal["int64", "float64", "string"]
 
 _WHOLE = re.compile(r"[+-]?[0-9]+\Z")
+_DIGITS_OF_INT64 = 20
+"""With the sign; Python refuses to read thousands of digits."""
 _PADDED = re.compile(r"[+-]?0[0-9]")
 
 
@@ -130,11 +133,11 @@ def _type(values: list[str]) -> Type:
     if not _are_floats(filled):
         return "string"
     whole = [value for value in filled if _WHOLE.match(value)]
-    return "float64" if all(int(float(value)) == int(value) for value in whole) else "string"
+    return "float64" if all(Decimal(float(value)) == Decimal(value) for value in whole) else "string"
 
 
 def _fits(text: str) -> bool:
-    return -(2**63) <= int(text) < 2**63 and str(int(text)) == text
+    return len(text) <= _DIGITS_OF_INT64 and -(2**63) <= int(text) < 2**63 and str(int(text)) == text
 
 
 def _are_floats(values: list[str]) -> bool:

@@ -123,7 +123,7 @@ def test_names_cannot_command_a_terminal():
 def test_names_of_any_length_fit_a_line_wherever_they_stand(kind):
     name = "y" * 10_000
     steps = [{"kind": "one_hot", "columns": [name]}] if kind == "one_hot" else [{"kind": "standardize"}]
-    value = {"number": [float("nan")], "label": [" " * 9_000], "one_hot": [1.5]}[kind]
+    value = {"number": [float("nan")], "label": [" " * 9_000], "one_hot": [float("inf")]}[kind]
     table = pa.table({name: value, "x": [1.0]})
     with pytest.raises(DataError, match=r"row 1 \(index 0\), \w+ 'y+'\.\.\.: expected ") as refused:
         kafeat.fit({"steps": steps}, table, label=name if kind == "label" else None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 
 if TYPE_CHECKING:
     from kafeat.jobs.examiner import Task
@@ -147,7 +147,7 @@ def evaluate(
         found = job(
             list(models), data, label, rows, reading, config=list(configs), sweep=sweeps, seeds=seeds,
             split=split, task=task, learner=learner, tau=tau, exact_rows=exact_rows, jobs=jobs,
-            output_dtype=output_dtype, report=report, say=say,
+            output_dtype=output_dtype, report=report, say=say, listener=log.listener(quiet),
         )  # fmt: skip
     named = {"model": shown(models[0])} if len(models) == 1 and not configs else {}
     text = json.dumps({**named, "data": shown(data), **found}, indent=2) + "\n"

@@ -21,7 +21,7 @@ def inspect(model: str, as_json: bool) -> None:
     """Show what is in MODEL: steps, parameters, columns, sizes, and from what it was fitted."""
     import json
 
-    from kafeat.cli.summary import listed
+    from kafeat.io.names import listed
     from kafeat.io.uri import shown
     from kafeat.jobs.inspect import inspect as job
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from kafeat.errors import DataError
 from kafeat.io.buffers import indices_of
+from kafeat.types import Floats
 
 MOST = 10_000
 """Categories of a column; more are a quantity or a name."""
@@ -80,6 +81,11 @@ class Vocabulary:
     def __init__(self, where: str, lenient: bool) -> None:
         self._where, self.lenient = where, lenient
         self._known: dict[str, int] = {}
+        self._used: set[int] | None = None
+
+    def use(self, codes: Floats) -> None:
+        """Take note that rows of these codes are fitted on; once it has been called, other categories are none."""
+        self._used = (self._used or set()) | set(np.unique(codes[codes >= 0.0]).astype(int).tolist())
 
     def codes(self, values: pa.Array) -> Codes:
         """A code for every value; NaN for one to refuse. It is preliminary: `settled` says what becomes of it."""
@@ -101,12 +107,14 @@ class Vocabulary:
 
     def settled(self) -> tuple[Categories, npt.NDArray[np.intp]]:
         """In order: numbers by size if all are, else text; and the final code of each preliminary one."""
-        if not self._known:
+        used = [c for c, code in self._known.items() if self._used is None or code in self._used]
+        if not used:
             raise DataError(f"{self._where}: expected at least one category, got none")
-        numbers = all(_NUMBER.fullmatch(category) for category in self._known)
-        values = sorted(self._known, key=(lambda c: (Decimal(c), c)) if numbers else (lambda c: (0, c)))
+        numbers = all(_NUMBER.fullmatch(category) for category in used)
+        values = sorted(used, key=(lambda c: (Decimal(c), c)) if numbers else (lambda c: (0, c)))
         places = {category: code for code, category in enumerate(values)}
-        return Categories(tuple(values), self.lenient), np.array([places[c] for c in self._known], np.intp)
+        final = [places.get(category, int(UNKNOWN)) for category in self._known]
+        return Categories(tuple(values), self.lenient), np.array(final, np.intp)
 
 
 def _codes(values: pa.Array, code: Callable[[str | None], float]) -> Codes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kafeat.io.source import Field, Source
 
 
+MOST_LISTED = 12
+"""Names of columns that a line shows before it leaves some out."""
 NEAR = 0.8
 """How alike a name is to one that was meant, from 0 to 1."""
 
@@ -52,6 +54,12 @@ def refuse_slips(source: Source, absent: Iterable[str], features: Iterable[str],
 def shown(name: str) -> str:
     """A name as it stands if it is short and harmless to a terminal."""
     return name if name.isprintable() and len(name) <= LONGEST else quoted(name)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of columns on one line, some of them where they are many."""
+    spelled = [shown(name) if name else "''" for name in names]
+    return ", ".join(spelled if len(spelled) <= MOST_LISTED else [*spelled[:8], "…", *spelled[-2:]])
 
 
 def is_harmful(name: str) -> bool:

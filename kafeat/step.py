@@ -9,7 +9,7 @@ error messages all read that declaration.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, TypeVar
 
@@ -33,6 +33,7 @@ from kafeat.sparse import SparseRows
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 T = TypeVar("T")
+Spreads = Literal["needs", "evens", "keeps", "ignores"]
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,20 @@ class Step(BaseModel, ABC):
         return {}
 
     @property
+    def spreads(self) -> Spreads:
+        """What the step makes of columns whose spreads differ.
+
+        It `needs` like ones, as it measures rows as a whole, by distances or dot products; it `evens` them out; it
+        `keeps` them for the next step; or it `ignores` them, as it takes every column by itself, with its unit.
+        """
+        return "needs"
+
+    @property
+    def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
+        """Chains that stand in the step, each with the names of the columns that it sees; None: all."""
+        return ()
+
+    @property
     def unsaved(self) -> str | None:
         """Why a map with this step cannot be saved; None: it can."""
         return None
@@ -225,6 +240,10 @@ NestedStep = Annotated[
 
 class Scaler(Step):
     """A step whose output is itself the truth: coordinates in, coordinates out."""
+
+    @property
+    def spreads(self) -> Spreads:
+        return "keeps"
 
     @abstractmethod
     def scale(self, state: State, X: Floats) -> Floats:

@@ -71,9 +71,9 @@ def fit_source(
         listener.warn(doubt)
     sampled = Sampled.nothing(config, columns)
     sampled.read(source, columns, name, given, split=split, held_out=held_out, listener=listener)
-    return sampled.learn(
-        source.place, source.digest(), name, split=split, locate=source.locate, listener=listener
-    )
+    listener.phase("hashing the input")
+    digest = source.digest()
+    return sampled.learn(source.place, digest, name, split=split, locate=source.locate, listener=listener)
 
 
 def columns_of(config: Config, source: Source, label: str | None, split: str | None = None) -> Columns:

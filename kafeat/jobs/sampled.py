@@ -23,7 +23,8 @@ from kafeat.jobs.labels import read_label, read_test_rows
 from kafeat.jobs.listener import SILENT, Listener
 from kafeat.jobs.rows import matrices
 from kafeat.jobs.search import settle
-from kafeat.provenance import Origin, Provenance, printable
+from kafeat.jobs.spreads import spread_doubts
+from kafeat.provenance import Origin, Provenance, Search, printable
 from kafeat.sampling import RowSample, smallest
 from kafeat.seen import Seen
 from kafeat.sparse import SparseRows, dense
@@ -124,13 +125,11 @@ class Sampled:
 
         `locate` tells the file of a row, where it is not `place`.
         """
-        config = self.config
-        if not self.chosen.n_rows:
-            raise DataError(f"{place}: expected at least one row to fit on, got none")
         if self.chosen.empty:
-            raise DataError(
-                f"{place}: split {quoted(split or '')}: expected at least one row of train, got none"
-            )
+            asked = "row to fit on" if split is None else "row of train"
+            which = "" if split is None else f"split {quoted(split)}: "
+            raise DataError(f"{place}: {which}expected at least one {asked}, got none")
+        config = self.config
         rows, X, labels = self.chosen.result()
         # Codes of categories are put in order in place.
         X = np.ascontiguousarray(X) if final else X.copy()
@@ -138,21 +137,8 @@ class Sampled:
         sample = Sample(X, labels, self.chosen.n_rows, names=columns.names, n_categories=columns.n_categories)
         given, given_origins = read_given(config, columns, label)
         sample = replace(sample, given=given)
-        stream = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(1,)))
-        of_search = np.random.default_rng(np.random.SeedSequence(config.seed, spawn_key=(3,)))
-
-        def begins(number: int, _: Floats) -> None:
-            listener.phase(f"fitting step {number + 1} of {len(config.steps)}: {config.steps[number].kind}")
-
         try:
-            if any(step.searches for step in config.steps):
-                listener.phase("choosing sizes from the data")
-            with one_blas_thread():
-                steps, searches = settle(config.steps, sample, of_search)
-            chain = Chain.fit(steps, sample, stream, begins)
-            if config.prune is not None:
-                listener.phase("pruning outputs")
-                chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
+            chain, searches = self._chain(place, sample, listener)
         except ValueRefused as refused:
             row = int(rows[refused.row])
             file, row = (place, row) if locate is None else locate(row)
@@ -170,6 +156,33 @@ class Sampled:
         )
         seen = _of_categories(self.seen, columns)
         return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config, provenance, seen=seen)
+
+    def _chain(self, place: str, sample: Sample, listener: Listener) -> tuple[Chain, list[Search]]:
+        """The chain that is fitted on the sample, and what was searched for it."""
+        config = self.config
+
+        def begins(number: int, X: Floats) -> None:
+            step, before = config.steps[number], config.steps[:number]
+            listener.phase(f"fitting step {number + 1} of {len(config.steps)}: {step.kind}")
+            if all(one.spreads == "keeps" for one in before):
+                names = sample.names if all(one.columnwise for one in before) else None
+                for doubt in spread_doubts(step, X, names):
+                    listener.warn(f"{place}: {doubt}")
+
+        if any(step.searches for step in config.steps):
+            listener.phase("choosing sizes from the data")
+        with one_blas_thread():
+            steps, searches = settle(config.steps, sample, _stream(config.seed, 3))
+        chain = Chain.fit(steps, sample, _stream(config.seed, 1), begins)
+        if config.prune is not None:
+            listener.phase("pruning outputs")
+            chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
+        return chain, searches
+
+
+def _stream(seed: int, number: int) -> np.random.Generator:
+    """The random numbers of one purpose."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 
 def _left_out(chunk: Chunk, held_out: Array | None, split: str | None) -> Array:

@@ -24,6 +24,7 @@ from kafeat.step import (
     PositiveFloat,
     PositiveInt,
     Sample,
+    Spreads,
     Step,
     Transform,
     Width,
@@ -151,6 +152,11 @@ class Nystroem(Step):
     def label_needs(self) -> Mapping[str, str]:
         own = {f"landmarks: {self._selector}": "to choose rows by"} if self._selector in OF_LABEL else {}
         return {**super().label_needs, **own}
+
+    @property
+    def spreads(self) -> Spreads:
+        given = not isinstance(self.kernel, str) or self._precomputed
+        return "ignores" if given or KERNELS[str(self.kernel)].non_negative else "needs"
 
     @property
     def keeps_rows(self) -> bool:

@@ -17,6 +17,7 @@ from kafeat.step import (
     NestedStep,
     PositiveFloat,
     Sample,
+    Spreads,
     Step,
     Transform,
     parameter,
@@ -69,6 +70,14 @@ class Union(Step):
             for j, step in enumerate(part.steps)
             for place, purpose in step.label_needs.items()
         }
+
+    @property
+    def spreads(self) -> Spreads:
+        return "ignores"  # each chain for itself
+
+    @property
+    def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
+        return [(part.columns, part.steps) for part in self.maps]
 
     @property
     def keeps_rows(self) -> bool:

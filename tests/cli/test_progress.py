@@ -75,6 +75,7 @@ def test_a_fit_tells_what_it_works_on(tmp_path):
         fit_source(load_config(tmp_path / "c.yaml"), source, "y", listener=listener)
     assert sum(rows) == 80
     assert heard == [
+        "hashing the input",
         "choosing sizes from the data",
         "fitting step 1 of 2: standardize",
         "fitting step 2 of 2: fourier",

@@ -13,6 +13,7 @@ from kafeat._version import __version__
 from kafeat.errors import ValueRefused
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import OUTPUTS, format_of
+from kafeat.io.names import as_spelled
 from kafeat.io.output import Written
 from kafeat.io.selection import match
 from kafeat.io.sink import Sink, open_sink
@@ -81,7 +82,8 @@ class Stream:
         self._writing, self._rules, self._jobs = writing, rules, jobs
         if rules.on_bad_rows != "error":
             opened.set_aside()
-        keep = [field.name for field in opened.fields] if writing.keep is None else list(writing.keep)
+        every = [field.name for field in opened.fields]
+        keep = every if writing.keep is None else as_spelled(opened, writing.keep)
         self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
         self._keep = keep
 

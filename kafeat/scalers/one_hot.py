@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from kafeat.describe import Says
+from kafeat.describe import Says, near
 from kafeat.domain import check_indices
 from kafeat.errors import DataError, quoted
 from kafeat.step import Sample, Scaler, Transform, parameter
@@ -62,8 +61,8 @@ class OneHot(Scaler):
         places = []
         for name in dict.fromkeys(self.columns):
             if name not in names:
-                near = get_close_matches(name, names, n=1)
-                hint = f" (did you mean {quoted(near[0])}?)" if near else ""
+                meant = near(name, names)
+                hint = "" if meant is None else f" (did you mean {quoted(meant)}?)"
                 raise DataError(f"one_hot: columns: expected names of features, got {quoted(name)}{hint}")
             places.append(names.index(name))
         columns = np.array(places, dtype=np.int64)

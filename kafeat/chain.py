@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,8 +72,17 @@ class Chain:
     """Which outputs of the last step are kept, ascending; None: all."""
 
     @classmethod
-    def fit(cls, steps: Sequence[Step], sample: Sample, rng: np.random.Generator) -> Chain:
-        """Fit each step on the sample as the steps before it hand it on; each draws from a stream of its own."""
+    def fit(
+        cls,
+        steps: Sequence[Step],
+        sample: Sample,
+        rng: np.random.Generator,
+        begins: Callable[[int, Floats], None] | None = None,
+    ) -> Chain:
+        """Fit each step on the sample as the steps before it hand it on; each draws from a stream of its own.
+
+        `begins` is told the number of each step, from 0, and the rows that it is fitted on.
+        """
         if any(step.searches for step in steps):
             raise TypeError("parameters that are chosen from the data have to be settled first")
         fitted: list[FittedStep] = []
@@ -85,6 +94,8 @@ class Chain:
                     here = replace(sample, X=X, given=given)
                     if not all(before.keeps_categories for before in steps[:i]):
                         here = replace(here, names=None, n_categories=None)
+                    if begins is not None:
+                        begins(i, X)
                     fitted.append(FittedStep(step, _learned(step, here, stream), X.shape[1]))
                     _refuse_width(fitted[-1], i)
                     # Of the last step, too: what the dtype cannot hold is to be said by the fit.

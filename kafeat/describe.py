@@ -6,6 +6,7 @@ The messages about configs and `kafeat samplers` both read from here, so neither
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -102,6 +103,30 @@ def nearest(name: object, names: Iterable[object]) -> str:
     folded = {_fold(right): right for right in names if isinstance(right, str)}
     close = get_close_matches(_fold(name[:LONGEST_TEXT]), folded, n=1)
     return f"; did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def near(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The name that was probably meant; none with another number, as x003 and x004 are two columns."""
+    folded = {other.casefold(): other for other in names if not _differ_in_numbers(name, other)}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
+    return folded[close[0]] if close else None
+
+
+def _differ_in_numbers(one: str, other: str) -> bool:
+    """Whether two names are alike but for the numbers in them."""
+    if one.casefold().translate(_NO_DIGITS) != other.casefold().translate(_NO_DIGITS):
+        return False
+    (texts, numbers), (texts_there, numbers_there) = _pieces(one), _pieces(other)
+    return texts == texts_there and numbers != numbers_there
+
+
+_NO_DIGITS = {ord(digit): None for digit in "0123456789"}
+
+
+def _pieces(name: str) -> tuple[list[str], list[str]]:
+    """What stands between the numbers of a name, and the numbers without zeros before them."""
+    pieces = re.split("([0-9]+)", name.casefold())
+    return pieces[::2], [number.lstrip("0") for number in pieces[1::2]]
 
 
 def spell(value: object) -> str:

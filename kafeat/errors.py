@@ -118,6 +118,13 @@ class PartsError(KafeatError):
         )
 
 
+class KafeatWarning(UserWarning):
+    """What may not be meant by whoever fits a map, though nothing is wrong with it."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(without_secrets(message))
+
+
 def without_secrets(text: str) -> str:
     """The text with its URIs cut down to scheme, host and path: messages and manifests are read by many."""
     if "://" not in text:

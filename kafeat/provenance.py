@@ -51,6 +51,8 @@ class Search(_Record):
 class Provenance(_Record):
     """All of it. `given` are the rows that steps asked for besides the sample.
 
+    `split` is the column that told the training rows, which alone were fitted on; `sources` count all rows.
+
     `imported` says what a map was made from that was fitted elsewhere: on how many rows is not known, and told as 0.
     """
 
@@ -61,6 +63,7 @@ class Provenance(_Record):
     given: list[Origin] = []
     searches: list[Search] = []
     imported: Name | None = None
+    split: Name | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """As builtins, without what is not there."""

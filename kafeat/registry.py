@@ -20,7 +20,7 @@ import kafeat.scalers
 from kafeat.describe import Says, expected, nearest, one_of, spell
 from kafeat.errors import UsageError
 from kafeat.kinds import kinds, samplers, scalers
-from kafeat.step import ANY_STEP, Step
+from kafeat.step import ANY_STEP, Step, dump_step
 
 __all__ = [
     "SEARCHES",
@@ -134,7 +134,7 @@ def _is_number(value: object) -> bool:
 AnyStep: TypeAlias = Annotated[
     Step,
     PlainValidator(build_step),
-    PlainSerializer(lambda step: step.recipe(), return_type=dict[str, Any]),
+    PlainSerializer(dump_step, return_type=dict[str, Any]),
     STEP,
     WithJsonSchema(ANY_STEP),
 ]

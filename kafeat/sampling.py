@@ -53,6 +53,11 @@ class RowSample:
         self._parts: list[tuple[Hashes, npt.NDArray[np.int64], Array, Array | None]] = []
         self.n_rows = 0
 
+    @property
+    def empty(self) -> bool:
+        """Whether no row has been taken."""
+        return not self._kept
+
     def copied(self) -> RowSample:
         """One that can be shown more rows without a change to this one; rows are shared."""
         other = copy(self)

@@ -9,7 +9,7 @@ error messages all read that declaration.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, TypeVar
 
@@ -21,6 +21,7 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     PrivateAttr,
+    SerializationInfo,
     ValidationInfo,
     WithJsonSchema,
 )
@@ -32,6 +33,7 @@ from kafeat.sparse import SparseRows
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 T = TypeVar("T")
+Spreads = Literal["needs", "evens", "keeps", "ignores"]
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,9 @@ class Step(BaseModel, ABC):
         cls.kind = cls.__module__.rpartition(".")[2]
 
     @property
-    def needs_label(self) -> bool:
-        """Whether `fit` needs a label."""
-        return False
+    def label_needs(self) -> Mapping[str, str]:
+        """The parameters that make `fit` need a label, by their place in the step, and what each needs it for."""
+        return {"gamma: validate": "to score by"} if "gamma" in self._searches else {}
 
     @property
     def keeps_rows(self) -> bool:
@@ -133,6 +135,20 @@ class Step(BaseModel, ABC):
     def coded_columns(self) -> Mapping[str, bool]:
         """Input columns to read as codes of categories, by name: whether an unknown one is let through, as -1."""
         return {}
+
+    @property
+    def spreads(self) -> Spreads:
+        """What the step makes of columns whose spreads differ.
+
+        It `needs` like ones, as it measures rows as a whole, by distances or dot products; it `evens` them out; it
+        `keeps` them for the next step; or it `ignores` them, as it takes every column by itself, with its unit.
+        """
+        return "needs"
+
+    @property
+    def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
+        """Chains that stand in the step, each with the names of the columns that it sees; None: all."""
+        return ()
 
     @property
     def unsaved(self) -> str | None:
@@ -165,6 +181,10 @@ class Step(BaseModel, ABC):
     def recipe(self) -> dict[str, Any]:
         """The kind and every parameter, defaults included, as builtins."""
         return {"kind": self.kind, **self.model_dump(mode="json"), **self._searches}
+
+    def live_recipe(self) -> dict[str, Any]:
+        """The same with Python functions and arrays as they are: no file holds it, and a step can be built from it."""
+        return {"kind": self.kind, **self.model_dump(mode="python", warnings=False), **self._searches}
 
     @abstractmethod
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
@@ -207,6 +227,11 @@ def _build_nested(recipe: object, info: ValidationInfo) -> Step:
     return build(recipe)
 
 
+def dump_step(step: Step, info: SerializationInfo) -> dict[str, Any]:
+    """The recipe of a step that stands in another model: live unless builtins are asked for."""
+    return step.recipe() if info.mode == "json" else step.live_recipe()
+
+
 ANY_STEP = {
     "type": "object",
     "description": "a step: its kind, and parameters of that kind",
@@ -217,7 +242,7 @@ ANY_STEP = {
 NestedStep = Annotated[
     Step,
     PlainValidator(_build_nested),
-    PlainSerializer(lambda step: step.recipe(), return_type=dict[str, Any]),
+    PlainSerializer(dump_step, return_type=dict[str, Any]),
     Says("a step (a mapping with a kind)", "steps"),
     WithJsonSchema(ANY_STEP),
 ]
@@ -226,6 +251,10 @@ NestedStep = Annotated[
 
 class Scaler(Step):
     """A step whose output is itself the truth: coordinates in, coordinates out."""
+
+    @property
+    def spreads(self) -> Spreads:
+        return "keeps"
 
     @abstractmethod
     def scale(self, state: State, X: Floats) -> Floats:

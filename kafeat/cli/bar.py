@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from rich.progress import (
     BarColumn,
     Progress,
@@ -16,13 +18,15 @@ from kafeat.cli import color
 
 
 class _Done(ProgressColumn):
-    """How many, and of how many where that is known."""
+    """How many, and of how many where that is known; the time since the start where nothing is counted."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()
         self._unit = unit
 
     def render(self, task: Task) -> Text:
+        if not task.fields["counted"]:
+            return Text(f"{timedelta(seconds=int(task.elapsed or 0))}", style="progress.elapsed")
         of = "" if task.total is None else f"/{int(task.total):,}"
         return Text(f"{int(task.completed):,}{of} {self._unit}", style="progress.download")
 

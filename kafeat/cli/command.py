@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from kafeat.cli import color
+from kafeat.cli.overlaps import refuse_overlaps_of
 
 # A flag in one command and the name of a file in another: one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
@@ -58,6 +60,7 @@ def completed(command: click.Command) -> click.Command:
     for option in settings(command):
         option.envvar = _variables(command.name or "", option)
     command.params.append(color_option(None))
+    command.callback = _checked(command)
     first = next(settings(command), None)
     if first is not None and isinstance(first.envvar, list):
         command.epilog = (
@@ -65,6 +68,18 @@ def completed(command: click.Command) -> click.Command:
             f"{' or '.join(first.envvar)}. The command line wins."
         )
     return command
+
+
+def _checked(command: click.Command) -> Callable[..., Any]:
+    """What the command does, once no output of it would replace a file that it reads."""
+    run = command.callback or (lambda **_: None)
+
+    @wraps(run)
+    def checked(**values: Any) -> Any:
+        refuse_overlaps_of(command, values)
+        return run(**values)
+
+    return checked
 
 
 def name_variable(error: click.ClickException) -> None:

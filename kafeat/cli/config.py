@@ -15,7 +15,7 @@ Examples:
   kafeat config --schema > kafeat.schema.json
 """
 )
-@click.argument("files", type=options.FILE, nargs=-1, metavar="[FILE.yaml]...")
+@click.argument("files", type=options.CONFIG, nargs=-1, metavar="[FILE.yaml]...")
 @click.option(
     "--kind", type=options.KIND, metavar="KIND", allow_from_autoenv=False,
     help="Write a config with a step of that kind: every key, its default, and what it may be.",

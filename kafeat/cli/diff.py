@@ -16,8 +16,8 @@ Examples:
   kafeat diff map.joblib other.joblib
 """
 )
-@click.argument("a", type=options.FILE, metavar="A")
-@click.argument("b", type=options.FILE, metavar="B")
+@click.argument("a", type=options.MODEL, metavar="A")
+@click.argument("b", type=options.MODEL, metavar="B")
 @click.option("--json", "as_json", is_flag=True, help="A list of objects with where, a and b.")
 @click.option("--exit-code", is_flag=True, help="End with code 6 if they differ.")
 @options.log_format

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 
 if TYPE_CHECKING:
     from kafeat.jobs.examiner import Task
@@ -25,16 +25,16 @@ Examples:
 @click.option(
     "--model",
     "models",
-    type=options.FILE,
+    type=options.MODEL,
     multiple=True,
     metavar="MODEL",
     help="A map made by `kafeat fit`. Repeatable.",
 )
 @click.option(
-    "--config", "configs", type=options.FILE, multiple=True, metavar="CONFIG.yaml",
+    "--config", "configs", type=options.CONFIG, multiple=True, metavar="CONFIG.yaml",
     help="A recipe, fitted here on the rows that are not held out. Repeatable.",
 )  # fmt: skip
-@click.argument("data", type=options.FILE)
+@click.argument("data", type=options.DATA)
 @options.label
 @click.option(
     "--split", metavar="COL", help="A column of train and test; default: a random fifth is held out."
@@ -79,13 +79,13 @@ Examples:
 @click.option(
     "--json",
     "json_file",
-    type=options.FILE,
+    type=options.OUTPUT,
     metavar="FILE",
     help="Write the figures as JSON; - is stdout, without the table.",
 )
 @click.option(
     "--report",
-    type=options.FOLDER,
+    type=options.PAGES,
     metavar="DIR",
     help="Write a page with pictures; needs the extra kafeat[evaluate].",
 )
@@ -147,7 +147,7 @@ def evaluate(
         found = job(
             list(models), data, label, rows, reading, config=list(configs), sweep=sweeps, seeds=seeds,
             split=split, task=task, learner=learner, tau=tau, exact_rows=exact_rows, jobs=jobs,
-            output_dtype=output_dtype, report=report, say=say,
+            output_dtype=output_dtype, report=report, say=say, listener=log.listener(quiet),
         )  # fmt: skip
     named = {"model": shown(models[0])} if len(models) == 1 and not configs else {}
     text = json.dumps({**named, "data": shown(data), **found}, indent=2) + "\n"

@@ -14,8 +14,8 @@ Examples:
   kafeat export map.joblib features.onnx --opset 21 -v
 """
 )
-@click.argument("model")
-@click.argument("out", metavar="OUT.onnx")
+@click.argument("model", type=options.MODEL)
+@click.argument("out", type=options.OUTPUT, metavar="OUT.onnx")
 @click.option(
     "--opset", type=int, default=17, show_default=True, help="Version of the ONNX operators, from 13."
 )
@@ -40,15 +40,12 @@ def export(
     """
     from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
-    from kafeat.jobs.places import is_same_file
 
     try:
         from kafeat.onnx import export as job
     except ImportError as error:
         raise UsageError(str(error)) from error
 
-    if is_same_file(model, out):
-        raise UsageError(f"{out}: expected an output apart from {model}, got the same file")
     done = job(model, out, opset=opset, check=check, overwrite=overwrite, fsync=fsync)
     found = done.agreement
     compared = (

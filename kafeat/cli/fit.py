@@ -21,13 +21,18 @@ Example:
 @click.option(
     "--config",
     required=True,
-    type=options.FILE,
+    type=options.CONFIG,
     metavar="CONFIG.yaml",
     help="The recipe of the map; - is stdin.",
 )
-@click.argument("data", type=options.FILE)
-@click.argument("model", type=options.FILE)
+@click.argument("data", type=options.DATA)
+@click.argument("model", type=options.NEW_MODEL)
 @options.label
+@click.option(
+    "--split",
+    metavar="COL",
+    help="A column of train and test: fit on the rows of train alone. It is no feature.",
+)
 @click.option(
     "--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to."
 )
@@ -41,6 +46,7 @@ def fit(
     data: str,
     model: str,
     label: str | None,
+    split: str | None,
     overwrite: bool,
     reading: Input,
     fsync: bool,
@@ -52,28 +58,18 @@ def fit(
     DATA is read once, and LIBSVM twice. Rows are sampled uniformly from all of it (`fit_rows` in the config), and
     the steps are fitted on them. The same config and the same data give the same bytes.
     """
-    from kafeat.cli.progress import progress
-    from kafeat.cli.summary import listed, summarize
-    from kafeat.config import load_config
-    from kafeat.errors import UsageError
-    from kafeat.jobs.doubts import doubts
-    from kafeat.jobs.fit import fit_source
-    from kafeat.jobs.places import is_same_file, refuse_table_name
+    from dataclasses import replace
 
-    for name in (config, data):
-        if is_same_file(name, model):
-            raise UsageError(f"{model}: expected a model apart from {name}, got the same file")
-    if config == data == "-":
-        raise UsageError("-: expected the config or the data on standard input, got both")
-    refuse_table_name(model)
+    from kafeat.cli.progress import progress
+    from kafeat.cli.summary import summarize
+    from kafeat.config import load_config
+    from kafeat.jobs.fit import fit_source
+
     recipe = load_config(config)
-    with reading.open(data) as source, progress("fit", quiet) as announce:
-        for doubt in () if quiet else doubts(recipe, source, label):
-            log.warn(doubt)
-        fm = fit_source(recipe, source, label, announce(source.rows))
+    with reading.open(data) as source, progress("reading rows", quiet) as announce:
+        listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
+        fm = fit_source(recipe, source, label, split=split, listener=listener)
     fm.save(model, overwrite, fsync=fsync)
-    if verbose:
-        log.say(f"columns: {listed(fm.columns.names)}")
     summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "
         f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows",

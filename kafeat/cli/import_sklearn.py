@@ -19,8 +19,8 @@ Example:
   kafeat import-sklearn fitted.skops map.joblib
 """,
 )
-@click.argument("fitted", metavar="FITTED.skops")
-@click.argument("model")
+@click.argument("fitted", type=options.FILE, metavar="FITTED.skops")
+@click.argument("model", type=options.NEW_MODEL)
 @click.option(
     "--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True,
     help="The precision of the map.",
@@ -44,16 +44,12 @@ def import_sklearn(
     """
     from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
-    from kafeat.jobs.places import is_same_file, refuse_table_name
 
     try:
         from kafeat.sklearn import import_skops
     except ImportError as error:
         raise UsageError(str(error)) from error
 
-    if is_same_file(fitted, model):
-        raise UsageError(f"{model}: expected a model apart from {fitted}, got the same file")
-    refuse_table_name(model)
     fm = import_skops(fitted, dtype)
     fm.save(model, overwrite, fsync=fsync)
     summarize(

@@ -15,13 +15,13 @@ Example:
   kafeat inspect map.joblib
 """
 )
-@click.argument("model", type=options.FILE)
+@click.argument("model", type=options.MODEL)
 @click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
 def inspect(model: str, as_json: bool) -> None:
     """Show what is in MODEL: steps, parameters, columns, sizes, and from what it was fitted."""
     import json
 
-    from kafeat.cli.summary import listed
+    from kafeat.io.names import listed
     from kafeat.io.uri import shown
     from kafeat.jobs.inspect import inspect as job
 

@@ -7,11 +7,15 @@ import json
 import sys
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
 from kafeat.cli import color
 from kafeat.errors import without_secrets
+
+if TYPE_CHECKING:
+    from kafeat.jobs.listener import Listener
 
 _json = False
 
@@ -36,6 +40,13 @@ def warn(message: str) -> None:
     """A line that tells what may not be meant."""
     message = without_secrets(message)
     _put("warning", message if _json else f"note: {message}")
+
+
+def listener(quiet: bool) -> Listener:
+    """Whoever says what fits tell of their columns; nobody, if it is to be quiet."""
+    from kafeat.jobs.listener import SILENT, Listener
+
+    return SILENT if quiet else Listener(inform=say, warn=warn)
 
 
 def error(message: str, code: int) -> None:

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,23 +20,27 @@ OUTPUTS = click.Choice(formats.OUTPUTS)
 
 
 class FileName(click.types.StringParamType):
-    """Text that a shell completes to the names of files; several in a variable are apart as in PATH."""
+    """The name of a file or a folder, which a shell completes; several in a variable are apart as in PATH.
+
+    `use` is what the command does with it: it reads data, a config or another file, or it writes a model, another
+    output, or a folder of pages. Outputs are checked against all that is read (`kafeat.cli.overlaps`). `what` is what
+    messages call the file.
+    """
 
     envvar_list_splitter = os.pathsep
 
+    def __init__(self, use: Literal["data", "config", "file", "model", "output", "pages"], what: str) -> None:
+        self.use, self.what = use, what
+
+    @property
+    def written(self) -> bool:
+        """Whether the command writes there."""
+        return self.use in ("model", "output", "pages")
+
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="file")]
-
-
-class FolderName(click.types.StringParamType):
-    """Text that a shell completes to the names of folders."""
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="dir")]
+        return [CompletionItem(incomplete, type="dir" if self.use == "pages" else "file")]
 
 
 class KindName(click.types.StringParamType):
@@ -57,7 +61,14 @@ def finite(context: click.Context, option: click.Parameter, number: float | None
     return number
 
 
-FILE, FOLDER, KIND = FileName(), FolderName(), KindName()
+KIND = KindName()
+DATA, CONFIG, MODEL = (
+    FileName("data", "the input"), FileName("config", "the config"), FileName("file", "the model"),
+)  # fmt: skip
+FILE = FileName("file", "the input")
+NEW_MODEL, OUTPUT, PAGES = (
+    FileName("model", "a model"), FileName("output", "an output"), FileName("pages", "pages"),
+)  # fmt: skip
 
 label = click.option("--label", metavar="COL", help="The label column, which is no feature.")
 jobs = click.option(
@@ -94,7 +105,7 @@ verbose = click.option("--verbose", "-v", is_flag=True, help="Say what was done,
 def model(command: F) -> F:
     """--model MODEL."""
     return click.option(
-        "--model", required=True, type=FILE, metavar="MODEL", help="The map: a file made by `kafeat fit`."
+        "--model", required=True, type=MODEL, metavar="MODEL", help="The map: a file made by `kafeat fit`."
     )(command)
 
 

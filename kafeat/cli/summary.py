@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from kafeat.cli import log
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names of columns, some of them where they are many."""
-    from kafeat.io.names import shown
-
-    names = list(map(shown, names))
-    return ", ".join(names) if len(names) <= 12 else ", ".join([*names[:8], "…", *names[-2:]])
 
 
 def summarize(line: str, quiet: bool, verbose: bool) -> None:

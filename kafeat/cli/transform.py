@@ -27,8 +27,8 @@ Examples:
 """
 )
 @options.model
-@click.argument("source", type=options.FILE, metavar="IN")
-@click.argument("target", type=options.FILE, metavar="OUT")
+@click.argument("source", type=options.DATA, metavar="IN")
+@click.argument("target", type=options.OUTPUT, metavar="OUT")
 @click.option("--keep", metavar="COLS", help="Columns to copy unchanged, separated by commas, or `all`.")
 @options.jobs
 @options.reading
@@ -49,7 +49,7 @@ Examples:
 )  # fmt: skip
 @click.option(
     "--rejects",
-    type=options.FILE,
+    type=options.OUTPUT,
     metavar="FILE.csv",
     help="The bad rows, and what is wrong with each of them.",
 )
@@ -60,7 +60,7 @@ Examples:
 @click.option(
     "--stats",
     "stats_file",
-    type=options.FILE,
+    type=options.OUTPUT,
     metavar="FILE.json",
     help="What was done: rows, hashes, drift, versions.",
 )
@@ -146,12 +146,9 @@ class _Job:
     def run_file(self) -> None:
         from kafeat.cli.progress import progress
         from kafeat.feature_map import load
-        from kafeat.jobs.places import refuse_same
         from kafeat.jobs.stats import open_stats, stats
         from kafeat.jobs.transform import transform_file
 
-        written = {"--stats": self.stats_file, "--rejects": self.rules.rejects, "OUT": self.target}
-        refuse_same({"input": self.source, "model": self.model}, written)
         fm = load(self.model)
         with (
             open_stats(self.stats_file, self.writing.fsync) as write_stats,

@@ -20,8 +20,8 @@ Examples:
 """
 )
 @options.model
-@click.argument("source", type=options.FILE, metavar="IN")
-@click.argument("target", type=options.FILE, metavar="OUT")
+@click.argument("source", type=options.DATA, metavar="IN")
+@click.argument("target", type=options.DATA, metavar="OUT")
 @click.option(
     "--stats",
     type=options.FILE,

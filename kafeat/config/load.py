@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from functools import lru_cache
+from typing import BinaryIO, TypeAlias
 
 from pydantic import ValidationError
 
@@ -42,13 +43,19 @@ def _content(name: str) -> bytes:
     """Of a file, or of standard input (`-`)."""
     try:
         if name == "-":
-            return sys.stdin.buffer.read(MOST_BYTES + 1)
+            return _whole(sys.stdin.buffer)
         with open(name, "rb") as file:
             return file.read(MOST_BYTES + 1)
     except OSError as error:
         raise SystemRefusedError(f"{name}: cannot read the config: {error.strerror}") from error
     except ValueError as error:
         raise SystemRefusedError(f"{name!r}: cannot read the config: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _whole(stream: BinaryIO) -> bytes:
+    """What a stream holds; it is read once, and may be asked for again."""
+    return stream.read(MOST_BYTES + 1)
 
 
 def _from_text(content: bytes) -> tuple[Config | None, list[Mistake]]:

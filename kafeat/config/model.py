@@ -72,6 +72,21 @@ class Config(BaseModel):
     prune: Prune | None = Field(default=None, description="keep the outputs that a sparse linear model uses")
     steps: Listed[AnyStep] = Field(description="the chain, first step first", min_length=1)
 
+    @property
+    def label_needs(self) -> dict[str, str]:
+        """The places in the config that make a fit need a label, and what each needs it for."""
+        own = {} if self.prune is None else {"prune": "to predict"}
+        return own | {
+            f"steps[{i}].{place}": purpose
+            for i, step in enumerate(self.steps)
+            for place, purpose in step.label_needs.items()
+        }
+
+    @property
+    def needs_label(self) -> bool:
+        """Whether a fit needs a label."""
+        return bool(self.label_needs)
+
     def to_plain(self) -> dict[str, Any]:
         """Builtins, every default written out; the same for equal configs, and read by `load_config`."""
         return {

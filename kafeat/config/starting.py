@@ -22,6 +22,8 @@ MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}"
 _WIDTH = 100
 # Stands where a kind asks for steps of its own.
 _INNER_KIND = "fourier"
+# Stands before a kind that needs columns of like spreads.
+_EVENING = "standardize"
 
 
 def starting_config(kind: str) -> str:
@@ -40,7 +42,7 @@ def starting_config(kind: str) -> str:
         if name != "steps":
             lines += ["", *_described(field, expected(field)), f"{name}: {_flow(plain.get(name))}"]
     lines += ["", *_described(Config.model_fields["steps"], expected(Config.model_fields["steps"])), "steps:"]
-    lines += [f"  {line}".rstrip() for line in _step(step)]
+    lines += [f"  {line}".rstrip() for line in (*_first(step), *_step(step))]
     return "\n".join(lines) + "\n"
 
 
@@ -50,11 +52,21 @@ def _example(step: type[Step]) -> Step:
     return config.steps[0]
 
 
+def _first(step: type[Step]) -> Iterator[str]:
+    """The entry before it, where columns of different units are to weigh alike."""
+    if _example(step).spreads == "needs":
+        yield from _comment(
+            "gives columns of different units the same weight; leave it out if all columns have one unit, as pixels "
+            "have, if rows are sparse, or if the kernel needs values of at least 0"
+        )
+        yield from (f"- kind: {_EVENING}", "")
+
+
 def _needed(field: FieldInfo) -> list[Any]:
     """A list of one entry for a required list of models or steps: the only required parameters that kinds have."""
     item = Declaration.of(get_args(Declaration.of_field(field).annotation)[0]).annotation
     if issubclass(item, Step):
-        return [{"kind": _INNER_KIND}]
+        return [{"kind": _EVENING}, {"kind": _INNER_KIND}]
     return [{name: _needed(one) for name, one in item.model_fields.items() if one.is_required()}]
 
 

@@ -59,15 +59,15 @@ class ArrayChunk(Chunk):
         out = np.empty_like(block, dtype, subok=False)
         finite = cast_finite(block, out)
         for j, categories in coded.items():
-            finite &= cast_finite(categories.codes(pa.array(block[:, j])), out[:, j])
+            finite &= cast_finite(categories.codes(self._as_it_is(j)), out[:, j])
         return out, finite or not self._bad(out, coded).any()
 
     def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
         X = dense(X)
         block, coded = self._numbers(), self._coded()
         for row, column in first_of_rows(self._bad(X, coded)):
-            value = block[row, column].item()
             known = coded.get(column)
+            value = (block[row, column] if known is None else self._block[row, self._picks[column]]).item()
             problem = spell_problem(value, None, 0, X.dtype) if known is None else known.problem(value)
             yield ValueRefused(row, column, problem)
 
@@ -85,6 +85,13 @@ class ArrayChunk(Chunk):
         if block.dtype.newbyteorder("=") not in (np.float32, np.float64):
             block = block.astype(np.float64)
         return block
+
+    def _as_it_is(self, column: int) -> pa.Array:
+        """A feature column in its own type: as a float, a whole number would lose digits and a truth its name."""
+        values = self._block[:, self._picks[column]]
+        if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+            values = values.astype(np.float64)
+        return pa.array(values.astype(values.dtype.newbyteorder("=")))
 
     def _coded(self) -> dict[int, Categories | Vocabulary]:
         """The columns that are read as categories."""

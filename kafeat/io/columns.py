@@ -70,6 +70,14 @@ class Columns:
         features = tuple(Column(f"c{i}", None) for i in range(self.n_features))
         return Columns(features, True, self.n_features, self.missing)
 
+    def use(self, X: Floats) -> None:
+        """Take note of the categories in rows (n, d) that are fitted on, where not all rows that are read are."""
+        at = 0
+        for column in self.features:
+            if isinstance(column.categories, Vocabulary):
+                column.categories.use(X[:, at])
+            at += column.n_features
+
     def settled(self, X: Floats) -> Columns:
         """The columns once every row has been read: vocabularies in order. The codes in `X` (n, d) follow them."""
         features, at = [], 0

@@ -3,49 +3,59 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from unicodedata import category
 
+from kafeat.describe import near
 from kafeat.errors import LONGEST, DataError, quoted
 
 if TYPE_CHECKING:
     from kafeat.io.source import Field, Source
 
 
+MOST_LISTED = 12
+"""Names of columns that a line shows before it leaves some out."""
 NEAR = 0.8
 """How alike a name is to one that was meant, from 0 to 1."""
 
 
 def require(source: Source, wanted: Iterable[str], origin: str | None = None) -> None:
-    """Refuse names that the source lacks, all of them at once, each with the nearest right one.
+    """Refuse names that the source lacks, all of them at once, each with the nearest one that nobody asks for.
 
     `origin` says who asked for them: an option, or a part of the config.
     """
     known = [field.name for field in source.fields]
     found = set(known)
-    missing = [name for name in dict.fromkeys(wanted) if name not in found]
+    asked_for = dict.fromkeys(wanted)
+    missing = [name for name in asked_for if name not in found]
     if missing:
-        listed = ", ".join(_with_hint(name, known) for name in missing[:20])
+        free = [name for name in known if name not in asked_for]
+        hints = ", ".join(_with_hint(name, free) for name in missing[:20])
         more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
         has = ", ".join(map(shown, known[:12])) + (", ..." if len(known) > 12 else "")
         asked = f"{origin}: " if origin else ""
         raise DataError(
-            f"{source.place}: {asked}expected columns {listed}{more}, got {has or 'none'}{_advice(known)}"
+            f"{source.place}: {asked}expected columns {hints}{more}, got {has or 'none'}{_advice(known)}"
         )
+
+
+def as_spelled(source: Source, wanted: Iterable[str]) -> list[str]:
+    """Names as the source spells them: spaces around a name count only where the source has them."""
+    known = {field.name for field in source.fields}
+    return [name if name in known or name.strip() not in known else name.strip() for name in wanted]
 
 
 def refuse_slips(source: Source, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
     """Refuse a name to leave out that is absent but near a feature: a slip would make a label a feature."""
-    near_to = {name.casefold(): name for name in features}
+    features = list(features)
     for name in absent:
-        near = get_close_matches(name.casefold(), near_to, n=1, cutoff=NEAR)
-        if near:
+        meant = near(name, features, NEAR)
+        if meant is not None:
             raise DataError(
                 f"{source.place}: {origin}: expected columns {quoted(name)} "
-                f"(did you mean {quoted(near_to[near[0]])}?); remove the name if it is meant to be absent"
+                f"(did you mean {quoted(meant)}?); remove the name if it is meant to be absent"
             )
 
 
@@ -54,15 +64,20 @@ def shown(name: str) -> str:
     return name if name.isprintable() and len(name) <= LONGEST else quoted(name)
 
 
+def listed(names: Sequence[str]) -> str:
+    """Names of columns on one line, some of them where they are many."""
+    spelled = [shown(name) if name else "''" for name in names]
+    return ", ".join(spelled if len(spelled) <= MOST_LISTED else [*spelled[:8], "…", *spelled[-2:]])
+
+
 def is_harmful(name: str) -> bool:
     """Whether the name holds control characters other than white space: a terminal would obey them."""
     return any(category(char) == "Cc" and not char.isspace() for char in name)
 
 
-def _with_hint(name: str, known: list[str]) -> str:
-    folded = {other.casefold(): other for other in known}
-    near = get_close_matches(name.casefold(), folded, n=1)
-    return f"{quoted(name)} (did you mean {quoted(folded[near[0]])}?)" if near else quoted(name)
+def _with_hint(name: str, known: Sequence[str]) -> str:
+    meant = near(name, known)
+    return quoted(name) if meant is None else f"{quoted(name)} (did you mean {quoted(meant)}?)"
 
 
 def are_numbers(names: list[str]) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.io.buffers import indices_of, stored, valid
-from kafeat.io.source import Field
+from kafeat.io.source import Field, Kind
 
 NOT_FINITE = ("nan", "inf", "infinity")
 
@@ -58,7 +58,9 @@ def field_from(field: pa.Field, width: int | None) -> Field:
         fixed = kind.list_size if pa.types.is_fixed_size_list(kind) else width
         if fixed != 0:
             return Field(field.name, "list", fixed, str(kind))
-    return Field(field.name, "text" if is_text(kind) else "other", None, str(kind))
+    of_values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    other: Kind = "date" if pa.types.is_date(of_values) else "other"
+    return Field(field.name, "text" if is_text(kind) else other, None, str(kind))
 
 
 def to_doubles(values: pa.Array) -> Doubles:

@@ -16,18 +16,27 @@ SUFFIXES = (".json", ".txt", ".list")
 
 def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:
     """The files that a list names, each with what it is called below a folder, and its place."""
+    for name, at in _places_in(place):
+        entry = entry_of(at)
+        if entry is None:
+            raise DataError(f"{place}: expected a file, got none of the name {quoted(name)}")
+        inside = not os.path.isabs(name) and "://" not in name and ".." not in name.split("/")
+        yield os.path.normpath(name) if inside else entry.name, at, entry
+
+
+def places_in(place: str) -> Iterator[str]:
+    """The places of the files that a list names, without a look at them."""
+    return (at for _, at in _places_in(place))
+
+
+def _places_in(place: str) -> Iterator[tuple[str, str]]:
     with opened(place) as file:
         text = file.readall().decode("utf-8", errors="surrogateescape")
     folder = parent(place)
     for name in _names(place, text):
         if not _can_be(name):
             raise DataError(f"{place}: expected names that a file can have, got {quoted(name)}")
-        at = name if os.path.isabs(name) or "://" in name else join(folder, name)
-        entry = entry_of(at)
-        if entry is None:
-            raise DataError(f"{place}: expected a file, got none of the name {quoted(name)}")
-        inside = not os.path.isabs(name) and "://" not in name and ".." not in name.split("/")
-        yield os.path.normpath(name) if inside else entry.name, at, entry
+        yield name, name if os.path.isabs(name) or "://" in name else join(folder, name)
 
 
 def _can_be(name: str) -> bool:

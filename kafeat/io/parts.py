@@ -12,7 +12,7 @@ from kafeat.io import part_lists
 from kafeat.io.formats import OUTPUTS, SUFFIXES, format_of
 from kafeat.io.locations import Entry, join, kind_of, listed
 from kafeat.io.part_lists import named_in
-from kafeat.io.uri import is_remote, parsed, path_of, shown
+from kafeat.io.uri import identity, is_remote, lies_in, parsed, path_of, shown
 
 MANIFEST = "_kafeat.json"
 _MAGIC = re.compile(r"[*?\[]")
@@ -38,13 +38,27 @@ class Part:
 class Parts:
     """The parts of a data set, by name. `folder` is what they all lie in; None for a list of places.
 
-    `deep`: whatever lies below that folder is a part.
+    `pattern` is that of their names below the folder; empty: whatever lies there is a part.
     """
 
     place: str
     folder: str | None
     parts: tuple[Part, ...]
-    deep: bool
+    pattern: str = ""
+
+    def would_hold(self, place: str, folder: bool = False) -> bool:
+        """Whether a file at that place would be a part, too; or a file somewhere below it, if it is a folder."""
+        if self.folder is None:
+            return False
+        own, whole = identity(place), identity(self.folder)
+        if not lies_in(own, whole):
+            return False
+        if folder:
+            return not self.pattern or "**" in self.pattern
+        name = own[len(whole) :].strip("/")
+        return is_hidden(name) <= is_hidden(self.pattern) and (
+            not self.pattern or _matches(name, self.pattern)
+        )
 
 
 def is_data_set(place: str) -> bool:
@@ -61,6 +75,17 @@ def list_parts(place: str, format: str | None = None) -> Parts:
     Names that begin with `_` or `.` are left out, folders too, as all readers of such data do. Files of no known
     format are refused, unless `format` says what they are.
     """
+    found = find_parts(place)
+    if not found.parts:
+        raise DataError(f"{place}: expected at least one file, got none")
+    for part in found.parts:
+        _check(place, part, format)
+    return found
+
+
+def find_parts(place: str) -> Parts:
+    """The same, without a check of what they are."""
+    pattern = ""
     if kind_of(place) == "file":
         folder, found = None, [_part(entry, at, name) for name, at, entry in named_in(place)]
     elif kind_of(place) == "folder":
@@ -72,12 +97,7 @@ def list_parts(place: str, format: str | None = None) -> Parts:
         if kind_of(folder) != "folder":
             raise DataError(f"{place}: expected files of that pattern, got no folder {shown(folder)}")
         found = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
-    if not found:
-        raise DataError(f"{place}: expected at least one file, got none")
-    for part in found:
-        _check(place, part, format)
-    parts = tuple(sorted(found, key=lambda part: part.name))
-    return Parts(place, folder, parts, folder is not None and (folder == place or "**" in place))
+    return Parts(place, folder, tuple(sorted(found, key=lambda part: part.name)), pattern)
 
 
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:

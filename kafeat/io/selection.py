@@ -63,7 +63,7 @@ def choose(
                 "got none; leave it out with columns.exclude"
             )
         elif not field.numeric:
-            advice = "; one_hot codes text" if field.kind == "text" else ""
+            advice = f"; one_hot codes {field.kind}s" if field.codable else ""
             raise DataError(
                 f"{source.place}: column {quoted(field.name)}: expected numbers, got {field.spelled}{advice}"
             )
@@ -97,10 +97,10 @@ def _refuse_one_name(source: Source, columns: Columns) -> None:
 
 
 def _check_codable(source: Source, field: Field) -> None:
-    if field.kind not in ("number", "text"):
+    if not field.codable:
         raise DataError(
-            f"{source.place}: column {quoted(field.name)}: expected text, categories or whole numbers, "
-            f"got {field.spelled}"
+            f"{source.place}: column {quoted(field.name)}: expected text, numbers, dates or categories, "
+            f"got {field.spelled}; cast it to a date or to text"
         )
 
 
@@ -125,7 +125,7 @@ def match(
     fields = [
         field
         for field in source.fields
-        if (field.numeric or (coded and field.kind == "text"))
+        if (field.numeric or (coded and field.codable))
         and field.name not in {*not_features, *source.row_names}
     ]
     if source.rows == 0 and source.untyped:

@@ -19,7 +19,7 @@ from kafeat.types import Array, Floats
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Kind = Literal["number", "list", "text", "other"]
+Kind = Literal["number", "list", "text", "date", "other"]
 
 
 def wrong_count(place: str, promised: int, got: int) -> DataError:
@@ -46,6 +46,11 @@ class Field:
     def numeric(self) -> bool:
         """Whether the column can be read as features."""
         return self.kind in ("number", "list")
+
+    @property
+    def codable(self) -> bool:
+        """Whether the column can be read as categories."""
+        return self.kind in ("number", "text", "date")
 
 
 class Chunk(ABC):

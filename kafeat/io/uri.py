@@ -118,6 +118,11 @@ def identity(place: str) -> str:
     return f"{scheme}://{host.rstrip('/')}/{bucket}/{uri.key}"
 
 
+def lies_in(place: str, folder: str) -> bool:
+    """Whether a place is a folder or lies below it; both are told by their `identity`."""
+    return f"{place}/".startswith(f"{folder.rstrip('/')}/")
+
+
 def _endpoint(scheme: str) -> str:
     if scheme != "s3":
         return ""

@@ -14,6 +14,8 @@ from kafeat.errors import DataError, UsageError, quoted
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.uri import identity, name_of, shown
 from kafeat.jobs.fit import fit_source
+from kafeat.jobs.labels import tested
+from kafeat.jobs.listener import Listener
 from kafeat.jobs.rereading import Data
 from kafeat.jobs.sweep import Sweep, settings
 from kafeat.sampling import row_hashes
@@ -50,14 +52,16 @@ class Contender:
                     f"{self.name}: label {quoted(name)}: expected a column that is no feature of the map, got one"
                 )
 
-    def fit(self, data: Data, label: str | None, aside: Sequence[str], held_out: Array) -> FeatureMap:
+    def fit(
+        self, data: Data, label: str | None, split: str | None, held_out: Array, listener: Listener
+    ) -> FeatureMap:
         """The map; a recipe is fitted on the rows that are not held out."""
         if self.config is None:
             if self.model is None:
                 raise TypeError("a contender has a model or a config")
             return self.model
         with data.open() as source:
-            return fit_source(self.config, source, label, aside=aside, held_out=held_out)
+            return fit_source(self.config, source, label, split=split, held_out=held_out, listener=listener)
 
     def seen(self, fm: FeatureMap, data: Data, rows: Array, n: int) -> int | None:
         """How many of these rows the fit has seen; None where the map comes from other data."""
@@ -66,8 +70,12 @@ class Contender:
         with data.open() as source:
             if source.digest() not in {origin.sha256 for origin in fm.provenance.sources}:
                 return None
-        # A fit takes the rows with the smallest hashes.
+        # A fit takes the rows with the smallest hashes, of all or of those to train on.
         hashes = row_hashes(fm.config.seed, 0, n)
+        split = fm.provenance.split
+        if split is not None:
+            test, _ = tested(data.whole({"split": split})[1][split])
+            hashes[test] = np.iinfo(hashes.dtype).max
         fitted = min(fm.provenance.rows_fitted, n)
         return int((hashes[rows] <= np.partition(hashes, fitted - 1)[fitted - 1]).sum())
 

@@ -1,16 +1,38 @@
-"""What may not be meant, though nothing is wrong with it: said once, when a map is fitted."""
+"""Which columns a fit takes for features, and which of them may not be meant, though nothing is wrong with them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from kafeat.config import Config
-from kafeat.errors import quoted
-from kafeat.io.names import are_numbers
-from kafeat.io.source import Source
+from kafeat.errors import counted, quoted
+from kafeat.io.columns import Columns
+from kafeat.io.names import MOST_LISTED, are_numbers, listed
+from kafeat.io.source import Field, Source
+
+# Names of labels and of rows, without spaces, underscores and capitals.
+_NO_FEATURES = re.compile(r"(labels?|targets?|y|ytrue|class(es)?|outcome|response|ids?|rowid|uuid|guid)")
+_ENDINGS = ("_id", "_label", "_target", "_class")
 
 
-def doubts(config: Config, source: Source, label: str | None) -> Iterator[str]:
+def features_line(
+    config: Config, source: Source, columns: Columns, label: str | None, split: str | None
+) -> str:
+    """The features of a fit, and the columns that are left out, each with the reason."""
+    line = f"{source.place}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
+    coded = [column.name for column in columns.features if column.categories is not None]
+    line += f"; as categories: {listed(coded)}" if coded else ""
+    taken = {column.name for column in columns.features}
+    reasons: dict[str, list[str]] = {}
+    for field in source.fields:
+        if field.name not in taken:
+            reasons.setdefault(_reason(config, source, field, label, split), []).append(field.name)
+    left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
+    return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
+
+
+def doubts(config: Config, source: Source, columns: Columns, label: object) -> Iterator[str]:
     """Sentences for the person who calls the fit, about the columns that it takes for features."""
     names = [field.name for field in source.fields]
     if source.untyped and not source.positional and are_numbers(names):
@@ -25,5 +47,44 @@ def doubts(config: Config, source: Source, label: str | None) -> Iterator[str]:
         yield f"{source.place}: {named} is taken for names of rows, and is no feature"
     absent = [name for name in config.columns.exclude if name not in names]
     if absent and label is None and not source.positional:
-        listed = ", ".join(map(quoted, absent))
-        yield f"{source.place}: nothing was left out as {listed} (columns.exclude): the file has no such column"
+        missing = ", ".join(map(quoted, absent))
+        yield f"{source.place}: nothing was left out as {missing} (columns.exclude): the file has no such column"
+    odd = [] if source.positional else [c.name for c in columns.features if c.categories is None]
+    odd = [name for name in odd if _is_no_feature(name, names)]
+    if odd:
+        which, meant = ("is", "is it") if len(odd) == 1 else ("are", "is one of them")
+        yield (
+            f"{source.place}: {', '.join(map(quoted, odd[:3]))}{', …' if len(odd) > 3 else ''} {which} taken for "
+            f"{'a feature' if len(odd) == 1 else 'features'}: {meant} the label (--label), or no feature "
+            "(columns.exclude)?"
+        )
+
+
+def _spelled(columns: Columns) -> list[str]:
+    return [c.name if c.width is None else f"{c.name} ({c.width} numbers)" for c in columns.features]
+
+
+def _count(names: list[str]) -> str:
+    """The number of names, where not all of them are shown."""
+    return f"{len(names):,}, " if len(names) > MOST_LISTED else ""
+
+
+def _reason(config: Config, source: Source, field: Field, label: str | None, split: str | None) -> str:
+    """Why a column is no feature."""
+    if field.name in (label, split):
+        return "--label" if field.name == label else "--split"
+    if config.columns.include:
+        return "not in columns.include"
+    if field.name in config.columns.exclude:
+        return "columns.exclude"
+    if field.name in source.row_names:
+        return "names of rows"
+    return field.spelled if field.kind == "other" else field.kind
+
+
+def _is_no_feature(name: str, names: list[str]) -> bool:
+    """Whether the name is that of a label or of rows; beside an x, y is a coordinate."""
+    plain = re.sub(r"[\s_-]", "", name).casefold()
+    if plain == "y" and "x" in {other.casefold() for other in names}:
+        return False
+    return _NO_FEATURES.fullmatch(plain) is not None or name.casefold().endswith(_ENDINGS)

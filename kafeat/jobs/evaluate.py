@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from kafeat.blas import one_blas_thread
-from kafeat.errors import DataError, GateError, UsageError
+from kafeat.errors import DataError, GateError, KafeatWarning, UsageError
 from kafeat.evaluation.gallery import Gallery
 from kafeat.evaluation.summary import budgets, recommend, spell, summarize
 from kafeat.jobs.contenders import Contender, contenders
 from kafeat.jobs.examiner import Examiner, Question, Say, Task
+from kafeat.jobs.labels import check_label
+from kafeat.jobs.listener import Listener
 from kafeat.jobs.options import Input
 from kafeat.jobs.report import report_folder, write_report
 from kafeat.jobs.rereading import rereadable
-from kafeat.jobs.search import check_label
 from kafeat.jobs.sweep import Sweep, read_sweep
 
 
@@ -39,6 +41,7 @@ def evaluate(
     output_dtype: str | None = None,
     report: str | None = None,
     say: Say | None = None,
+    listener: Listener | None = None,
 ) -> dict[str, Any]:
     """What maps are worth: errors against the exact kernel and, with a label, scores of learners.
 
@@ -46,7 +49,8 @@ def evaluate(
     that are not held out, once for each of `seeds` seeds and each combination of `sweep`. The keys of the result are
     documented in docs/evaluate.md: `records`, one for each map, setting and seed, and their `summary`; of a single
     record the keys stand at the top too. `output_dtype` rounds the features, as a transform with it would: float16
-    shows what half of the bytes cost. `report` is a folder for a page with pictures. Raises errors of
+    shows what half of the bytes cost. `report` is a folder for a page with pictures. `say` is told each step of the
+    work, and `listener` what may not be meant of the fits, which is a `KafeatWarning` without one. Raises errors of
     `kafeat.errors`.
     """
     if data is None:
@@ -55,6 +59,8 @@ def evaluate(
     swept = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
     ]  # fmt: skip
+    unheard: list[str] = []
+    listener = (listener or Listener(warn=unheard.append)).once()
     gallery = None if report is None else Gallery()
     found = contenders(_listed(model), _listed(config), swept, seeds)
     for contender in found:
@@ -69,7 +75,9 @@ def evaluate(
     ):
         with rereadable(data, reading) as again:
             examiner = Examiner(again, question, found, gallery)
-            records = [_finite(_record(examiner, contender, say, len(found))) for contender in found]
+            records = [
+                _finite(_record(examiner, contender, say, listener, len(found))) for contender in found
+            ]
         summary = summarize(records)
         result: dict[str, Any] = {
             "records": records,
@@ -79,6 +87,8 @@ def evaluate(
         }
         if report is not None and gallery is not None:
             write_report(report, again.name, result, gallery)
+    for doubt in unheard:
+        warnings.warn(doubt, KafeatWarning, stacklevel=2)
     return {**records[0], **result} if len(records) == 1 else result
 
 
@@ -114,10 +124,12 @@ def _listed(given: Any) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _record(examiner: Examiner, contender: Contender, say: Say | None, n: int) -> dict[str, Any]:
+def _record(
+    examiner: Examiner, contender: Contender, say: Say | None, listener: Listener, n: int
+) -> dict[str, Any]:
     """Everything about one map of n; what is wrong with its data is said of it."""
     try:
-        return examiner.record(contender, say)
+        return examiner.record(contender, say, listener)
     except DataError as error:
         if n == 1:
             raise

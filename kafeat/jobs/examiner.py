@@ -18,9 +18,11 @@ from kafeat.evaluation.gallery import Gallery
 from kafeat.evaluation.learners import Inputs, Learner, Truth, learner_of, score
 from kafeat.evaluation.task import task_of
 from kafeat.jobs.contenders import Contender
+from kafeat.jobs.labels import check_split, spell_value, tested
+from kafeat.jobs.listener import Listener
 from kafeat.jobs.rereading import Data
 from kafeat.jobs.subject import Subject, Watch
-from kafeat.running import count_jobs
+from kafeat.machine import count_jobs
 from kafeat.types import Array, Floats, Mask
 
 Say = Callable[[str], None]
@@ -87,9 +89,7 @@ class Examiner:
 
     def _survey(self, seed: int) -> tuple[Split, Array | None]:
         asked = self._question
-        names = [name for name in (asked.label, asked.split) if name is not None]
-        if len(set(names)) < len(names):
-            raise UsageError(f"split: expected another column than the label, got {asked.split}")
+        check_split(asked.split, asked.label)
         n, columns = self._data.whole({"--label": asked.label, "--split": asked.split})
         if n < _FEWEST:
             with self._data.open() as source:
@@ -97,14 +97,13 @@ class Examiner:
         test = None if asked.split is None else _test_rows(asked.split, columns[asked.split])
         return split(n, seed, test), None if asked.label is None else columns[asked.label]
 
-    def record(self, contender: Contender, say: Say | None) -> dict[str, Any]:
-        """Everything about one map."""
+    def record(self, contender: Contender, say: Say | None, listener: Listener) -> dict[str, Any]:
+        """Everything about one map; `listener` follows the fit of a recipe."""
         tell = say or (lambda _step: None)
         tell(f"{contender.spelled}: fitting")
         asked = self._question
-        aside = [name for name in (asked.split,) if name is not None]
         started = time.perf_counter()
-        fm = contender.fit(self._data, asked.label, aside, self._split.test)
+        fm = contender.fit(self._data, asked.label, asked.split, self._split.test, listener)
         fitted = time.perf_counter() - started
         unknown = next((one.step.no_exact for one in fm.chain.steps if one.step.no_exact), None)
         if unknown:
@@ -228,16 +227,14 @@ class Examiner:
 
 def _test_rows(name: str, values: Array) -> Mask:
     """A column that says train or test."""
-    text = np.char.lower(values.astype(str))
-    test: Mask = text == "test"
-    train = text == "train"
-    if not (test | train).all():
-        got = values[int(np.argmin(test | train))]
-        got = got.item() if isinstance(got, np.generic) else got
-        raise DataError(f"split {quoted(name)}: expected train or test in every row, got {got!r}")
-    if test.sum() < 2 or train.sum() < 2:
+    test, odd = tested(values)
+    if odd is not None:
         raise DataError(
-            f"split {quoted(name)}: expected at least two rows of each kind, got {train.sum()} train and "
+            f"split {quoted(name)}: expected train or test in every row, got {spell_value(values[odd])}"
+        )
+    if test.sum() < 2 or (~test).sum() < 2:
+        raise DataError(
+            f"split {quoted(name)}: expected at least two rows of each kind, got {(~test).sum()} train and "
             f"{test.sum()} test"
         )
     return test

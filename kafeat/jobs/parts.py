@@ -10,10 +10,10 @@ from kafeat.io.locations import kind_of, making
 from kafeat.io.ownership import owning
 from kafeat.io.parts import Parts, is_data_set, list_parts, renamed
 from kafeat.io.uri import shown
-from kafeat.jobs.apart import Destinations, refuse_overlap
 from kafeat.jobs.earlier import Earlier
 from kafeat.jobs.journal import Run
 from kafeat.jobs.options import STRICT, Input, Output, Rules
+from kafeat.jobs.overlaps import Read, Written, refuse_overlaps
 from kafeat.jobs.parts_job import Announce, PartsJob
 from kafeat.jobs.split import check_pouring, ranges
 from kafeat.pool import Engine
@@ -48,7 +48,7 @@ def transform_parts(
     travelling = shared(model)
     rules.check(travelling.map)
     found = _found(source, reading, rows_per_file)
-    refuse_overlap(source, found, model, Destinations(target, rules.rejects, stats))
+    _refuse_overlaps(source, found, model, target, rules.rejects, stats)
     parts = (
         ranges(source, reading, writing, travelling.map.chunk_rows, rows_per_file or 0)
         if found is None
@@ -77,6 +77,23 @@ def _refuse(reading: Input, target: str, resume: bool, overwrite: bool) -> None:
         raise UsageError("--resume: expected it or --overwrite, got both: only one keeps what is done")
     if kind_of(target) not in (None, "folder"):
         raise SystemRefusedError(f"{target}: expected a folder for the parts of the output, got a file")
+
+
+def _refuse_overlaps(
+    source: str, found: Parts | None, model: object, target: str, rejects: str | None, stats: str | None
+) -> None:
+    """Refuse what would be replaced, or be read as a part by the next run; `found` None is one file."""
+    if rejects == "-":
+        raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
+    if rejects is not None and kind_of(rejects) not in (None, "folder"):
+        raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
+    parts = () if found is None else found.parts
+    read = [Read("the input", (source, *(part.place for part in parts)), found)]
+    read += [Read("the model", (model,))] if isinstance(model, str) else []
+    written = [Written("an output", target, folder=True)]
+    written += [] if rejects is None else [Written("--rejects", rejects, folder=True)]
+    written += [] if stats is None else [Written("--stats", stats)]
+    refuse_overlaps(read, written)
 
 
 def _found(source: str, reading: Input, rows_per_file: int | None) -> Parts | None:

@@ -14,7 +14,7 @@ from kafeat.io.output import check_place, naming
 from kafeat.io.space import free_bytes, require_space
 from kafeat.io.uri import name_of
 from kafeat.jobs.options import Input, Output, Rules
-from kafeat.jobs.places import refuse_same
+from kafeat.jobs.overlaps import refuse_files
 from kafeat.jobs.transform import transform_file
 from kafeat.machine import count_jobs
 
@@ -49,7 +49,7 @@ def plan_transform(
         raise UsageError(
             f"{source}: expected a file for --dry-run, got a pipe or nothing: it could be read once only"
         )
-    refuse_same({"input": source, "model": model}, {"--rejects": rules.rejects, "OUT": target})
+    refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
     if target != "-":
         with naming(target):
             check_place(target, writing.overwrite)

@@ -13,6 +13,8 @@ from kafeat.evaluation.gallery import Gallery
 from kafeat.io.output import write_bytes
 from kafeat.io.uri import is_remote
 
+_PICTURES = (".png", ".svg")
+
 
 @contextmanager
 def report_folder(folder: str | None) -> Iterator[None]:
@@ -52,6 +54,14 @@ def _check(folder: str) -> None:
         raise SystemRefusedError(f"{folder}: expected a folder to write to, got one that is read-only")
 
 
+def pages_of(folder: str) -> list[str]:
+    """The files of a folder that a report would write, as far as their names are known: the page, and old pictures."""
+    with suppress(OSError):
+        there = [name for name in os.listdir(folder) if name.endswith(_PICTURES)]
+        return [os.path.join(folder, name) for name in ("index.html", *sorted(there))]
+    return [os.path.join(folder, "index.html")]
+
+
 def write_report(folder: str, data: str, report: Mapping[str, Any], gallery: Gallery) -> None:
     """`index.html`, which needs no other file, and each picture as a file of its own (light) beside it."""
     from kafeat.evaluation.page import page
@@ -65,6 +75,8 @@ def write_report(folder: str, data: str, report: Mapping[str, Any], gallery: Gal
     write_bytes(index, page(report, data, drawn).encode())
     # pictures of the page that was here before would be taken for this one's
     for name in before - {f"{picture.name}.{picture.kind}" for picture in drawn}:
+        if not name.endswith(_PICTURES):
+            continue
         with suppress(OSError):
             os.unlink(os.path.join(folder, name))
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from kafeat.chain import Chain
-from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, ValueRefused
 from kafeat.evaluation.fidelity import relative_frobenius
 from kafeat.evaluation.learners import features_score
@@ -31,23 +30,6 @@ _FIRST_WIDTH, _LAST_WIDTH = 16, 16_384
 _WORKING_WIDTH = 256
 
 Recipe = dict[str, Any]
-
-
-def check_label(config: Config, label: object) -> None:
-    """Refuse a config that needs a label where there is none, before the data are read."""
-    if label is not None:
-        return
-    if config.prune is not None:
-        raise UsageError("prune: expected a label to predict (--label COL), got none")
-    for i, step in enumerate(config.steps):
-        # what cannot be saved is refused for another reason
-        for place, _, key in _searches({} if step.unsaved else step.recipe(), f"steps[{i}]"):
-            if key == "gamma":
-                raise _without_label(place)
-
-
-def _without_label(place: str) -> UsageError:
-    return UsageError(f"{place}: validate: expected a label to score by (--label COL), got none")
 
 
 def settle(
@@ -122,7 +104,7 @@ def _validate(
 ) -> dict[str, Any]:
     of_train, of_test = train.sample.label, test.sample.label
     if of_train is None or of_test is None:
-        raise _without_label(place)
+        raise TypeError(f"{place}: a search by score without a label has to be refused before the fit")
     labels = np.concatenate([of_train, of_test])
     scores, wanted = [], holder["gamma"]
     for value in values:

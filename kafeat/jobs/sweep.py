@@ -39,7 +39,10 @@ def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tup
     """Every combination of the values, each with its config."""
     _refuse_twice(sweeps)
     for values in product(*(sweep.values for sweep in sweeps)):
-        plain = copy.deepcopy(config.to_plain())
+        plain = {
+            **config.to_plain(),
+            "steps": copy.deepcopy([step.live_recipe() for step in config.steps]),
+        }
         setting = dict(zip((sweep.key for sweep in sweeps), values, strict=True))
         for key, value in setting.items():
             _set(plain, key, value, name)

@@ -13,13 +13,14 @@ from kafeat._version import __version__
 from kafeat.errors import ValueRefused
 from kafeat.feature_map import FeatureMap, load
 from kafeat.io.formats import OUTPUTS, format_of
+from kafeat.io.names import as_spelled
 from kafeat.io.output import Written
 from kafeat.io.selection import match
 from kafeat.io.sink import Sink, open_sink
 from kafeat.io.source import Chunk, Source
 from kafeat.io.space import require_space
 from kafeat.jobs.options import STRICT, Input, Output, Rules
-from kafeat.jobs.places import refuse_same
+from kafeat.jobs.overlaps import refuse_files
 from kafeat.jobs.rejects import open_rejects
 from kafeat.jobs.tally import Done, Tally
 from kafeat.running import Watch
@@ -54,7 +55,7 @@ def transform_file(
     """
     reading, writing = reading or Input(), writing or Output()
     format = format_of(target, writing.format, OUTPUTS)
-    refuse_same({"input": source, "model": model}, {"--rejects": rules.rejects, "OUT": target})
+    refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
     started = time.perf_counter()
     fm = load(model) if isinstance(model, str) else model
     rules.check(fm)
@@ -82,7 +83,8 @@ class Stream:
         self._writing, self._rules, self._jobs = writing, rules, jobs
         if rules.on_bad_rows != "error":
             opened.set_aside()
-        keep = [field.name for field in opened.fields] if writing.keep is None else list(writing.keep)
+        every = [field.name for field in opened.fields]
+        keep = every if writing.keep is None else as_spelled(opened, writing.keep)
         self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
         self._keep = keep
 

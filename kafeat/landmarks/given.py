@@ -41,7 +41,7 @@ class Given(BaseModel):
     given: Annotated[
         Any,
         PlainValidator(_path_or_rows),
-        PlainSerializer(key_of, return_type=str),
+        PlainSerializer(key_of, return_type=str, when_used="json"),
         Says(_ROWS, "rows"),
         WithJsonSchema({"type": "string", "minLength": 1}),
     ] = Field(description=f"the landmarks: {_ROWS}")

@@ -15,7 +15,7 @@ from kafeat.memory_order import is_feature_major, shaped
 from kafeat.pair import Coordinates, Pair
 from kafeat.ratios import ratio_weights, widest_ratio
 from kafeat.signatures import SIGNATURES
-from kafeat.step import PositiveFloat, Sample, Step, Transform, parameter, refuse_parameter
+from kafeat.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
 from kafeat.types import Array, Floats, Shape, State
 
 # Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
@@ -94,6 +94,10 @@ class Homogeneous(Step):
         if self.order is None:
             return 0 if self.kernel == "hellinger" else 1
         return self.order
+
+    @property
+    def spreads(self) -> Spreads:
+        return "ignores"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         if self.negative == "error":

@@ -12,7 +12,7 @@ from kafeat import kernels
 from kafeat.domain import refuse_negative
 from kafeat.kernels import KernelParameters
 from kafeat.pair import Pair
-from kafeat.step import Sample, Step, Transform, parameter
+from kafeat.step import Sample, Spreads, Step, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -29,6 +29,10 @@ class IntersectionBins(Step):
     """
 
     n_bins: Annotated[int, Field(ge=1, le=10_000)] = parameter(10, "N, outputs per input")
+
+    @property
+    def spreads(self) -> Spreads:
+        return "ignores"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         refuse_negative(sample.X)

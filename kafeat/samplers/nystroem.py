@@ -24,6 +24,7 @@ from kafeat.step import (
     PositiveFloat,
     PositiveInt,
     Sample,
+    Spreads,
     Step,
     Transform,
     Width,
@@ -148,8 +149,14 @@ class Nystroem(Step):
         return not isinstance(self.kernel, str) or self._precomputed or KERNELS[self.kernel].needs_coordinates
 
     @property
-    def needs_label(self) -> bool:
-        return self._selector in OF_LABEL
+    def label_needs(self) -> Mapping[str, str]:
+        own = {f"landmarks: {self._selector}": "to choose rows by"} if self._selector in OF_LABEL else {}
+        return {**super().label_needs, **own}
+
+    @property
+    def spreads(self) -> Spreads:
+        given = not isinstance(self.kernel, str) or self._precomputed
+        return "ignores" if given or KERNELS[str(self.kernel)].non_negative else "needs"
 
     @property
     def keeps_rows(self) -> bool:

@@ -23,7 +23,7 @@ from kafeat.random_features import (
     random_feature_shapes,
     refuse_odd_pairs,
 )
-from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter
+from kafeat.step import PositiveFloat, Sample, Spreads, Step, Transform, Width, parameter
 from kafeat.trigonometric import Features, log_warp
 from kafeat.types import Shape, State
 
@@ -50,6 +50,10 @@ class Skewed(Step):
     def _even(self) -> Self:
         refuse_odd_pairs(self)
         return self
+
+    @property
+    def spreads(self) -> Spreads:
+        return "ignores"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         logs = np.empty_like(sample.X)

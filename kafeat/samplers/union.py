@@ -18,6 +18,7 @@ from kafeat.step import (
     NestedStep,
     PositiveFloat,
     Sample,
+    Spreads,
     Step,
     Transform,
     parameter,
@@ -63,8 +64,21 @@ class Union(Step):
         return any(step.searches for step in self._steps)
 
     @property
-    def needs_label(self) -> bool:
-        return any(step.needs_label for step in self._steps)
+    def label_needs(self) -> Mapping[str, str]:
+        return {
+            f"maps[{i}].steps[{j}].{place}": purpose
+            for i, part in enumerate(self.maps)
+            for j, step in enumerate(part.steps)
+            for place, purpose in step.label_needs.items()
+        }
+
+    @property
+    def spreads(self) -> Spreads:
+        return "ignores"  # each chain for itself
+
+    @property
+    def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
+        return [(part.columns, part.steps) for part in self.maps]
 
     @property
     def keeps_rows(self) -> bool:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafeat.step import Sample, Scaler, parameter
+from kafeat.step import Sample, Scaler, Spreads, parameter
 from kafeat.types import Floats, Shape, State
 
 
@@ -21,6 +21,10 @@ class Minmax(Scaler):
     columnwise: ClassVar[bool] = True
 
     clip: bool = parameter(False, "clip to [0, 1]")
+
+    @property
+    def spreads(self) -> Spreads:
+        return "evens"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         low = sample.X.min(axis=0).astype(np.float64)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from kafeat.describe import Says
+from kafeat.describe import Says, near
 from kafeat.domain import check_indices
 from kafeat.errors import DataError, quoted
 from kafeat.step import Sample, Scaler, Transform, parameter
@@ -28,12 +27,13 @@ _Name = Annotated[str, Field(min_length=1), Says("a name (text, not empty)", "na
 class OneHot(Scaler):
     """e_{x_j} in the place of x_j = a category: one output per category of each column named, 1 where x_j is it.
 
-    The columns may hold text, categories (dictionaries) or whole numbers, and need not be numeric: naming them here
-    makes them features. Their categories are all those in the rows that the fit has read, at most 10,000 a column;
-    texts are compared without the spaces around them, and 7, 7.0 and "7" are one category.
+    The columns may hold text, categories (dictionaries), numbers, booleans or dates, and need not be numeric: naming
+    them here makes them features. Their categories are all those in the rows that the fit has read, at most 10,000 a
+    column. A value is one category in every format: 7, 7.0 and "7" are, and so are true, "True" and 1 to a map of
+    booleans.
 
     Outputs: first every column that is not named, unchanged and in the order of the input; then, in the order of
-    `columns`, each named column's categories: whole numbers by size if all of them are, else texts by code point.
+    `columns`, each named column's categories: numbers by size if all of them are, else texts by code point.
     It reads input columns by name, so only `impute` may come before it.
     """
 
@@ -61,8 +61,8 @@ class OneHot(Scaler):
         places = []
         for name in dict.fromkeys(self.columns):
             if name not in names:
-                near = get_close_matches(name, names, n=1)
-                hint = f" (did you mean {quoted(near[0])}?)" if near else ""
+                meant = near(name, names)
+                hint = "" if meant is None else f" (did you mean {quoted(meant)}?)"
                 raise DataError(f"one_hot: columns: expected names of features, got {quoted(name)}{hint}")
             places.append(names.index(name))
         columns = np.array(places, dtype=np.int64)

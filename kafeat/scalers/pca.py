@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.domain import count_rows
 from kafeat.errors import DataError
-from kafeat.step import Sample, Scaler, Width, parameter
+from kafeat.step import Sample, Scaler, Spreads, Width, parameter
 from kafeat.types import Floats, Shape, State
 
 
@@ -22,6 +22,10 @@ class Pca(Scaler):
 
     n_components: Width | None = parameter(None, "components to keep; null: as many as there are")
     whiten: bool = parameter(False, "scale every component to unit variance")
+
+    @property
+    def spreads(self) -> Spreads:
+        return "needs"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         n, d = sample.X.shape

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafeat.step import Sample, Scaler
+from kafeat.step import Sample, Scaler, Spreads
 from kafeat.types import Floats, Shape, State
 from kafeat.units import power_of_two
 
@@ -19,6 +19,10 @@ class Standardize(Scaler):
     """
 
     columnwise: ClassVar[bool] = True
+
+    @property
+    def spreads(self) -> Spreads:
+        return "evens"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         X = sample.X

@@ -21,7 +21,7 @@ from kafeat.io.source import Source
 from kafeat.jobs.fit import columns_of, fit_source
 from kafeat.jobs.sampled import Sampled
 from kafeat.sklearn.named_steps import changed, parameters
-from kafeat.sklearn.recipe import DEFAULT_STEPS, config_of, wants_label
+from kafeat.sklearn.recipe import DEFAULT_STEPS, config_of
 from kafeat.sklearn.refusals import as_value_errors
 from kafeat.step import takes_missing
 from kafeat.types import Array, Floats
@@ -177,7 +177,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _labels(self, y: Any, config: Config) -> Array | None:
         """`y` if something wants it."""
-        if not wants_label(config):
+        if not config.needs_label:
             return None
         if y is None:
             raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
@@ -197,7 +197,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return tags
         tags.input_tags.allow_nan = takes_missing(config.steps)
         tags.input_tags.string = tags.input_tags.categorical = any(s.coded_columns for s in config.steps)
-        tags.target_tags.required = wants_label(config)
+        tags.target_tags.required = config.needs_label
         return tags
 
     def __getstate__(self) -> dict[str, Any]:

@@ -33,9 +33,3 @@ def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Con
     if said:
         raise UsageError(f"config: expected it alone, as it says {', '.join(said)} itself, got both")
     return load_config(parameters["config"])
-
-
-def wants_label(config: Config) -> bool:
-    """Whether the fit reads labels."""
-    validated = any(isinstance(step.recipe().get("gamma"), dict) for step in config.steps)
-    return validated or config.prune is not None or any(step.needs_label for step in config.steps)

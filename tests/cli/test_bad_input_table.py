@@ -474,9 +474,9 @@ bad("max-drift: too much", text("99,99,99"), 6, "--max-drift", "0.05",
 bad("rejects without a rule", text(), 2, "--rejects", "why.csv",
     says="--rejects: expected --on-bad-rows drop or null with it, got error")
 bad("rejects: the output", text(), 2, "--rejects", "out.npy", "--on-bad-rows", "drop",
-    says="out.npy: expected different files for --rejects and OUT, got the same")
+    says="out.npy: expected an output apart from --rejects, got the same file")
 bad("stats: the output", text(), 2, "--stats", "out.npy",
-    says="out.npy: expected different files for --stats and OUT, got the same")
+    says="out.npy: expected an output apart from --stats, got the same file")
 bad("stats: no such folder", text(), 5, "--stats", "no/such/stats.json",
     says="no/such/stats.json: No such file or directory")
 bad("float16 that overflows", text("1,1e20,3"), 3, "--output-dtype", "float16", model="linear",

@@ -67,7 +67,7 @@ def test_a_config_and_data_on_one_stdin_are_refused(tmp_path):
     )
     assert (done.returncode, done.stderr) == (
         2,
-        "kafeat: -: expected the config or the data on standard input, got both\n",
+        "kafeat: -: expected one of the config and the input on standard input, got both\n",
     )
 
 

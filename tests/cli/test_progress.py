@@ -4,6 +4,10 @@ import re
 import subprocess
 import sys
 
+from kafeat.config import load_config
+from kafeat.jobs.fit import fit_source
+from kafeat.jobs.listener import Listener
+from kafeat.jobs.options import Input
 from tests.cli.terminal import on_terminal
 
 WORK = """
@@ -34,6 +38,49 @@ def test_a_bar_without_an_end_still_tells_the_speed():
     assert re.search(r"10,000 rows +[\d,.]+ rows/s", text)
     assert "?" not in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
     assert "left" not in text
+
+
+PHASES = """
+import time
+from kafeat.cli.progress import progress
+with progress("reading rows", quiet=False) as announce:
+    told = announce(100)
+    told(100)
+    time.sleep(0.3)
+    announce.phase("fitting step 2 of 3: nystroem")
+    time.sleep(1.3)
+"""
+
+
+def test_a_phase_that_nothing_is_counted_in_promises_no_end():
+    text, code = on_terminal([sys.executable, "-c", PHASES], env={"NO_COLOR": "1"})
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
+    assert code == 0
+    reading, _, fitting = text.partition("fitting step 2 of 3: nystroem")
+    assert re.search(r"reading rows .*100/100 rows", reading)
+    assert re.search(r" 0:00:01", fitting)
+    assert "left" not in fitting
+    assert "rows" not in fitting
+
+
+def test_a_fit_tells_what_it_works_on(tmp_path):
+    (tmp_path / "c.yaml").write_text(
+        "steps: [{kind: standardize}, {kind: fourier, gamma: {validate: [0.1, 1]}, n_components: 8}]\n"
+        "prune: {keep: 4}\n"
+    )
+    (tmp_path / "x.csv").write_text("a,b,y\n" + "1,2,0\n2,4,1\n3,5,1\n1,4,0\n" * 20)
+    with Input().open(str(tmp_path / "x.csv")) as source:
+        heard, rows = [], []
+        listener = Listener(rows=rows.append, phase=heard.append)
+        fit_source(load_config(tmp_path / "c.yaml"), source, "y", listener=listener)
+    assert sum(rows) == 80
+    assert heard == [
+        "hashing the input",
+        "choosing sizes from the data",
+        "fitting step 1 of 2: standardize",
+        "fitting step 2 of 2: fourier",
+        "pruning outputs",
+    ]
 
 
 def test_quiet_and_pipes_see_nothing():

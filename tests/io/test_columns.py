@@ -1,5 +1,6 @@
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import kafeat
@@ -7,8 +8,11 @@ from kafeat.errors import DataError
 from kafeat.io.columns import Column, Columns
 from kafeat.io.formats import open_source
 from kafeat.io.memory import source_of
+from kafeat.io.names import require
 from kafeat.io.selection import choose, match
 from kafeat.jobs.labels import read_label
+from kafeat.jobs.options import Output
+from kafeat.jobs.transform import transform_file
 from tests.io.tables import read
 
 TABLE = pa.table(
@@ -140,7 +144,7 @@ def test_names_cannot_command_a_terminal():
 def test_names_of_any_length_fit_a_line_wherever_they_stand(kind):
     name = "y" * 10_000
     steps = [{"kind": "one_hot", "columns": [name]}] if kind == "one_hot" else [{"kind": "standardize"}]
-    value = {"number": [float("nan")], "label": [" " * 9_000], "one_hot": [1.5]}[kind]
+    value = {"number": [float("nan")], "label": [" " * 9_000], "one_hot": [float("inf")]}[kind]
     table = pa.table({name: value, "x": [1.0]})
     with pytest.raises(DataError, match=r"row 1 \(index 0\), \w+ 'y+'\.\.\.: expected ") as refused:
         kafeat.fit({"steps": steps}, table, label=name if kind == "label" else None)
@@ -243,3 +247,41 @@ def test_missing_label_is_refused():
     [chunk] = source.chunks(choose(source, ["x"], [], "y"), ["y"], 5)
     with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'y': expected a value, got null"):
         read_label(chunk, "y")
+
+
+NUMBERED = pa.table({f"x{i:04}": [1.0, 2.0] for i in range(12)})
+
+
+def test_a_hint_is_no_column_that_is_asked_for_or_that_has_another_number():
+    source = source_of(NUMBERED.append_column("label", pa.array([0, 1])))
+    for wanted, hint in (
+        (["x0002", "x12"], "expected columns 'x12', got"),
+        (["x0012", "x0003"], "expected columns 'x0012', got"),
+        (["label", "labels"], "expected columns 'labels', got"),
+        (["x03"], r"expected columns 'x03' \(did you mean 'x0003'\?\), got"),
+        (["x003y"], r"expected columns 'x003y' \(did you mean 'x0003'\?\), got"),
+        (["lable"], r"expected columns 'lable' \(did you mean 'label'\?\), got"),
+    ):
+        with pytest.raises(DataError, match=hint):
+            require(source, wanted)
+
+
+def test_a_numbered_column_that_is_absent_is_no_slip_for_its_neighbour():
+    assert choose(source_of(NUMBERED), None, ["x0012"], None).n_features == 12
+    with pytest.raises(
+        DataError, match=r"columns.exclude: expected columns 'x00003' \(did you mean 'x0003'\?\)"
+    ):
+        choose(source_of(NUMBERED), None, ["x00003"], None)
+
+
+def test_spaces_beside_the_commas_of_keep_are_none_of_a_name(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b, c,d\n1,2,3,4\n2,3,4,5\n")
+    fm = kafeat.fit({"columns": {"include": ["a"]}, "steps": [{"kind": "minmax"}]}, str(tmp_path / "x.csv"))
+    for keep, names in ((["b", " c", " d "], ["b", " c", "d"]), ([" c"], [" c"]), (["c"], None)):
+        write = Output(keep=keep, overwrite=True)
+        if names is None:
+            with pytest.raises(DataError, match=r"--keep: expected columns 'c' \(did you mean ' c'\?\)"):
+                transform_file(fm, str(tmp_path / "x.csv"), str(tmp_path / "z.parquet"), writing=write)
+            continue
+        transform_file(fm, str(tmp_path / "x.csv"), str(tmp_path / "z.parquet"), writing=write)
+        assert pq.read_schema(tmp_path / "z.parquet").names == [*names, "f0"]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import kafeat
 from kafeat.errors import DataError, UsageError
+from kafeat.io.formats import open_source
 from kafeat.io.jsonl_text import Spelling
 from kafeat.jobs.transform import Output, Rules, transform_file
 
@@ -314,3 +315,10 @@ def test_lists_of_fixed_length_and_empty_structs():
     columns = [pa.chunked_array([column]), pa.chunked_array([nothing])]
     (text,) = Spelling(["a", "b"], ["f"], None).lines(columns, [pa.array([1.5, 2.5])])
     assert bytes(text) == b'{"a":null,"b":{},"f":1.5}\n{"a":[3,4],"b":null,"f":2.5}\n'
+
+
+def test_a_whole_number_of_thousands_of_digits_is_kept_as_text(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(f"a,b,c\n1,{'9' * 400},{'9' * 5000}\n")
+    with open_source(str(path)) as source:
+        assert source.kept_fields(["a", "b", "c"]).types == [pa.int64(), pa.string(), pa.string()]

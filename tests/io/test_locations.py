@@ -29,7 +29,7 @@ from kafeat.io import locations, remote, s3_uploads, upload, uri
 from kafeat.io.output import atomic, check_place, write_bytes
 from kafeat.io.space import require_space
 from kafeat.jobs.options import Output
-from kafeat.jobs.places import refuse_same
+from kafeat.jobs.overlaps import refuse_files
 from kafeat.jobs.transform import transform_file
 from tests.io.object_store import BUCKET, Gate, Store
 
@@ -218,7 +218,7 @@ def test_file_uris_are_local_paths(folder, tmp_path):
     assert locations.kind_of(place) == "file"
     assert locations.size_of(place) == out.stat().st_size
     with pytest.raises(UsageError, match="expected an output apart from the input, got the same file"):
-        refuse_same({"input": str(out)}, {"OUT": place})
+        refuse_files({"the input": str(out)}, {"an output": place})
     with pytest.raises(UsageError, match="expected file:///folder/name, got the host 'host'"):
         locations.kind_of("file://host/x")
 
@@ -580,7 +580,7 @@ def test_one_place_by_two_names(monkeypatch):
     assert uri.identity(there) == uri.identity("s3://k:s@b/a b.csv")
     assert uri.identity(there) != uri.identity("s3://b/a b.csv?endpoint_override=other")
     with pytest.raises(UsageError, match=r"s3://b/a%20b.csv: expected an output apart from the input"):
-        refuse_same({"input": there}, {"OUT": "s3://b/a b.csv".replace(" ", "%20")})
+        refuse_files({"the input": there}, {"an output": "s3://b/a b.csv".replace(" ", "%20")})
 
 
 def test_local_files_load_no_file_systems(folder, tmp_path):

@@ -400,3 +400,24 @@ def test_classes_that_no_training_row_has(rings):
 def test_a_gate_that_nothing_could_miss_is_refused(compared, bounds):
     with pytest.raises(UsageError, match="expected a number, got"):
         gate(compared, bounds.get("max_error"), bounds.get("min_score"))
+
+
+def linear(X, Y):
+    return X @ Y.T
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize(
+    "more", [{"kernel": linear}, {"landmarks": {"given": np.random.default_rng(1).normal(size=(8, 2))}}]
+)
+def test_recipes_that_only_python_can_give_are_evaluated(rings, more, inner):
+    step = {"kind": "nystroem", "n_components": 8, **more}
+    step = {"kind": "union", "maps": [{"steps": [step]}]} if inner else step
+    table = rings[0].select(["a", "b"])
+    for config in ({"steps": [step]}, kafeat.config.load_config({"steps": [step]})):
+        found = kafeat.evaluate(data=table, config=config, rows=50)
+        assert found["n_components"] == 8
+        both = kafeat.evaluate(data=table, config=config, rows=50, sweep={"n_components": [2, 4]})
+        assert [record["n_components"] for record in both["records"]] == [2, 4]
+        # the exact kernel does not depend on the number of features
+        assert both["records"][0]["kernel_mean"] == found["kernel_mean"]

@@ -84,6 +84,10 @@ def test_validation_needs_a_label():
         ({"steps": [{"kind": "union", "maps": [{"steps": [{**FOURIER, "gamma": {"validate": [1.0]}}]}]}]},
          r"steps\[0\].maps\[0\].steps\[0\].gamma: validate"),
         ({"steps": [FOURIER], "prune": {"keep": 2}}, "prune: expected a label"),
+        ({"steps": [{"kind": "nystroem", "landmarks": "dual_kmeans"}]},
+         r"steps\[0\].landmarks: dual_kmeans: expected a label to choose rows by \(--label COL\), got none"),
+        ({"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "nystroem", "landmarks": "dual_weighted"}]}]}]},
+         r"steps\[0\].maps\[0\].steps\[0\].landmarks: dual_weighted: expected a label"),
     ],
 )  # fmt: skip
 def test_a_missing_label_is_told_before_the_data_are_read(tmp_path, config, message):

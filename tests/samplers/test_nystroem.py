@@ -467,11 +467,11 @@ def test_given_landmarks_are_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("selector", ["dual_weighted", "dual_kmeans"])
 def test_selectors_that_need_a_label_say_so(selector: str) -> None:
     X = rows(80, 4)
-    with pytest.raises(UsageError, match=rf"nystroem: landmarks: {selector}: expected a label .* --label"):
+    with pytest.raises(UsageError, match=rf"steps\[0\].landmarks: {selector}: expected a label .*--label"):
         fit(X, n_components=5, landmarks=selector)
     config = {"steps": [{"kind": "nystroem", "n_components": 9, "landmarks": selector, "dual_l1": 0.1}]}
     fm = kafeat.fit(config, X, label=X[:, 0] > 1)
-    assert fm.chain.steps[0].step.needs_label
+    assert fm.config.needs_label
     assert np.isfinite(fm.transform(X)).all()
 
 

@@ -123,13 +123,6 @@ def test_a_missing_category_is_refused_at_the_fit_too() -> None:
     np.testing.assert_array_equal(fm.transform(table), [[1, 0], [0, 0], [0, 1]])
 
 
-def test_numbers_must_be_whole() -> None:
-    table = pa.table({"a": [1.0, 2.5]})
-    message = r"row 2 \(index 1\), column 'a': expected text or a whole number as a category, got 2.5"
-    with pytest.raises(DataError, match=message):
-        kafeat.fit(config(columns=["a"]), table)
-
-
 def test_too_many_categories_are_refused() -> None:
     table = pa.table({"name": [f"n{i}" for i in range(10_001)]})
     with pytest.raises(DataError, match="column 'name': expected at most 10,000 categories, got more"):

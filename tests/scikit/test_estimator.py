@@ -227,6 +227,10 @@ def test_labels_go_where_they_are_wanted(digits: np.ndarray) -> None:
     assert fm.fit(X, y).feature_map_.dumps() == plain.dumps()
     with pytest.raises(ValueError, match=r"expected an array of shape \(300,\)"):
         fm.fit(X, y[:-1])
+    validated = {"kind": "fourier", "n_components": 8, "gamma": {"validate": [0.1, 1.0]}}
+    union = FeatureMap({"kind": "union", "maps": [{"steps": [validated]}]})
+    assert union.__sklearn_tags__().target_tags.required
+    assert union.fit(X, y).feature_map_.provenance.searches
     in_parts = FeatureMap(wanting).partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
     assert in_parts.transform(X).tobytes() == fm.fit(X, y).transform(X).tobytes()
 

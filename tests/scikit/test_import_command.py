@@ -123,7 +123,7 @@ def test_float32_and_no_clobber(folder: Path, run: Run) -> None:
         ("whole.skops m.joblib", 4, "whole.skops: RidgeClassifier: expected one of AdditiveChi2Sampler, "),
         ("expected.npy m.joblib", 4, "expected.npy: expected a file of skops"),
         ("none.skops m.joblib", 5, "none.skops: No such file"),
-        ("fitted.skops fitted.skops", 2, "expected a model apart from fitted.skops"),
+        ("fitted.skops fitted.skops", 2, "expected a model apart from the input, got the same file"),
         ("fitted.skops", 2, "Missing argument"),
         ("fitted.skops m.joblib --dtype float16", 2, "float16"),
     ],

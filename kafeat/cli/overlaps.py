@@ -1,0 +1,62 @@
+"""Check every output of a command against all that the command reads, before the command begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafeat.cli.options import FileName
+
+if TYPE_CHECKING:
+    from kafeat.jobs.overlaps import Read, Written
+
+
+def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> None:
+    """Refuse values of the command's parameters by which one file would replace another."""
+    files = list(_files(command, values))
+    outputs = [place for _, kind, place in files if kind.written]
+    if not outputs:
+        return
+    from kafeat.io.uri import is_remote
+    from kafeat.jobs.overlaps import refuse_overlaps, refuse_table_name
+
+    remote = any(map(is_remote, outputs))
+    refuse_overlaps(
+        [read for _, kind, place in files for read in _read(kind, place, remote)],
+        [written for name, kind, place in files for written in _written(name, kind, place)],
+    )
+    for _, kind, place in files:
+        if kind.use == "model":
+            refuse_table_name(place)
+
+
+def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[str, FileName, str]]:
+    """Every file that is named: the name of an option, what becomes of the file, and its place."""
+    for parameter in command.params:
+        if isinstance(parameter.type, FileName):
+            name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.type.what
+            given = values.get(parameter.name or "") or ()
+            for place in [given] if isinstance(given, str) else given:
+                yield name, parameter.type, place
+
+
+def _read(kind: FileName, place: str, remote: bool) -> list[Read]:
+    from kafeat.jobs.overlaps import Read
+
+    if kind.use == "config":
+        return Read.of_config(kind.what, place)
+    if kind.use == "data":
+        return [Read.of_data(kind.what, place, remote)]
+    return [] if kind.written else [Read(kind.what, (place,))]
+
+
+def _written(name: str, kind: FileName, place: str) -> list[Written]:
+    from kafeat.jobs.overlaps import Written
+
+    if kind.use == "pages":
+        from kafeat.jobs.report import pages_of
+
+        return [Written(name, page) for page in pages_of(place)]
+    return [Written(name, place)] if kind.written else []

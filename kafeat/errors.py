@@ -129,8 +129,8 @@ def without_secrets(text: str) -> str:
     """The text with its URIs cut down to scheme, host and path: messages and manifests are read by many."""
     if "://" not in text:
         return text
-    # A secret key with a slash that was not written %2F reaches into the path: all up to the last @ goes.
-    text = re.sub(r"(\w://)(?![^\s/?#@]*:\d+/)[^\s/?#@]*:[^\s?#]*@", r"\1", text)
+    # A secret key with a slash, ? or # that was not escaped reaches into the path: all up to the last @ goes.
+    text = re.sub(r"(\w://)(?![^\s/?#@]*:\d+/)[^\s/?#@]*:\S*@", r"\1", text)
     text = re.sub(r"(\w://)[^\s/?#@]*@", r"\1", text)
     return re.sub(r"(\w://[^?'\"\n]*)\?(?=\w+=)[^\s'\"]*?(?=[:,;]?(?:[\s'\"]|$))", r"\1", text)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kafeat.errors import DataError, quoted
 from kafeat.io.files import opened
 from kafeat.io.locations import Entry, entry_of, join
-from kafeat.io.uri import parent, path_of
+from kafeat.io.uri import parent, path_of, shown
 
 SUFFIXES = (".json", ".txt", ".list")
 
@@ -19,7 +19,7 @@ def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:
     for name, at in _places_in(place):
         entry = entry_of(at)
         if entry is None:
-            raise DataError(f"{place}: expected a file, got none of the name {quoted(name)}")
+            raise DataError(f"{place}: expected a file, got none of the name {quoted(shown(name))}")
         inside = not os.path.isabs(name) and "://" not in name and ".." not in name.split("/")
         yield os.path.normpath(name) if inside else entry.name, at, entry
 
@@ -35,7 +35,7 @@ def _places_in(place: str) -> Iterator[tuple[str, str]]:
     folder = parent(place)
     for name in _names(place, text):
         if not _can_be(name):
-            raise DataError(f"{place}: expected names that a file can have, got {quoted(name)}")
+            raise DataError(f"{place}: expected names that a file can have, got {quoted(shown(name))}")
         yield name, name if os.path.isabs(name) or "://" in name else join(folder, name)
 
 

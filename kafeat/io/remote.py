@@ -169,6 +169,8 @@ def _is_denied(text: str) -> bool:
 
 def _brief(error: BaseException) -> str:
     """The first line, without numbers of requests and what pyarrow was about to do."""
-    line = re.sub(r"Cannot parse URI: '.*?' ", "a URI with a ", first_line(error))
+    if str(error).startswith("Cannot parse URI"):  # what follows is the URI
+        return "one that cannot be parsed"
+    line = first_line(error)
     line = re.sub(r"\s*\(Request ID:.*?\)", "", line)
     return re.sub(r"^When [^:]*: (?=AWS)", "", line).removeprefix("AWS Error ").strip()

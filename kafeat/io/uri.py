@@ -15,7 +15,11 @@ from kafeat.errors import UsageError, without_secrets
 
 SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "viewfs")
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_SCHEME = re.compile(r"([^/]*?)://")
+# A colon outside of what stands before an @ is that of a secret with a /, ? or # in it.
+_BUCKET = r"[^:\s'\"]*"
+_HOST = r"[^:\s'\"]*(?::\d+)?"
+_QUERY = r"\w+=[^\s'\"?&]*(?:&\w+=[^\s'\"?&]*)*"
 _SAFE = "/%:@!$&'()*+,;=~"
 
 
@@ -54,24 +58,40 @@ def local_path(place: str) -> str:
     rest = place[found.end() :]
     host, slash, path = rest.partition("/")
     if host not in ("", "localhost") or not slash:
-        raise UsageError(f"{place}: expected file:///folder/name, got the host {host!r}")
+        raise UsageError(
+            f"file://...: expected file:///folder/name, got the host {host.rpartition('@')[2]!r:.60}"
+        )
     return unquote(f"/{path}")
 
 
 def parsed(place: str) -> Uri:
-    """The parts of a remote place; `UsageError` for what is no URI that kafeat knows."""
+    """The parts of a remote place; `UsageError`, which does not spell it, for what is no URI that kafeat knows.
+
+    What cannot be parsed may have a secret anywhere.
+    """
     found = _SCHEME.match(place)
     scheme = found[1].lower() if found else ""
+    where = _cut(place)
     if found is None or scheme not in SCHEMES:
-        raise UsageError(
-            f"{place}: expected a local path or a URI of {', '.join(f'{name}://' for name in SCHEMES)}, got {scheme}://"
-        )
+        known = ", ".join(f"{name}://" for name in SCHEMES)
+        raise UsageError(f"{where}: expected a local path or a URI of {known}, got {scheme}://")
     rest, _, query = place[found.end() :].partition("?")
-    if "#" in rest or "#" in query:
-        raise UsageError(f"{place}: expected %23 for a # in a URI, got #")
     authority, _, path = rest.partition("/")
+    if "#" in place:
+        raise UsageError(f"{where}: expected %23 for a # in a URI, got #")
+    if not place.isprintable():
+        raise UsageError(f"{where}: expected a URI in one line of printable characters, got others")
     if re.search(r"%(?![0-9A-Fa-f]{2})", path):
-        raise UsageError(f"{place}: expected %25 for a % in a URI, got a % that begins no code")
+        raise UsageError(f"{where}: expected %25 for a % in a URI, got a % that begins no code")
+    if re.search(r"\s", authority) or not re.fullmatch(
+        _HOST if scheme in ("hdfs", "viewfs") else _BUCKET, authority.rpartition("@")[2]
+    ):
+        raise UsageError(
+            f"{where}: expected KEY:SECRET@ before a bucket, "
+            "with %2F, %3F and %23 for /, ? and # in it, got another form"
+        )
+    if query and not re.fullmatch(_QUERY, query):
+        raise UsageError(f"{where}: expected options as ?name=value&name=value, got others")
     return Uri(scheme, authority, quote(path, safe=_SAFE), query)
 
 
@@ -86,8 +106,21 @@ def name_of(place: str) -> str:
 
 
 def shown(place: str) -> str:
-    """The place as messages and manifests show it: without credentials and options."""
-    return without_secrets(parsed(place).spelled(whole=False)) if is_remote(place) else place
+    """The place as messages and manifests show it: without credentials and options.
+
+    Of what cannot be parsed, no more than the scheme is shown.
+    """
+    if not is_remote(place):
+        return place
+    try:
+        return without_secrets(parsed(place).spelled(whole=False))
+    except UsageError:
+        return _cut(place)
+
+
+def _cut(place: str) -> str:
+    scheme = place.partition("://")[0].lower()
+    return f"{scheme}://..." if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "a URI"
 
 
 def parent(place: str) -> str:

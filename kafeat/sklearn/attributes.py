@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from numbers import Real
 from typing import Any
 
@@ -9,6 +10,9 @@ import numpy as np
 
 from kafeat.errors import DataError
 from kafeat.types import Array, Floats
+
+MOST_INPUTS = 2**21
+"""Twice as many as a vectorizer by hashes has: in some estimators nothing else proves the number that they claim."""
 
 
 class Attributes:
@@ -30,7 +34,33 @@ class Attributes:
 
     def refuse(self, name: str, expected: str, got: object) -> DataError:
         """The error to raise."""
-        return DataError(f"{self.kind}: {name}: expected {expected}, got {got!r:.100}")
+        return DataError(f"{self.kind}: {name}: expected {expected}, got {_told(got)}")
+
+    def width(self) -> int:
+        """The number of inputs."""
+        width = self.whole("n_features_in_")
+        if not 1 <= width <= MOST_INPUTS:
+            raise self.refuse("n_features_in_", f"a number from 1 to {MOST_INPUTS:,}", width)
+        return width
+
+    def says(self, name: str, text: str) -> bool:
+        """Whether it is that text."""
+        value = self[name]
+        return isinstance(value, str) and value == text
+
+    def is_pair(self, name: str, pair: tuple[float, float]) -> bool:
+        """Whether it is these two numbers."""
+        value = self[name]
+        return (
+            isinstance(value, tuple | list)
+            and all(isinstance(n, Real) for n in value)
+            and tuple(value) == pair
+        )
+
+    def has_none(self, name: str) -> bool:
+        """Whether it is nothing at all, or a dict without entries."""
+        value = self[name]
+        return value is None or (isinstance(value, dict) and not value)
 
     def number(self, name: str, default: float | None = None) -> float:
         """A finite number; `default` stands for None."""
@@ -91,3 +121,11 @@ class Attributes:
         if value.dtype.kind not in "iu":
             raise self.refuse(name, "whole numbers", str(value.dtype))
         return np.array(value, dtype=np.int64, order="C")
+
+
+def _told(value: object) -> str:
+    """A value in a few words: lists in lists may be small in a file and endless when they are spelled."""
+    flat = value if isinstance(value, tuple) else (value,)
+    if len(flat) <= 4 and all(one is None or isinstance(one, str | Real) for one in flat):
+        return f"{value!r:.100}"
+    return f"{type(value).__name__} of {len(value)}" if isinstance(value, Sized) else type(value).__name__

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
+import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import (
@@ -48,6 +50,9 @@ SUPPORTED = {**MAPS, **SCALERS}
 SPARSE = (csr_matrix, csr_array)
 """What a sparse projection's matrix is."""
 
+# Estimators may share one array in a file, and each has its own as a step.
+_MOST_PARTS = 100
+
 
 def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | None = None) -> FeatureMap:
     """The kafeat map of a fitted estimator: column for column what its `transform` gives, up to rounding.
@@ -56,11 +61,15 @@ def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | 
     `feature_names_in_`, or positions. `source` is the file that it comes from, if it comes from one. Raises `DataError`
     for other estimators, for one that is not fitted, and for parameters that kafeat has not.
     """
-    parts = [Attributes(part) for part in _parts(estimator)]
+    parts = [Attributes(part) for part in islice(_parts(estimator, set()), _MOST_PARTS + 1)]
     if not parts:
         raise DataError("Pipeline: expected at least one step, got none")
+    if len(parts) > _MOST_PARTS:
+        raise DataError(f"Pipeline: steps: expected at most {_MOST_PARTS} of them, got more")
     spelled = " -> ".join(part.kind for part in parts)
-    learned = [SUPPORTED[part.cls](part, part.whole("n_features_in_")) for part in parts]
+    # Numbers that overflow are refused as states that are not finite.
+    with np.errstate(all="ignore"):
+        learned = [SUPPORTED[part.cls](part, part.width()) for part in parts]
     recipe: dict[str, Any] = {"dtype": dtype, "steps": [one for one, _ in learned]}
     try:
         columns = _columns(parts[0])
@@ -80,15 +89,18 @@ def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | 
     return FeatureMap(chain, columns, config.dtype, config.chunk_rows, config, provenance)
 
 
-def _parts(estimator: Any) -> Iterator[Any]:
+def _parts(estimator: Any, seen: set[int]) -> Iterator[Any]:
     """The estimators of a pipeline of pipelines, each of a kind that is known."""
+    if id(estimator) in seen:  # pipelines of one pipeline twice, thirty deep, would have 2^30 steps
+        raise DataError("Pipeline: steps: expected each estimator once, got one of them twice")
+    seen.add(id(estimator))
     if type(estimator) is Pipeline:
         steps = vars(estimator).get("steps")
         if not isinstance(steps, list) or not all(isinstance(s, tuple) and len(s) == 2 for s in steps):
             raise DataError("Pipeline: steps: expected pairs of a name and an estimator")
         for _, step in steps:
-            if step is not None and step != "passthrough":
-                yield from _parts(step)
+            if step is not None and not (isinstance(step, str) and step == "passthrough"):
+                yield from _parts(step, seen)
         return
     if type(estimator) not in SUPPORTED:
         known = ", ".join(sorted(kind.__name__ for kind in SUPPORTED))
@@ -101,15 +113,18 @@ def _parts(estimator: Any) -> Iterator[Any]:
 
 def _columns(first: Attributes) -> Columns:
     """By name where the estimator has met names."""
-    d = first.whole("n_features_in_")
-    names = first.get("feature_names_in_")
-    if names is None:
-        features = [[f"c{i}", None] for i in range(max(d, 1))]
-    elif len(names) == d and all(isinstance(name, str) for name in names):
+    d, names = first.width(), first.get("feature_names_in_")
+    positional = names is None
+    if positional:
+        features = [[f"c{i}", None] for i in range(d)]
+    elif (
+        isinstance(names, list | np.ndarray)
+        and np.shape(names) == (d,)
+        and all(isinstance(n, str) for n in names)
+    ):
         features = [[str(name), None] for name in names]
     else:
         raise first.refuse("feature_names_in_", f"{d} names", names)
-    positional = names is None
     return Columns.from_plain(
         {
             "features": features,

@@ -22,7 +22,7 @@ Learned = tuple[dict[str, Any], State]
 
 def rbf_sampler(of: Attributes, d: int) -> Learned:
     """√(2/D) cos(ω_j·x + b_j)."""
-    gamma = of.number("_gamma" if of["gamma"] == "scale" else "gamma")
+    gamma = of.number("_gamma" if of.says("gamma", "scale") else "gamma")
     recipe, state = _cosines(of, d)
     return {"kind": "fourier", "kernel": "rbf", "gamma": gamma, **recipe}, {"gamma": np.array(gamma), **state}
 
@@ -43,15 +43,19 @@ def _cosines(of: Attributes, d: int) -> Learned:
 
 # scikit-learn's intervals for 1, 2 and 3 steps
 _INTERVALS = {1: 0.8, 2: 0.5, 3: 0.4}
+# as many as an order of 1000 has
+_MOST_STEPS = 1001
 
 
 def additive_chi2_sampler(of: Attributes, d: int) -> Learned:
     """√x [√L, √(2L sech(πjL)) cos(jL log x), … sin …]; a "step" more is an order more."""
     steps = of.whole("sample_steps")
+    if not 1 <= steps <= _MOST_STEPS:
+        raise of.refuse("sample_steps", f"a number from 1 to {_MOST_STEPS}", steps)
     interval = of.number("sample_interval", _INTERVALS.get(steps))
     if not 0.0 < interval <= 2.0 * np.pi:
         raise of.refuse("sample_interval", "a number above 0, at most 2π", interval)
-    frequencies = interval * np.arange(max(steps, 1))
+    frequencies = interval * np.arange(steps)
     recipe = {
         "kind": "homogeneous",
         "kernel": "chi2",
@@ -104,7 +108,7 @@ _KERNELS: dict[str, tuple[str, float | None, tuple[str, ...]]] = {
 def nystroem(of: Attributes, d: int) -> Learned:
     """k(x, L) K^{−½}, the symmetric root. scikit-learn's additive_chi2, −Σ(x − y)²/(x + y), is not kafeat's."""
     kernel, default, has = _KERNELS[of.one_of("kernel", tuple(_KERNELS))]
-    if of["kernel_params"]:
+    if not of.has_none("kernel_params"):
         raise of.refuse("kernel_params", "none: gamma, degree and coef0 say the same", of["kernel_params"])
     gamma = of.number("gamma", 1.0 / d if default is None else default) if "gamma" in has else 1.0
     degree = of.whole("degree", 3) if "degree" in has else 2

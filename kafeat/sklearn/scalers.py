@@ -19,7 +19,7 @@ def min_max_scaler(of: Attributes, d: int) -> Learned:
     """(x − min)/(max − min)·(b − a) + a = (x − low)/width."""
     width = 1.0 / of.floats("scale_", (d,))
     low = -of.floats("min_", (d,)) * width
-    if of.flag("clip") and tuple(of["feature_range"]) != (0, 1):
+    if of.flag("clip") and not of.is_pair("feature_range", (0, 1)):
         raise of.refuse("clip", "False, as kafeat clips to (0, 1) only", of["feature_range"])
     return {"kind": "minmax", "clip": of.flag("clip")}, {"low": low, "width": width}
 

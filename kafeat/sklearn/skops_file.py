@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import zipfile
 from typing import Any
 
 from kafeat.errors import ArtifactError, DataError, UsageError
@@ -13,11 +11,8 @@ from kafeat.feature_map import FeatureMap
 from kafeat.io.files import opened
 from kafeat.provenance import Origin, printable
 from kafeat.sklearn.fitted import SPARSE, SUPPORTED, import_fitted
+from kafeat.sklearn.skops_guard import refuse_bombs, refuse_other_parts, refuse_sharing
 from kafeat.types import DType
-
-# Random numbers do not get smaller by compression: a file that unfolds to much more is not one of these maps.
-_MOST_UNFOLDED = 100
-_ALWAYS = 1 << 20
 
 
 def import_skops(path: str | os.PathLike[str], dtype: DType = "float64") -> FeatureMap:
@@ -45,7 +40,8 @@ def _load(data: bytes, place: str) -> Any:
         raise UsageError(f"{place}: expected skops, got: {error}; pip install 'kafeat[sklearn]'") from error
     trusted = [*SUPPORTED, *SPARSE]
     try:
-        _refuse_bombs(data)
+        refuse_bombs(data)
+        refuse_sharing(data)
         unknown = set(get_untrusted_types(data=data)) - {
             f"{kind.__module__}.{kind.__name__}" for kind in trusted
         }
@@ -53,6 +49,7 @@ def _load(data: bytes, place: str) -> Any:
             raise ArtifactError(
                 f"expected scikit-learn's maps and scalers only, got {', '.join(map(repr, sorted(unknown)))}"
             )
+        refuse_other_parts(data)
         return loads(data, trusted=trusted)
     except ArtifactError as error:
         raise ArtifactError(f"{place}: {error}") from None
@@ -60,19 +57,3 @@ def _load(data: bytes, place: str) -> Any:
         raise ArtifactError(
             f"{place}: expected a file of skops, got one that cannot be read ({error!s:.200})"
         ) from None
-
-
-def _refuse_bombs(data: bytes) -> None:
-    size = _unfolded(data, deep=False)
-    if size <= max(_ALWAYS, _MOST_UNFOLDED * len(data)):
-        size = _unfolded(data, deep=True)
-    if size > max(_ALWAYS, _MOST_UNFOLDED * len(data)):
-        raise ArtifactError(f"expected a file of numbers, got {len(data)} bytes that unfold to {size}")
-
-
-def _unfolded(data: bytes, deep: bool) -> int:
-    """Bytes of all members; a sparse matrix is an archive in the archive."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-        inner = [name for name in archive.namelist() if deep and name.endswith(".npz")]
-        return size + sum(_unfolded(archive.read(name), deep=False) for name in inner)

@@ -575,6 +575,28 @@ def test_without_secrets(text, clean):
     assert without_secrets(text) == clean
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "s3://AKIA:hu#sh@b/k.csv", "s3://AKIA:hu/sh@b/k.csv", "s3://AKIA:hu?sh@b/k.csv", "s3://AKIA:hu\nsh@b/k.csv",
+        "s3://AKIA:hu sh@b/k.csv", "s3://AKIA:8020/sh@b/k.csv", "s3://AKIA:hush", "s3://b/k.csv?hush", " s3://K:hush@b/k",
+        "https://AKIA:hush@host/k.csv", "file://AKIA:hush@host/k.csv",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_parsed_is_not_spelled(place, folder, tmp_path, in_process):
+    names = tmp_path / "list.json"
+    names.write_text(json.dumps([place]))
+    for call in (
+        ("transform", "--model", folder / "m.joblib", place, tmp_path / "o.csv"),
+        ("transform", "--model", place, folder / "in.npy", tmp_path / "o.csv"),
+        ("transform", "--model", folder / "m.joblib", folder / "in.npy", place, "--log-format", "json"),
+        ("transform", "--model", folder / "m.joblib", names, tmp_path / "o"),
+    ):
+        code, said = in_process(*call)
+        assert code in (2, 5), said
+        assert not any(piece in said for piece in ("hu", "sh@", "AKIA", "Traceback")), said
+
+
 def test_one_place_by_two_names(monkeypatch):
     there = "s3://b/a%20b.csv?region=us-east-1"
     assert uri.identity(there) == uri.identity("s3://k:s@b/a b.csv")

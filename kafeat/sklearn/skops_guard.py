@@ -1,0 +1,123 @@
+"""Checks of a skops file before anything is made of it: what it claims must be proved by the bytes that it holds."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kafeat.errors import ArtifactError
+
+# Random numbers do not get smaller by compression: a file that unfolds to much more is not one of these maps.
+_MOST_UNFOLDED = 100
+_ALWAYS = 1 << 20
+
+# bz2 and lzma unfold whole blocks whatever is asked for, and skops writes neither by itself.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+# What the parts of maps and scalers are made by. Others compute, or allocate what they are told to.
+_LOADERS = frozenset(
+    f"{name}Node"
+    for name in (
+        "Cached", "Dict", "Json", "List", "NdArray", "Object", "RandomState", "SparseMatrix", "Tuple", "Type",
+    )
+)  # fmt: skip
+
+_CONTAINERS = ("DictNode", "ListNode", "ObjectNode", "TupleNode")
+
+
+def refuse_bombs(data: bytes) -> None:
+    """Refuse members that unfold to far more than the file, and arrays that claim more than their member holds."""
+    most, total = max(_ALWAYS, _MOST_UNFOLDED * len(data)), 0
+    for archive in _archives(data):
+        for member in archive.infolist():
+            if member.compress_type not in _METHODS:
+                raise ArtifactError(
+                    f"{member.filename!r:.60}: expected a member that is stored or "
+                    f"deflated, got method {member.compress_type}"
+                )
+        total += sum(member.file_size for member in archive.infolist())
+        if total > most:
+            raise ArtifactError(f"expected a file of numbers, got {len(data)} bytes that unfold to {total}")
+
+
+def _archives(data: bytes) -> Iterator[zipfile.ZipFile]:
+    """The file, and then each archive in it: a sparse matrix is one, whatever the name of its member.
+
+    The members of an archive are read when the next one is asked for: look at their sizes before.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        yield archive
+        for member in archive.infolist():
+            content = archive.read(member)
+            _check_array(member.filename, content)
+            if zipfile.is_zipfile(io.BytesIO(content)):
+                with zipfile.ZipFile(io.BytesIO(content)) as inner:
+                    yield inner
+                    for part in inner.infolist():
+                        _check_array(part.filename, inner.read(part))
+
+
+def _check_array(name: str, content: bytes) -> None:
+    if not content.startswith(np.lib.format.MAGIC_PREFIX):
+        return
+    file = io.BytesIO(content)
+    major, _ = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    claimed, held = math.prod(shape) * dtype.itemsize, len(content) - file.tell()
+    if min(shape, default=0) < 0 or claimed != held:
+        raise ArtifactError(
+            f"{name!r:.60}: expected an array of {held} bytes, got one that "
+            f"claims the shape {shape!s:.60} of {dtype!s:.20}"
+        )
+
+
+def refuse_sharing(data: bytes) -> None:
+    """Refuse containers that stand in several others: skops walks all ways to each, 2^n for n in each other."""
+    seen: set[Any] = set()
+    parts = list(_parts(data))
+    containers = {str(part.get("__id__")) for part in parts if part.get("__loader__") in _CONTAINERS}
+    for number in (str(part.get("__id__")) for part in parts):
+        if number in seen and number in containers:
+            raise ArtifactError("expected each list, dict and estimator once, got one of them twice")
+        seen.add(number)
+
+
+def refuse_other_parts(data: bytes) -> None:
+    """Refuse parts that no map and no scaler has, and arrays of objects of more than one dimension."""
+    for part in _parts(data):
+        _check_part(part)
+
+
+def _parts(data: bytes) -> Iterator[dict[str, Any]]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        left = [json.loads(archive.read("schema.json"))]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            if "__loader__" in one:
+                yield one
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+
+
+def _check_part(part: dict[str, Any]) -> None:
+    loader = part.get("__loader__")
+    if isinstance(loader, str) and loader not in _LOADERS:
+        raise ArtifactError(
+            f"expected scikit-learn's maps and scalers only, got a part for {loader!r:.60}; "
+            "of a pipeline with a model behind, dump pipeline[:-1]"
+        )
+    # NumPy unfolds lists in lists that are one and the same: small in the file, and huge as an array.
+    if loader == "NdArrayNode" and part.get("type") == "json":
+        shape = part.get("shape")
+        axes = shape.get("content") if isinstance(shape, dict) else None
+        if not isinstance(axes, list) or shape.get("__loader__") != "TupleNode" or len(axes) != 1:
+            raise ArtifactError("expected names in one dimension, got an array of objects of another shape")

@@ -6,7 +6,6 @@ import codecs
 import hashlib
 import io
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -168,37 +167,10 @@ def first_not_utf8(text: Unpacked) -> NotUtf8 | None:
             return found
 
 
-def lines_of(text: Unpacked) -> Iterator[str]:
-    """The lines of a text, with their ends."""
-    rest = b""
-    while data := text.read(1 << 20):
-        *whole, rest = (rest + data).split(b"\n")
-        for line in whole:
-            yield line.decode("utf-8", errors="replace") + "\n"
-    if rest:
-        yield rest.decode("utf-8", errors="replace")
-
-
-class Counted(io.RawIOBase):
-    """A text, and how often a character of one byte came by."""
-
-    def __init__(self, text: Unpacked, char: bytes) -> None:
-        self._text, self._char = text, char
-        self.found = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._text.read(size)
-        self.found += data.count(self._char)
-        return data
-
-
 class Utf8Only(io.RawIOBase):
     """A text that ends with an error where it is no UTF-8."""
 
-    def __init__(self, place: str, text: Unpacked | Counted) -> None:
+    def __init__(self, place: str, text: io.RawIOBase) -> None:
         self._place, self._text, self._look = place, text, Utf8()
 
     def readable(self) -> bool:

@@ -6,7 +6,6 @@ column is copied as it stands, and a pipe needs to be read only once.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -15,9 +14,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from kafeat.errors import DataError, UsageError, spell_row
-from kafeat.io.bytestream import Counted, Tap, Unpacked, Utf8Only, first_not_utf8, lines_of
+from kafeat.io.bytestream import Tap, Unpacked, Utf8Only, first_not_utf8
 from kafeat.io.columns import Columns
 from kafeat.io.csv_kept import ARROW, Type, inferred, typed
+from kafeat.io.csv_quotes import CheckedText
 from kafeat.io.csv_ragged import Ragged
 from kafeat.io.csv_sniff import sniff
 from kafeat.io.files import digest_of
@@ -118,41 +118,28 @@ class CsvSource(Source):
         if text is None:
             raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
         done, skip = 0, self._sniffed.skip
+        # The reader's call for a row of other width fails on text that is no UTF-8, and that would go unnoticed.
+        whole = text if self._ragged is None else Utf8Only(self.place, text)
+        checked = CheckedText(self.place, whole, self._delimiter)
         try:
-            counted = Counted(text, b'"')
-            batches = self._reader(counted, indices)
+            batches = self._reader(checked, indices)
             for batch in batches if self._ragged is None else self._ragged.woven(batches):
+                checked.check()
                 yield batch.slice(skip)
                 done += max(0, batch.num_rows - skip)
                 skip = max(0, skip - batch.num_rows)
-            if counted.found % 2:
-                self._refuse_open_quote()
+            checked.check()
         except pa.ArrowInvalid as error:
+            checked.check()
             raise self._damage(str(error), done) from error
         finally:
             if not self._once:
                 text.close()
 
-    def _refuse_open_quote(self) -> None:
-        """The reader takes the rest of the file for one value: look whether the odd quote is such a one."""
-        if self._once:
-            raise DataError(f"{self.place}: expected quotes in twos, got an odd number: is one left open?")
-        with closing(self._open()) as text:
-            rows, line = csv.reader(lines_of(text), delimiter=self._delimiter, strict=True), 1
-            try:
-                for _ in rows:
-                    line = rows.line_num + 1
-            except csv.Error as error:
-                raise DataError(
-                    f"{self.place}: line {line}: expected quotes in twos, got one that is left open, or not where a "
-                    f"value begins or ends ({error})"
-                ) from None
-
-    def _reader(self, text: Counted, indices: list[int]) -> pa_csv.CSVStreamingReader:
+    def _reader(self, text: CheckedText, indices: list[int]) -> pa_csv.CSVStreamingReader:
         names = [str(i) for i in range(len(self.fields))]
         return pa_csv.open_csv(
-            # The reader's call for a row of other width fails on other text, and that would go unnoticed.
-            pa.PythonFile(text if self._ragged is None else Utf8Only(self.place, text), mode="r"),
+            pa.PythonFile(text, mode="r"),
             # One thread: it is as fast here, and only then are the rows of mistakes counted.
             read_options=pa_csv.ReadOptions(
                 column_names=names, use_threads=False, block_size=self._sniffed.block

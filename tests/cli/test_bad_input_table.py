@@ -82,7 +82,9 @@ bad("csv: UTF-16 without a mark", text(encoding="utf-16-be"), 3,
 bad("csv: UTF-32", text(encoding="utf-32"), 3,
     says="in.csv: byte 2: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: an open quote", text('1,"2,3'), 3,
-    says="in.csv: row 13 (index 12): expected 3 fields, got 2")
+    says="in.csv: line 14: expected a quote that closes the value which one opens there, got none")
+bad("csv: text behind a quote", text('1,"2"2,3'), 3,
+    says="in.csv: line 14: expected the end of a value behind the quote that closes it, got '2,3'; a quote within quotes is written twice")
 bad("csv: a quote in the middle", text('1,2"5,3'), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a number, got '2\"5'; --on-bad-rows drop")
 bad("csv: a thousands separator in quotes", text('1,"1,234",3'), 3,

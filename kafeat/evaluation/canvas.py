@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,27 @@ def plain(axes: Axes, style: Style) -> None:
         text.set_fontsize(10)
 
 
+# Characters of a line of a legend over axes of one column, and its height in inches.
+_WIDTH, _LINE = 52, 0.19
+
+
 def legend(axes: Axes, style: Style) -> None:
-    """Names without a frame."""
-    axes.legend(frameon=False, labelcolor=style.ink, fontsize=9)
+    """Names without a frame, above the axes, where they cover nothing: the figure grows by their lines."""
+    handles, names = axes.get_legend_handles_labels()
+    names = [fill(name, _WIDTH) for name in names]
+    columns = max(1, min(len(names), _WIDTH // (max(map(len, names), default=0) + 4)))
+    lines = sum(name.count("\n") for name in names) + -(-len(names) // columns)
+    figure: Any = axes.figure
+    figure.legend(
+        handles,
+        names,
+        loc="outside upper left",
+        ncols=columns,
+        frameon=False,
+        labelcolor=style.ink,
+        fontsize=9,
+    )
+    figure.set_figheight(figure.get_figheight() + _LINE * lines)
 
 
 def cycle(style: Style) -> Iterator[str]:

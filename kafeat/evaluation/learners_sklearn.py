@@ -216,7 +216,8 @@ def _best(
         scores = []
         for fold in np.unique(folds):
             held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-            if len(np.unique(y[rest])) > 1:
+            # of one number R² says nothing
+            if len(np.unique(y[rest])) > 1 and (task.classes is not None or len(held) > 1):
                 estimator, _ = _fitted(make(cost, task), part(Z, rest, rest), y[rest])
                 scores.append(estimator.score(part(Z, held, rest), y[held]))
         return float(np.mean(scores)) if scores else 0.0
@@ -243,4 +244,6 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise DataError(f"learner: {first_line(error)}: scale the input, or choose ridge") from error
+        raise DataError(
+            f"learner: {first_line(error).rstrip('.')}: scale the input, or choose ridge"
+        ) from error

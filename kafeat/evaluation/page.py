@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from kafeat.evaluation.canvas import Picture
+from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.summary import spell, spell_briefly
 
 _STYLE = """
@@ -73,7 +74,10 @@ def _answer(report: Mapping[str, Any]) -> str:
     else:
         entry = report["summary"][0]
         answer = f"{spell(entry)}: {entry['n_components']:,} columns, {entry['bytes_per_row']:,} bytes a row."
-    best = report["summary"][0] if len(report["summary"]) == 1 else _chosen(report)
+    best = choose(report["summary"])
+    if best is None and len(report["summary"]) > 1:
+        return answer if report["recommendation"] else "No map can be recommended: none has a score."
+    best = best or report["summary"][0]
     lost = best["relative_frobenius"]["mean"]
     if lost is not None:
         answer += f" Against the exact kernel its matrix is off by {100.0 * lost:.2g} %."
@@ -88,17 +92,6 @@ def _answer(report: Mapping[str, Any]) -> str:
                     "the features."
                 )
     return answer
-
-
-def _chosen(report: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The entry that the recommendation names."""
-    named = [
-        entry
-        for entry in report["summary"]
-        if (report["recommendation"] or "").startswith(f"take {spell(entry)}:")
-    ]
-    chosen: Mapping[str, Any] = named[0] if named else report["summary"][0]
-    return chosen
 
 
 def _asked(first: Mapping[str, Any]) -> str:
@@ -126,7 +119,7 @@ def _table(report: Mapping[str, Any]) -> Iterator[str]:
         + "".join(f"<th>{head}</th>" for head in heads)
         + "</tr></thead><tbody>"
     )
-    best = _chosen(report) if len(entries) > 1 else None
+    best = choose(entries)
     for entry in entries:
         cells = [escape(spell_briefly(entry)), f"{entry['n_components']:,}"]
         cells += [_cell(entry.get(key), *_WORDS[key]) for key in keys]

@@ -58,20 +58,21 @@ def distances(axes: Axes, style: Style, exhibit: Exhibit) -> None:
     bar.outline.set_edgecolor(style.faint)
 
 
-def lines(axes: Axes, style: Style, family: Sequence[Exhibit]) -> None:
-    """At most four widths beside the exact kernel."""
-    some = family if len(family) <= 4 else [family[i] for i in np.linspace(0, len(family) - 1, 4).astype(int)]
-    for exhibit, hue in zip(some, cycle(style), strict=False):
-        if exhibit.line is not None:
-            axes.plot(
-                exhibit.line[0],
-                exhibit.line[2],
-                color=hue,
-                lw=1.4,
-                label=f"D = {exhibit.record['n_components']:,}",
-            )
-    if some[-1].line is not None:
-        axes.plot(some[-1].line[0], some[-1].line[1], color=style.ink, lw=1.6, ls="--", label="exact")
+def lines(axes: Axes, style: Style, family: Sequence[Exhibit], varied: str) -> None:
+    """Each map beside its exact kernel, which is one for all or one for each; `varied` is what they differ in."""
+    known = [(one.record, one.line) for one in family if one.line is not None]
+    one_kernel = all(np.allclose(line[1], known[0][1][1], rtol=0.0, atol=1e-9) for _, line in known)
+    for (record, (t, exact, near)), hue in zip(known, cycle(style), strict=False):
+        columns = varied.endswith("n_components") or not varied
+        label = f"D = {record['n_components']:,}" if columns else f"{varied} = {record['setting'][varied]}"
+        axes.plot(t, near, color=hue, lw=1.4, label=label)
+        if not one_kernel:
+            axes.plot(t, exact, color=hue, lw=1.4, ls="--")
+    if one_kernel:
+        t, exact, _ = known[0][1]
+        axes.plot(t, exact, color=style.ink, lw=1.6, ls="--", label="exact")
+    else:
+        axes.plot([], [], color=style.ink, lw=1.4, ls="--", label="exact, in the same colour")
     axes.set(xlabel="way from a row to another", ylabel="k(x, y)")
     legend(axes, style)
 

@@ -1,4 +1,4 @@
-"""Of records, one for each map, setting and seed: means, what is best at each price, and what to take."""
+"""Of records, one for each map, setting and seed: means, how far they can be trusted, and the best at each price."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def budgets(summaries: Sequence[Record]) -> dict[str, list[dict[str, Any]]]:
         for budget in _levels(map(price, summaries), same):
             best = max((s for s in summaries if price(s) <= budget), key=goodness)
             # A larger budget that buys no more than chance is no news.
-            if last is None or goodness(best) > goodness(last) + _margin(best):
+            if last is None or goodness(best) > goodness(last) + margin_of(best):
                 found[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
                 last = best
     if len(found["seconds"]) == 1:  # time buys nothing here
@@ -107,41 +107,7 @@ def comparable(summaries: Sequence[Record]) -> bool:
     return bool(max(means) - min(means) <= _SAME_KERNEL * largest)
 
 
-def recommend(summaries: Sequence[Record]) -> str | None:
-    """One line: which map to take, and why."""
-    if len(summaries) < 2:
-        return None
-    if not comparable(summaries):
-        if "score_map" in summaries[0]:
-            return None
-        return (
-            "no recommendation: the maps stand for different kernels, whose errors do not rank them; "
-            "a label (--label) tells which kernel suits the data"
-        )
-    best = max(summaries, key=goodness)
-    margin = _margin(best)
-    enough = [summary for summary in summaries if goodness(summary) >= goodness(best) - margin]
-    chosen = min(enough, key=lambda s: (s["n_components"], -goodness(s)))
-    what = f"take {spell(chosen)}: "
-    if "score_map" in best:
-        score = "accuracy" if best["task"] == "classification" else "R²"
-        reason = f"{score} {chosen['score_map']['mean']:.4f}"
-        if chosen is not best:
-            reason += f", within {margin:.4f} (its uncertainty) of the best, {spell(best)} with "
-            reason += f"{best['score_map']['mean']:.4f}, for {chosen['n_components']:,} columns in place of "
-            reason += f"{best['n_components']:,}"
-        else:
-            reason += ", and nothing with fewer columns comes within its uncertainty"
-        raw = best["score_raw"]["mean"]
-        if raw is not None and raw >= goodness(best) - margin:
-            reason += f"; but the raw columns alone give {raw:.4f}: no map is better by more than chance"
-    else:
-        reason = f"relative error {chosen['relative_frobenius']['mean']:.4f}"
-        reason += ", the smallest" if chosen is best else f", {spell(best)} is not better by more than chance"
-    return what + reason
-
-
-def _margin(best: Record) -> float:
+def margin_of(best: Record) -> float:
     """The standard error of the best: over the seeds, or that of an accuracy or an R² on so many rows.
 
     √(p(1 − p)/n) of a share p; 2|R|(1 − R²)/√n of R² (Olkin & Finn 1995).
@@ -154,6 +120,11 @@ def _margin(best: Record) -> float:
         return max(of_seeds, float(2.0 * np.sqrt(square / max(best["rows_test"], 1)) * (1.0 - square)))
     share = min(max(best["score_map"]["mean"], 0.0), 1.0)
     return max(of_seeds, float(np.sqrt(share * (1.0 - share) / max(best["rows_test"], 1))))
+
+
+def is_number(value: object) -> bool:
+    """Whether a swept value is one, and no truth or text."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def spell_briefly(summary: Record) -> str:

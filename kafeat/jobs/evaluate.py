@@ -11,7 +11,8 @@ import numpy as np
 from kafeat.blas import one_blas_thread
 from kafeat.errors import DataError, GateError, KafeatWarning, UsageError
 from kafeat.evaluation.gallery import Gallery
-from kafeat.evaluation.summary import budgets, recommend, spell, summarize
+from kafeat.evaluation.recommendation import choose, edges, recommend
+from kafeat.evaluation.summary import budgets, spell, summarize
 from kafeat.jobs.contenders import Contender, contenders
 from kafeat.jobs.examiner import Examiner, Question, Say, Task
 from kafeat.jobs.labels import check_label
@@ -79,11 +80,13 @@ def evaluate(
                 _finite(_record(examiner, contender, say, listener, len(found))) for contender in found
             ]
         summary = summarize(records)
+        chosen = choose(summary)
         result: dict[str, Any] = {
             "records": records,
             "summary": summary,
             "budgets": budgets(summary) if len(summary) > 1 else {},
             "recommendation": recommend(summary),
+            "edges": [] if chosen is None else edges(summary, chosen),
         }
         if report is not None and gallery is not None:
             write_report(report, again.name, result, gallery)

@@ -224,9 +224,8 @@ def test_columns_of_all_sizes_are_met_alike():
         equations = NormalEquations(4, 2)
         equations.add(columns, Y, folds)
         found.append(equations.solve(standardize=True)(columns))
-        assert np.isfinite(
-            equations.solve()(columns)
-        ).all()  # features: those that are small count as nothing
+        # of features, those that are small count as nothing
+        assert np.isfinite(equations.solve()(columns)).all()
     np.testing.assert_array_equal(found[1], found[0])
 
 

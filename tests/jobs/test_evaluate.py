@@ -6,10 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import kafeat
+import kafeat.evaluation.learners
+import kafeat.jobs.examiner
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.evaluation.summary import FIGURES, budgets, recommend, summarize
+from kafeat.evaluation.recommendation import choose, edges, recommend
+from kafeat.evaluation.summary import FIGURES, budgets, summarize
 from kafeat.jobs.evaluate import gate
 
 STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
@@ -421,3 +425,155 @@ def test_recipes_that_only_python_can_give_are_evaluated(rings, more, inner):
         assert [record["n_components"] for record in both["records"]] == [2, 4]
         # the exact kernel does not depend on the number of features
         assert both["records"][0]["kernel_mean"] == found["kernel_mean"]
+
+
+def sweep_of(scores, key="n_components", **rest):
+    return [
+        {**entry("m", value if key == "n_components" else 64, score), "setting": {key: value, **rest}}
+        for value, score in scores.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scores", "key", "end", "step"),
+    [
+        ({64: 0.80, 128: 0.90, 256: 0.93}, "n_components", "256 is the largest", "the last doubling gave +0.03"),
+        ({64: 0.95, 128: 0.95, 256: 0.95}, "n_components", "64 is the smallest", "the last halving changed nothing"),
+        ({0.01: 0.8, 0.1: 0.9, 10.0: 0.95}, "gamma", "10.0 is the largest", "the step from 0.1 gave +0.05"),
+        ({0.01: 0.95, 0.1: 0.9, 10.0: 0.7}, "steps[0].alpha", "0.01 is the smallest", "the step from 0.1 gave +0.05"),
+    ],
+)  # fmt: skip
+def test_a_recommendation_at_the_edge_of_what_was_tried_says_so(scores, key, end, step):
+    entries = sweep_of(scores, key)
+    assert recommend(entries).endswith(f"; {key} = {end} tried: {step}")
+    (edge,) = edges(entries, choose(entries))
+    assert edge["parameter"] == key
+    assert json.loads(json.dumps(edge, allow_nan=False)) == edge
+
+
+@pytest.mark.parametrize(
+    ("scores", "key"),
+    [
+        ({64: 0.80, 128: 0.95, 256: 0.95}, "n_components"),
+        ({0.01: 0.8, 0.1: 0.95, 10.0: 0.7}, "gamma"),
+        ({"iid": 0.8, "qmc": 0.95}, "frequencies"),
+        ({True: 0.8, False: 0.95}, "clip"),
+        ({"median": 0.95, 0.1: 0.8}, "gamma"),
+    ],
+)
+def test_what_has_neighbours_or_no_order_is_at_no_edge(scores, key):
+    entries = sweep_of(scores, key)
+    assert edges(entries, choose(entries)) == []
+    assert "tried" not in recommend(entries)
+
+
+def test_an_edge_is_that_of_the_settings_beside_it():
+    """Of two swept parameters, what was tried with the other one as it is."""
+    entries = [
+        {**entry("m", D, score), "setting": {"gamma": gamma, "n_components": D}}
+        for gamma, D, score in (
+            (0.1, 64, 0.7),
+            (0.1, 128, 0.8),
+            (0.2, 64, 0.85),
+            (0.2, 128, 0.95),
+            (0.4, 128, 0.7),
+        )
+    ]
+    (edge,) = edges(entries, choose(entries))
+    assert edge == {
+        "parameter": "n_components",
+        "value": 128,
+        "end": "largest",
+        "from": 64,
+        "gain": pytest.approx(0.1),
+    }
+
+
+def test_an_edge_of_errors_tells_how_they_changed():
+    def one(D, error):
+        return {**entry("m", D, None), "setting": {"n_components": D}, "kernel_mean": {"mean": 0.5},
+                "relative_frobenius": {"mean": error, "standard_error": 0.0}}  # fmt: skip
+
+    entries = [one(64, 0.2), one(128, 0.1)]
+    for summary in entries:
+        del summary["score_map"]
+    assert recommend(entries).endswith(
+        "n_components = 128 is the largest tried: the last doubling changed the error by -0.1"
+    )
+
+
+def test_the_edge_is_in_the_result_and_the_figures_do_not_depend_on_threads(rings):
+    """Of BLAS or of ours: but for seconds, everything is the same to the last bit."""
+    found = []
+    for jobs, threads in ((1, 1), (3, 2)):
+        with threadpool_limits(limits=threads, user_api="blas"):
+            result = kafeat.evaluate(
+                data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}},
+                sweep={"n_components": [4, 64]}, exact_rows=300, rows=300, jobs=jobs,
+            )  # fmt: skip
+        found.append([
+            {key: value for key, value in record.items() if "seconds" not in key} for record in result["records"]
+        ])  # fmt: skip
+    assert found[0] == found[1]
+    (edge,) = result["edges"]
+    assert (edge["parameter"], edge["value"], edge["end"]) == ("n_components", 64, "largest")
+    assert "n_components = 64 is the largest tried" in result["recommendation"]
+
+
+def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):
+    """Threads of BLAS that wait for each other take four times as long on a busy machine."""
+    seen = set()
+
+    def watched(name, module):
+        inner = getattr(module, name)
+
+        def outer(*args, **kwargs):
+            seen.add(
+                (name, *(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"))
+            )
+            return inner(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, outer)
+
+    watched("fidelity", kafeat.jobs.examiner)
+    watched("kernel_ridge", kafeat.evaluation.learners)
+    watched("score", kafeat.jobs.examiner)
+    with threadpool_limits(limits=2, user_api="blas"):
+        kafeat.evaluate(
+            data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, rows=60
+        )
+    assert {name for name, *_ in seen} == {"fidelity", "kernel_ridge", "score"}
+    assert all(set(threads) == {1} for _, *threads in seen)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-25, 1e25, 1e140])
+@pytest.mark.parametrize("learner", ["ridge", "linear_svc", "sgd"])
+def test_figures_at_any_scale(rings, size, learner):
+    """Maps that do not mind the scale score as they do elsewhere; nothing in the JSON is no number."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (200, 2))
+    table = pa.table({"a": X[:, 0] * size, "b": X[:, 1] * size, "y": (np.hypot(*X.T) > 1.5).astype(int)})
+    steps = [{"kind": "minmax"}, {**STEP, "gamma": 2.0}]
+    report = kafeat.evaluate(
+        data=table, label="y", config={"steps": steps, "dtype": "float64"}, learner=learner, rows=40
+    )
+    json.dumps(report, allow_nan=False)
+    assert report["score_map"] > 0.8  # the larger class has 0.56
+    assert report["score_raw"] is not None
+
+
+@pytest.mark.parametrize("learner", ["linear_svc", "logistic"])
+def test_features_that_a_learner_cannot_hold_are_an_error_of_the_data(rings, learner):
+    X = np.random.default_rng(0).standard_normal((100, 3)) * 1e60
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": (X[:, 0] > 0).astype(int)})
+    config = {"steps": [{"kind": "projection", "n_components": 2}], "dtype": "float64"}
+    with pytest.raises(DataError, match="learner: expected features that float32 can hold.*scale the input"):
+        kafeat.evaluate(data=table, label="y", config=config, learner=learner)
+
+
+def test_the_setting_that_the_data_do_not_go_with_is_named(rings):
+    config = {**CONFIG, "columns": {"exclude": ["part"]}}
+    with pytest.raises(
+        DataError, match=r"gamma=1e\+200 seed=0: .*fourier: expected a state that float32 can hold"
+    ):
+        kafeat.evaluate(data=rings[1], label="y", config=config, sweep=["gamma=0.5,1e200"], rows=40)

@@ -1,0 +1,101 @@
+"""Which map to take, why, and whether it lies at the edge of what was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kafeat.evaluation.summary import Record, comparable, goodness, is_number, margin_of, spell
+
+
+def choose(summaries: Sequence[Record]) -> Record | None:
+    """The map with the fewest columns that is as good as the best; None where nothing can be ranked."""
+    if len(summaries) < 2 or not comparable(summaries):
+        return None
+    best = max(summaries, key=goodness)
+    enough = [summary for summary in summaries if goodness(summary) >= goodness(best) - margin_of(best)]
+    return min(enough, key=lambda s: (s["n_components"], -goodness(s)))
+
+
+def recommend(summaries: Sequence[Record]) -> str | None:
+    """One line: which map to take, and why."""
+    chosen = choose(summaries)
+    if chosen is None:
+        if len(summaries) < 2 or "score_map" in summaries[0]:
+            return None
+        return (
+            "no recommendation: the maps stand for different kernels, whose errors do not rank them; "
+            "a label (--label) tells which kernel suits the data"
+        )
+    best = max(summaries, key=goodness)
+    reason = _of_score(chosen, best) if "score_map" in best else _of_error(chosen, best)
+    ends = [_spelled(edge, "score_map" in best) for edge in edges(summaries, chosen)]
+    return "; ".join([f"take {spell(chosen)}: {reason}", *ends])
+
+
+def _of_score(chosen: Record, best: Record) -> str:
+    margin = margin_of(best)
+    score = "accuracy" if best["task"] == "classification" else "R²"
+    reason = f"{score} {chosen['score_map']['mean']:.4f}"
+    if chosen is not best:
+        reason += f", within {margin:.4f} (its uncertainty) of the best, {spell(best)} with "
+        reason += f"{best['score_map']['mean']:.4f}, for {chosen['n_components']:,} columns in place of "
+        reason += f"{best['n_components']:,}"
+    else:
+        reason += ", and nothing with fewer columns comes within its uncertainty"
+    raw = best["score_raw"]["mean"]
+    if raw is not None and raw >= goodness(best) - margin:
+        reason += f"; but the raw columns alone give {raw:.4f}: no map is better by more than chance"
+    return reason
+
+
+def _of_error(chosen: Record, best: Record) -> str:
+    reason = f"relative error {chosen['relative_frobenius']['mean']:.4f}"
+    return reason + (
+        ", the smallest" if chosen is best else f", {spell(best)} is not better by more than chance"
+    )
+
+
+def edges(summaries: Sequence[Record], chosen: Record) -> list[dict[str, Any]]:
+    """Numbers of the chosen setting that are the largest or the smallest of those tried beside its other settings.
+
+    `from` is the next number, and `gain` what the step from there gave: a higher score, or a lower error.
+    """
+    found = []
+    for key, value in chosen["setting"].items():
+        tried = {
+            one["setting"][key]: one
+            for one in summaries
+            if same_but(one, chosen, key) and is_number(one["setting"][key])
+        }
+        values = sorted(tried)
+        if not is_number(value) or len(values) < 2 or value not in (values[0], values[-1]):
+            continue
+        largest = value == values[-1]
+        neighbour = values[-2] if largest else values[1]
+        gain = goodness(chosen) - goodness(tried[neighbour])
+        found.append({
+            "parameter": key, "value": value, "end": "largest" if largest else "smallest", "from": neighbour,
+            "gain": gain if abs(gain) < float("inf") else None,
+        })  # fmt: skip
+    return found
+
+
+def same_but(one: Record, other: Record, key: str) -> bool:
+    """Whether two settings of one map are the same but for this parameter."""
+    first, second = ({**record["setting"], key: None} for record in (one, other))
+    return bool(
+        one["map"] == other["map"] and first == second and one["setting"].keys() == other["setting"].keys()
+    )
+
+
+def _spelled(edge: dict[str, Any], of_score: bool) -> str:
+    ratio = edge["value"] / edge["from"] if edge["from"] else 0.0
+    step = {2.0: "the last doubling", 0.5: "the last halving"}.get(ratio, f"the step from {edge['from']}")
+    said = f"{edge['parameter']} = {edge['value']} is the {edge['end']} tried"
+    if edge["gain"] is None:
+        return said
+    if not edge["gain"]:
+        return f"{said}: {step} changed nothing"
+    gave = f"gave {edge['gain']:+.2g}" if of_score else f"changed the error by {-edge['gain']:+.2g}"
+    return f"{said}: {step} {gave}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from kafeat.errors import ValueRefused
@@ -13,6 +15,31 @@ def refuse_negative(X: Floats) -> None:
     if X.size and X.min() < 0.0:
         row, column = (int(i) for i in np.argwhere(X < 0.0)[0])
         raise ValueRefused(row, column, f"expected a value of at least 0, got {X[row, column]:g}")
+
+
+def refuse_infinite(features: Floats) -> None:
+    """What is not computed by NumPy leaves no flag of the processor when it overflows: look at the result."""
+    finite = np.isfinite(features)
+    if not finite.all():
+        row = int(np.argmin(finite.all(axis=1)))
+        raise ValueRefused(row, None, beyond(features[row][~finite[row]][0], features.dtype))
+
+
+def beyond(value: float, dtype: np.dtype[Any], what: str = "features") -> str:
+    """What is wrong where numbers have left the range of the dtype that is computed in."""
+    remedy = "scale the input" if dtype == np.float64 else "scale the input, or fit with dtype: float64"
+    return f"expected {what} that {dtype} can hold, got {value:g}: {remedy}"
+
+
+def round_to(values: Floats, out: Floats) -> tuple[int, int] | None:
+    """Write `values` (n, k), rounded to the dtype of `out`; the place of the first that it cannot hold."""
+    try:
+        with np.errstate(over="raise"):
+            out[...] = values
+    except FloatingPointError:
+        row, column = (int(i) for i in np.argwhere(np.abs(values) > np.finfo(out.dtype).max)[0])
+        return row, column
+    return None
 
 
 def check_indices(name: str, indices: Array, size: int) -> None:

@@ -14,7 +14,7 @@ from kafeat.types import Floats, Shape, State
 class Standardize(Scaler):
     """(x − μ)/σ, with mean μ and standard deviation σ of each column of the fit sample.
 
-    A column that does not vary in the sample is only centred. Both numbers are computed in float64.
+    A column that varies in the sample by no more than rounding is only centred. Both numbers are computed in float64.
     """
 
     columnwise: ClassVar[bool] = True
@@ -30,7 +30,10 @@ class Standardize(Scaler):
             moved -= first
             middle = moved.mean()
             mean[j] = first + middle
-            scale[j] = np.sqrt(np.mean((moved - middle) ** 2))
+            moved -= middle
+            # In units of the largest: its square might be beyond float64, or below it.
+            largest = np.abs(moved).max()
+            scale[j] = largest and largest * np.sqrt(np.mean((moved / largest) ** 2))
         constant = scale <= 10.0 * np.finfo(X.dtype).eps * np.abs(mean)
         return {"mean": mean, "scale": np.where(constant, 1.0, scale)}
 

@@ -89,7 +89,8 @@ def matern_profile(t: Floats, nu: float) -> Floats:
 
     s = np.sqrt(2.0 * nu * t)
     small = s < 1e-6  # the kernel is 1 − O(s^{min(2, 2ν)}) there
-    s = np.where(small, 1.0, s)
+    # beyond 1e8 the kernel is 0, and kve soon is NaN
+    s = np.where(small, 1.0, np.minimum(s, 1e8))
     with np.errstate(over="ignore"):
         logs = (1.0 - nu) * np.log(2.0) - gammaln(nu) + nu * np.log(s) + np.log(kve(nu, s)) - s
     return np.where(small, 1.0, np.exp(np.minimum(logs, 0.0)))

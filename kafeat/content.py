@@ -11,6 +11,7 @@ from kafeat.chain import Chain, FittedStep
 from kafeat.domain import check_indices
 from kafeat.errors import UsageError
 from kafeat.registry import build_step
+from kafeat.step import DOUBLE
 from kafeat.types import Array
 
 
@@ -29,23 +30,33 @@ def chain_content(chain: Chain) -> list[dict[str, Any]]:
     ]
 
 
-def read_chain(content: object, n_features_in: int, dtype: np.dtype[Any], outputs: object = None) -> Chain:
+def read_chain(
+    content: object,
+    n_features_in: int,
+    dtype: np.dtype[Any],
+    outputs: object = None,
+    cast_after: object = 0,
+) -> Chain:
     """The chain, every part of it checked; ValueError says what is wrong and where."""
     if not isinstance(content, list) or not content:
         raise ValueError("steps: expected a list of at least one step")
+    if type(cast_after) is not int or not 0 <= cast_after <= len(content):
+        raise ValueError(
+            f"cast_after: expected a whole number from 0 to {len(content)}, got {cast_after!r:.40}"
+        )
     steps: list[FittedStep] = []
     width = n_features_in
     for i, entry in enumerate(content):
         try:
             steps.append(_read_step(entry, width))
-            width = steps[-1].bind(dtype).n_features_out
+            width = steps[-1].bind(DOUBLE if i < cast_after else dtype).n_features_out
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(map(str, first["loc"]))
             raise ValueError(f"steps[{i}].recipe.{key}: {first['msg']}") from None
         except ValueError as error:
             raise ValueError(f"steps[{i}].{error}") from None
-    return Chain(tuple(steps), None if outputs is None else _read_outputs(outputs, width))
+    return Chain(tuple(steps), None if outputs is None else _read_outputs(outputs, width), cast_after)
 
 
 def _read_outputs(outputs: object, width: int) -> Array:

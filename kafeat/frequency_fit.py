@@ -53,7 +53,9 @@ def fit_frequencies(
     of_split, of_learning, of_weights = rng.spawn(3)
     order = of_split.permutation(len(X))
     held = min(len(X) // 5, _MOST_HELD_OUT)
-    test, train = X[order[:held]].astype(np.float64), X[order[held:]]
+    # Around a row in the middle: only differences count, and those of large numbers would lose their digits.
+    middle = np.median(X[order[:_MOST_HELD_OUT]], axis=0)
+    test, train = X[order[:held]].astype(np.float64) - middle, X[order[held:]] - middle
     candidates: list[tuple[Floats, Floats | None]] = [(drawn, None)]
     frequencies = drawn
     if learn:

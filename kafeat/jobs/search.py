@@ -22,7 +22,7 @@ from kafeat.evaluation.fidelity import relative_frobenius
 from kafeat.evaluation.learners import features_score
 from kafeat.provenance import Search
 from kafeat.registry import build_step
-from kafeat.step import Sample, Step
+from kafeat.step import DOUBLE, Sample, Step
 
 # Rows that a search looks at, and those held out of them.
 _MOST_ROWS = 6000
@@ -100,7 +100,8 @@ def _split(sample: Sample, rng: np.random.Generator) -> tuple[Sample, Sample]:
 
     def rows(chosen: Any) -> Sample:
         label = None if sample.label is None else sample.label[chosen]
-        return replace(sample, X=np.ascontiguousarray(sample.X[chosen]), label=label)
+        # In float64 whatever the map: what is chosen does not depend on the last digits.
+        return replace(sample, X=np.ascontiguousarray(sample.X[chosen]), label=label, dtype=DOUBLE)
 
     return rows(np.sort(order[held:])), rows(np.sort(order[:held]))
 

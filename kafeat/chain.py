@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from kafeat.blas import one_blas_thread
+from kafeat.bound_chain import BoundChain, after
 from kafeat.domain import remedy
 from kafeat.errors import DataError, ValueRefused
-from kafeat.memory_order import is_feature_major, shaped
 from kafeat.pair import Coordinates, Gram, Pair
-from kafeat.sparse import Rows, SparseRows
-from kafeat.step import MOST_FEATURES, Sample, Step, Transform, total_clipped
+from kafeat.precision import agree, telling_rows
+from kafeat.step import DOUBLE, MOST_FEATURES, Sample, Scaler, Step, Transform
 from kafeat.tiles import TileLoop
-from kafeat.types import Array, Floats, Scratch, Shape, State
+from kafeat.types import Array, Floats, Shape, State
 
-_DOUBLE = np.dtype(np.float64)
 _FLOATS = ("float32", "float64")
 
 
@@ -70,6 +69,8 @@ class Chain:
     steps: tuple[FittedStep, ...]
     outputs: Array | None = None
     """Which outputs of the last step are kept, ascending; None: all."""
+    cast_after: int = 0
+    """How many steps, from the first on, compute in float64 whatever the dtype: behind them values are cast to it."""
 
     @classmethod
     def fit(
@@ -81,7 +82,9 @@ class Chain:
     ) -> Chain:
         """Fit each step on the sample as the steps before it hand it on; each draws from a stream of its own.
 
-        `begins` is told the number of each step, from 0, and the rows that it is fitted on.
+        All of it in float64. How many steps of a float32 chain compute in float64 later is measured: the leading
+        scalers, or all where float32 would not do. `begins` is told the number of each step, from 0, and the rows
+        that it is fitted on.
         """
         if any(step.searches for step in steps):
             raise TypeError("parameters that are chosen from the data have to be settled first")
@@ -98,14 +101,23 @@ class Chain:
                         begins(i, X)
                     fitted.append(FittedStep(step, _learned(step, here, stream), X.shape[1]))
                     _refuse_width(fitted[-1], i)
-                    # Of the last step, too: what the dtype cannot hold is to be said by the fit.
-                    bound = fitted[-1].bind(X.dtype)
+                    # Of the last step, too: what float64 cannot hold is to be said by the fit.
+                    bound = fitted[-1].bind(DOUBLE)
                     if i + 1 < len(steps):
                         given = {name: _run_given(bound, name, rows) for name, rows in given.items()}
-                        X = _run(bound, X)
+                        X = _run(bound, X, DOUBLE)
                 except ValueRefused as refused:
-                    raise _after(refused, steps[:i]) from None
-        return cls(tuple(fitted))
+                    raise after(refused, steps[:i]) from None
+            return cls(tuple(fitted), cast_after=leading_scalers(steps))._measured(sample)
+
+    def _measured(self, sample: Sample) -> Chain:
+        """The same, or all of it in float64 where features of the sample are others then."""
+        if sample.dtype == DOUBLE or self.cast_after == len(self.steps):
+            return self
+        narrow, wide = self.bind(sample.dtype), self.bind(DOUBLE)
+        if agree(narrow, wide, sample.X, telling_rows(sample.X), sample.dtype):
+            return self
+        return replace(self, cast_after=len(self.steps))
 
     @classmethod
     def of(cls, steps: Sequence[Step], states: Sequence[State]) -> Chain:
@@ -113,7 +125,9 @@ class Chain:
         return cls(tuple(FittedStep(step, state, 0) for step, state in zip(steps, states, strict=True)))
 
     @classmethod
-    def checked(cls, steps: Sequence[Step], states: Sequence[State], n_features_in: int) -> Chain:
+    def checked(
+        cls, steps: Sequence[Step], states: Sequence[State], n_features_in: int, cast_after: int = 0
+    ) -> Chain:
         """The chain of recipes and states that may be a stranger's; ValueError where they disagree."""
         fitted: list[FittedStep] = []
         width = n_features_in
@@ -123,7 +137,7 @@ class Chain:
                 width = fitted[-1].n_features_out
             except ValueError as error:
                 raise ValueError(f"steps[{i}].{error}") from None
-        return cls(tuple(fitted))
+        return cls(tuple(fitted), cast_after=cast_after)
 
     @property
     def n_features_in(self) -> int:
@@ -136,40 +150,46 @@ class Chain:
         return self.steps[-1].n_features_out
 
     def bind(self, dtype: np.dtype[Any]) -> Transform:
-        """All steps as one transform."""
+        """All steps as one transform, whose features are of `dtype`."""
+        transforms = [
+            fitted.bind(DOUBLE if i < self.cast_after else dtype) for i, fitted in enumerate(self.steps)
+        ]
         steps = [fitted.step for fitted in self.steps]
-        return _BoundChain(steps, [f.bind(dtype) for f in self.steps], dtype, self.outputs)
+        return BoundChain(steps, transforms, dtype, self.cast_after, self.outputs)
+
+    def _first(self, n: int) -> Chain:
+        """The first n steps."""
+        return Chain(self.steps[:n], cast_after=min(n, self.cast_after))
 
     def transform(self, X: Floats) -> Floats:
         """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
         with one_blas_thread():
-            return _run(self.bind(X.dtype), X)
+            return _run(self.bind(X.dtype), X, X.dtype)
 
-    def exact(self, X: Floats, Y: Floats) -> Floats:
+    def exact(self, X: Floats, Y: Floats, dtype: np.dtype[Any] = DOUBLE) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).
 
         A step that needs coordinates but stands behind a sampler sees the computed outputs of the steps before
-        it: `reference` says where.
+        it, in `dtype`: `reference` says where.
         """
         with one_blas_thread(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            K = self.exact_pair(Coordinates(X.astype(np.float64), Y.astype(np.float64)), X.dtype).dots
+            K = self.exact_pair(Coordinates(X.astype(np.float64), Y.astype(np.float64)), dtype).dots
         if not np.isfinite(K).all():
             raise DataError(
                 f"exact kernel: expected values that float64 can hold, got {K[~np.isfinite(K)][0]:g}: scale the input"
             )
         return K
 
-    def exact_pair(self, pair: Pair, dtype: np.dtype[Any] = _DOUBLE) -> Pair:
+    def exact_pair(self, pair: Pair, dtype: np.dtype[Any] = DOUBLE) -> Pair:
         """The same of a pair; where outputs have to be computed, in `dtype`."""
         inputs = pair
         for i, fitted in enumerate(self.steps):
             if isinstance(pair, Gram) and fitted.step.needs_coordinates:
                 if not isinstance(inputs, Coordinates):
                     raise TypeError(f"{fitted.step.kind} needs coordinates, and there are none")
-                before = _BoundChain(
-                    [f.step for f in self.steps[:i]], [f.bind(dtype) for f in self.steps[:i]], dtype
-                )
-                x, y = (_run(before, rows.astype(dtype)).astype(np.float64) for rows in (inputs.x, inputs.y))
+                before = self._first(i).bind(dtype)
+                given = (rows.astype(before.reads(dtype)) for rows in (inputs.x, inputs.y))
+                x, y = (_run(before, rows, dtype).astype(np.float64) for rows in given)
                 pair = Coordinates(x, y)
             pair = fitted.step.exact(fitted.state, pair)
         return pair
@@ -180,7 +200,7 @@ class Chain:
         most = max((i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.coded_columns), default=0)
         if not most or not all(s.missing != "refuse" or s.coded_columns for s in steps[:most]):
             return X
-        return _run(_BoundChain(steps[:most], [f.bind(X.dtype) for f in self.steps[:most]], X.dtype), X)
+        return self._first(most).transform(X)
 
     def reference(self) -> str | None:
         """What the exact kernel is exact about, where that is not the whole chain."""
@@ -198,81 +218,15 @@ class Chain:
         )
 
 
-def _gives_gram(step: Step, behind_sampler: bool) -> bool:
-    from kafeat.step import Scaler
+def leading_scalers(steps: Sequence[Step]) -> int:
+    """How many scalers come first."""
+    return next((i for i, step in enumerate(steps) if not isinstance(step, Scaler)), len(steps))
 
+
+def _gives_gram(step: Step, behind_sampler: bool) -> bool:
     if isinstance(step, Scaler):
         return behind_sampler and not step.needs_coordinates
     return True
-
-
-class _BoundChain(Transform):
-    """A tile goes through every step; only the last one writes to the output, or to what outputs are taken from."""
-
-    def __init__(
-        self,
-        steps: Sequence[Step],
-        transforms: Sequence[Transform],
-        dtype: np.dtype[Any],
-        outputs: Array | None = None,
-    ) -> None:
-        self._steps = tuple(steps)
-        self._transforms = tuple(transforms)
-        self._dtype = dtype
-        self.n_features_in = transforms[0].n_features_in
-        self._outputs, self._all = outputs, transforms[-1].n_features_out
-        self.n_features_out = self._all if outputs is None else len(outputs)
-
-    @property
-    def widest(self) -> int:
-        return max(transform.widest for transform in self._transforms)
-
-    def scratch(self, rows: int) -> Scratch:
-        between = [np.empty((rows, t.n_features_out), dtype=self._dtype) for t in self._transforms[:-1]]
-        every = np.empty(0 if self._outputs is None else rows * self._all, dtype=self._dtype)
-        return tuple(between), tuple(t.scratch(rows) for t in self._transforms), every
-
-    @property
-    def takes_sparse(self) -> bool:
-        return self._transforms[0].takes_sparse
-
-    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        self._apply(X, out, scratch)
-
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
-        self._apply(X, out, scratch)
-
-    def _apply(self, X: Rows, out: Floats, scratch: Scratch) -> None:
-        between, of_steps, flat = scratch
-        last = out if self._outputs is None else shaped(flat, (len(X), self._all), is_feature_major(out))
-        outs = (*between, last)
-        for i, (transform, target, own) in enumerate(zip(self._transforms, outs, of_steps, strict=True)):
-            try:
-                if isinstance(X, SparseRows):
-                    transform.apply_sparse(X, target, own)
-                else:
-                    transform.apply(X, target, own)
-            except ValueRefused as refused:
-                raise _after(refused, self._steps[:i]) from None
-            X = target
-        if self._outputs is None:
-            return
-        if is_feature_major(out):
-            np.take(last.T, self._outputs, axis=0, out=out.T, mode="clip")
-        else:
-            np.take(last, self._outputs, axis=1, out=out, mode="clip")
-
-    def clipped(self, scratch: Scratch) -> Array | None:
-        return total_clipped(t.clipped(own) for t, own in zip(self._transforms, scratch[1], strict=True))
-
-
-def _after(refused: ValueRefused, steps: Sequence[Step]) -> ValueRefused:
-    """The error with the steps that the entry has gone through; its column is the input's only if they keep it."""
-    if not steps:
-        return refused
-    column = refused.column if all(step.columnwise for step in steps) else None
-    names = ", ".join(step.kind for step in steps)
-    return ValueRefused(refused.row, column, f"after {names}: {refused.problem}")
 
 
 def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
@@ -290,14 +244,14 @@ def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
 
 def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
     try:
-        return _run(transform, rows)
+        return _run(transform, rows, DOUBLE)
     except ValueRefused as refused:  # a row of another file than the one that is fitted on
         raise DataError(f"{name}: {refused}") from None
 
 
-def _run(transform: Transform, X: Floats) -> Floats:
-    out = np.empty((len(X), transform.n_features_out), dtype=X.dtype)
-    TileLoop(transform, X.dtype)(X, out)
+def _run(transform: Transform, X: Floats, dtype: np.dtype[Any]) -> Floats:
+    out = np.empty((len(X), transform.n_features_out), dtype=dtype)
+    TileLoop(transform, dtype)(X, out)
     return out
 
 

@@ -30,10 +30,14 @@ def chain_content(chain: Chain) -> list[dict[str, Any]]:
     ]
 
 
-def read_chain(content: object, n_features_in: int, outputs: object = None) -> Chain:
+def read_chain(content: object, n_features_in: int, outputs: object = None, cast_after: object = 0) -> Chain:
     """The chain, every part of it checked; ValueError says what is wrong and where."""
     if not isinstance(content, list) or not content:
         raise ValueError("steps: expected a list of at least one step")
+    if type(cast_after) is not int or not 0 <= cast_after <= len(content):
+        raise ValueError(
+            f"cast_after: expected a whole number from 0 to {len(content)}, got {cast_after!r:.40}"
+        )
     steps: list[FittedStep] = []
     width = n_features_in
     for i, entry in enumerate(content):
@@ -46,7 +50,7 @@ def read_chain(content: object, n_features_in: int, outputs: object = None) -> C
             raise ValueError(f"steps[{i}].recipe.{key}: {first['msg']}") from None
         except ValueError as error:
             raise ValueError(f"steps[{i}].{error}") from None
-    return Chain(tuple(steps), None if outputs is None else _read_outputs(outputs, width))
+    return Chain(tuple(steps), None if outputs is None else _read_outputs(outputs, width), cast_after)
 
 
 def _read_outputs(outputs: object, width: int) -> Array:

@@ -28,6 +28,30 @@ def count_rows(state: State, name: str) -> int:
     return 0 if array is None or not array.ndim else len(array)
 
 
+def refuse_infinite(features: Floats) -> None:
+    """What is not computed by NumPy leaves no flag of the processor when it overflows: look at the result."""
+    finite = np.isfinite(features)
+    if not finite.all():
+        row = int(np.argmin(finite.all(axis=1)))
+        raise ValueRefused(row, None, beyond(features[row][~finite[row]][0], features.dtype))
+
+
+def beyond(value: float, dtype: np.dtype[Any], what: str = "features") -> str:
+    """What is wrong where numbers have left the range of the dtype that is computed in."""
+    return f"expected {what} that {dtype} can hold, got {value:g}: {remedy(dtype)}"
+
+
+def round_to(values: Floats, out: Floats) -> tuple[int, int] | None:
+    """Write `values` (n, k), rounded to the dtype of `out`; the place of the first that it cannot hold."""
+    try:
+        with np.errstate(over="raise"):
+            out[...] = values
+    except FloatingPointError:
+        row, column = (int(i) for i in np.argwhere(np.abs(values) > np.finfo(out.dtype).max)[0])
+        return row, column
+    return None
+
+
 def check_indices(name: str, indices: Array, size: int) -> None:
     """ValueError unless all are whole numbers in [0, size): a wrong index would read or write elsewhere."""
     if indices.dtype.kind not in "iu" or (indices.size and (indices.min() < 0 or indices.max() >= size)):

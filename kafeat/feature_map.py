@@ -33,7 +33,8 @@ from kafeat.step import Transform
 from kafeat.tiles import tile_rows
 from kafeat.types import DType, Floats
 
-FORMAT = 1
+FORMAT = 2
+"""Of the files that are written. In format 1 all values are cast to the map's dtype before the first step."""
 _LONGEST = 600
 
 
@@ -55,6 +56,8 @@ class FeatureMap(InNotebooks):
     """Of the kafeat that fitted it."""
     seen: Seen | None = None
     """The range of every input feature that the fit has read; None: the map is older than that."""
+    format: int = FORMAT
+    """Of the file that it came from, in which it is saved again."""
 
     def __repr__(self) -> str:
         kinds = " -> ".join(fitted.step.kind for fitted in self.chain.steps)
@@ -64,6 +67,11 @@ class FeatureMap(InNotebooks):
     def transformer(self) -> Transform:
         """The chain, bound to the map's dtype: derived arrays once per process."""
         return self.chain.bind(np.dtype(self.dtype))
+
+    @property
+    def input_dtype(self) -> np.dtype[Any]:
+        """The dtype that input values are read in: float64 where the first step computes in it."""
+        return self.transformer.reads(np.dtype(self.dtype))
 
     @property
     def n_features_in(self) -> int:
@@ -130,16 +138,17 @@ class FeatureMap(InNotebooks):
     def exact_kernel(self, X: Any, Y: Any = None) -> Floats:
         """The kernel that the map approximates: k(X, Y), float64 (n, m); Y is X if not given.
 
-        It is the kernel of the whole chain, computed in float64 from values cast to the map's dtype.
+        It is the kernel of the whole chain, computed in float64 from the values that the map reads.
         """
         x = self.matrix(X)
-        return self.chain.exact(x, x if Y is None else self.matrix(Y))
+        return self.chain.exact(x, x if Y is None else self.matrix(Y), np.dtype(self.dtype))
 
     def matrix(self, X: Any) -> Floats:
-        """The map's columns of `X` as an array (n_rows, n_features_in) in the map's dtype."""
+        """The map's columns of `X` as an array (n_rows, n_features_in), in the dtype that the map reads."""
         source, columns = self._source(X)
-        parts = [chunk.matrix(np.dtype(self.dtype)) for chunk in source.chunks(columns, (), self.chunk_rows)]
-        return np.concatenate([np.empty((0, self.n_features_in), dtype=self.dtype), *parts])
+        dtype = self.input_dtype
+        parts = [chunk.matrix(dtype) for chunk in source.chunks(columns, (), self.chunk_rows)]
+        return np.concatenate([np.empty((0, self.n_features_in), dtype=dtype), *parts])
 
     def _source(self, X: Any) -> tuple[Source, Columns]:
         # Imported here: a transform of files does not need it at its start.
@@ -161,13 +170,14 @@ class FeatureMap(InNotebooks):
 
     def _content(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
+            "format": self.format,
             "kafeat": self.version,
             "config": self.config.to_plain(),
             "columns": self.columns.to_plain(),
             "dtype": self.dtype,
             "chunk_rows": self.chunk_rows,
             "steps": chain_content(self.chain),
+            **({} if self.format == 1 else {"cast_after": self.chain.cast_after}),
             **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
             **({} if self.seen is None else {"seen": self.seen.to_plain()}),
             "provenance": self.provenance.to_plain(),
@@ -196,13 +206,14 @@ def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
 
 def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
     """The feature map of what an artifact holds, all of it checked."""
-    expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     version = content.get("format")
-    if type(version) is not int or version != FORMAT:
+    if type(version) is not int or not 1 <= version <= FORMAT:
         raise ArtifactError(
-            f"{place}: format: expected {FORMAT}, got {spell(version)}: this is kafeat {__version__}, "
-            f"the model was written by {spell(content.get('kafeat'))}"
+            f"{place}: format: expected a number from 1 to {FORMAT}, got {spell(version)}: this is kafeat "
+            f"{__version__}, the model was written by {spell(content.get('kafeat'))}"
         )
+    expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
+    expected |= {"cast_after"} if version > 1 else set()
     if set(content) - {"outputs", "seen"} != expected:
         raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
     try:
@@ -229,11 +240,13 @@ def _checked(content: Mapping[str, Any]) -> FeatureMap:
     if type(chunk_rows) is not int or not 1 <= chunk_rows <= 1_000_000:
         raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {spell(chunk_rows)}")
     columns = Columns.from_plain(content["columns"])
-    chain = read_chain(content["steps"], columns.n_features, content.get("outputs"))
+    chain = read_chain(
+        content["steps"], columns.n_features, content.get("outputs"), content.get("cast_after", 0)
+    )
     version = content["kafeat"]
     if type(version) is not str or not version.isprintable():
         raise ValueError(f"kafeat: expected a version, got {spell(version)}")
     config = load_config(content["config"] if isinstance(content["config"], dict) else {})
     provenance = Provenance.model_validate(content["provenance"])
     seen = Seen.from_plain(content["seen"], columns.n_features) if "seen" in content else None
-    return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance, version, seen)
+    return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance, version, seen, content["format"])

@@ -62,8 +62,10 @@ def fit_frequencies(
     of_split, of_learning, of_weights = rng.spawn(3)
     order = of_split.permutation(len(X))
     held = min(len(X) // 5, _MOST_HELD_OUT)
-    unit = _unit(drawn)
-    test, train = _in_units(X, order[:held], unit, np.float64), _in_units(X, order[held:], unit, np.float32)
+    # Around a row in the middle: only differences count, and those of large numbers would lose their digits.
+    middle, unit = np.median(X[order[:_MOST_HELD_OUT]], axis=0), _unit(drawn)
+    test = _in_units(X, order[:held], middle, unit, np.float64)
+    train = _in_units(X, order[held:], middle, unit, np.float32)
     drawn, law = drawn / unit, law.scaled(1.0 / unit)
     candidates: list[tuple[Floats, Floats | None]] = [(drawn, None)]
     frequencies = drawn
@@ -84,12 +86,13 @@ def _unit(drawn: Floats) -> float:
     return float(power_of_two(np.median(sizes))) if len(sizes) else 1.0
 
 
-def _in_units(X: Floats, rows: Array, unit: float, dtype: DTypeLike) -> Floats:
-    """These rows of X (n, d), times `unit`."""
+def _in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeLike) -> Floats:
+    """These rows of X (n, d), as differences from the middle, times `unit`."""
     scaled = np.empty((len(rows), X.shape[1]), dtype=dtype)
     for start in range(0, len(rows), _BLOCK):
         with np.errstate(over="ignore"):
-            block = X[rows[start : start + _BLOCK]].astype(np.float64) * unit
+            block = X[rows[start : start + _BLOCK]].astype(np.float64)
+            block = (block - middle) * unit
         scaled[start : start + _BLOCK] = np.clip(block, -_FARTHEST, _FARTHEST)
     return scaled
 

@@ -10,7 +10,15 @@ import numpy as np
 
 from kafeat.domain import remedy
 from kafeat.errors import DataError
-from kafeat.kernel_tiles import SCALED, ColumnTile, FunctionTile, KernelTile, call_kernel, kernel_tile
+from kafeat.kernel_tiles import (
+    CENTRED,
+    SCALED,
+    ColumnTile,
+    FunctionTile,
+    KernelTile,
+    call_kernel,
+    kernel_tile,
+)
 from kafeat.kernels import KERNELS, KernelParameters
 from kafeat.landmarks import Indices, Profile, View
 from kafeat.pair import Coordinates, Gram, Pair
@@ -20,6 +28,8 @@ from kafeat.types import Array, Floats
 # Beyond that, a kernel matrix is not symmetric, or an eigenvalue negative, by more than rounding.
 CLEARLY = 1e-6
 _BLOCK = 1024
+# Rows whose median is taken for that of all.
+_FEW = 4096
 
 
 @dataclass(frozen=True)
@@ -42,13 +52,28 @@ class LandmarkKernel:
         """Whether it is defined for values of at least 0 only."""
         return isinstance(self.kernel, str) and not self.precomputed and KERNELS[self.kernel].non_negative
 
-    def tile(self, landmarks: Array, scale: float, dtype: np.dtype[Any]) -> KernelTile:
-        """k(·, landmarks)/scale; of a precomputed kernel, landmarks are numbers of columns."""
+    def tile(
+        self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
+    ) -> KernelTile:
+        """k(·, landmarks)/scale; of a precomputed kernel, landmarks are numbers of columns.
+
+        `centre` (d,) is a place among the rows; None: the mean of the landmarks.
+        """
         if not isinstance(self.kernel, str):
             return FunctionTile(self.kernel, landmarks, scale, dtype)
         if self.precomputed:
             return ColumnTile(landmarks, scale, dtype)
-        return kernel_tile(self.kernel, landmarks, self.parameters, dtype, scale)
+        return kernel_tile(self.kernel, landmarks, self.parameters, dtype, scale, centre)
+
+    def centre(self, X: Floats) -> Floats | None:
+        """The median of rows X (n, d), of some if they are many; None for kernels that are of no distance.
+
+        One row that lies far off does not move it, as it does the mean.
+        """
+        if self.kernel not in CENTRED:
+            return None
+        middle: Floats = np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
+        return middle
 
     def scale(self, diagonal: Floats) -> float:
         """What the kernel is divided by, so that float32 holds it: its largest diagonal entry, if it has no bound."""
@@ -101,7 +126,7 @@ class LandmarkKernel:
 
     def view(self, sample: Sample, dual_l1: float) -> View:
         """What a landmark selector sees."""
-        X = sample.X
+        X, centre = sample.X, self.centre(sample.X)
         known: list[float] = []
 
         def scale() -> float:
@@ -114,7 +139,7 @@ class LandmarkKernel:
             return (self.diagonal(X, rows) / scale()).astype(X.dtype)
 
         def kernel(rows: Indices, columns: Indices) -> Floats:
-            tile = self.tile(columns if self.precomputed else X[columns], scale(), X.dtype)
+            tile = self.tile(columns if self.precomputed else X[columns], scale(), X.dtype, centre)
             return evaluate(tile, X, rows, len(columns))
 
         return View(X, kernel, scaled_diagonal, sample.label, dual_l1, self._profile())

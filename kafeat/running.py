@@ -115,21 +115,21 @@ def run_here(
 def _worker(
     transform: Transform, dtype: np.dtype[Any], target: Target, watch: Watch
 ) -> Callable[[tuple[Chunk, Floats]], Transformed]:
-    loop = TileLoop(transform, dtype)
+    loop, reads = TileLoop(transform, dtype), transform.reads(dtype)
     work = _setting_aside if watch.set_aside else _refusing
 
     def run_one(item: tuple[Chunk, Floats]) -> Transformed:
         chunk, out = item
-        done = work(loop, chunk, dtype, out, watch)
+        done = work(loop, chunk, reads, out, watch)
         target.filled(chunk.start, out)
         return done
 
     return run_one
 
 
-def _refusing(loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, watch: Watch) -> Transformed:
+def _refusing(loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, watch: Watch) -> Transformed:
     try:
-        X, sound = chunk.decode(dtype)
+        X, sound = chunk.decode(reads)
         if not sound:
             raise next(chunk.mistakes(X))
         clipped = loop(X, out)
@@ -139,13 +139,13 @@ def _refusing(loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, w
 
 
 def _setting_aside(
-    loop: TileLoop, chunk: Chunk, dtype: np.dtype[Any], out: Floats, watch: Watch
+    loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, watch: Watch
 ) -> Transformed:
     """A row that is refused gives its place to one that is not, and its tile is done once more.
 
     The others keep their places in their tiles, and so their bytes.
     """
-    X, sound = chunk.decode(dtype)
+    X, sound = chunk.decode(reads)
     aside = {} if sound else {refused.row: refused for refused in chunk.mistakes(X)}
     clipped = 0
     for start in range(0, chunk.rows, loop.rows):

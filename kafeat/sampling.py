@@ -38,6 +38,8 @@ def smallest(seed: int, rows: int, size: int) -> npt.NDArray[np.int64]:
 
 
 _AT_ONCE = 1 << 20
+# Of rows beyond the size of a sample, before it is cut down: merging takes time, and they take memory.
+_SPARE_NUMBERS = 1 << 24
 
 
 class RowSample:
@@ -86,7 +88,8 @@ class RowSample:
             return
         self._parts.append((self._order(start, rows)[offsets], start + offsets, X, label))
         self._kept += len(offsets)
-        if self._size is not None and self._kept > self._size + max(self._size // 4, 1024):
+        spare = min(1024, _SPARE_NUMBERS // max(1, X.shape[1]))
+        if self._size is not None and self._kept > self._size + max(self._size // 4, spare):
             self._compact()
 
     def _compact(self) -> None:

@@ -42,7 +42,8 @@ class Seen:
 
     def outside(self, X: Rows) -> Array:
         """How many values of each feature of X (n, d) lie outside, (d,). A missing number does not."""
-        low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
+        with np.errstate(over="ignore"):
+            low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
         if isinstance(X, SparseRows):
             inside = (X.values >= low[X.columns]) & (X.values <= high[X.columns])
             beyond = np.bincount(X.columns[~(inside | np.isnan(X.values))], minlength=X.width)

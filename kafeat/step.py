@@ -35,16 +35,18 @@ from kafeat.types import Array, Floats, Scratch, Shape, State
 T = TypeVar("T")
 Spreads = Literal["needs", "evens", "keeps", "ignores"]
 
+DOUBLE = np.dtype(np.float64)
+
 
 @dataclass(frozen=True)
 class Sample:
     """What a step is fitted on.
 
-    `X` (n, d) are the sampled rows in the map's dtype, as the steps before hand them on; `label` (n,) is the
+    `X` (n, d) are the sampled rows in float64, as the steps before hand them on; `label` (n,) is the
     label column if there is one; `n_rows` counts the rows of the whole input. `given` holds the rows that a step
     asked for by `given_rows`, under the same names, as the steps before hand them on. `names` are those of the
     features and `n_categories` says how many categories a feature is the code of, 0 for a plain number; both are
-    None behind a step that does not hand its input columns on.
+    None behind a step that does not hand its input columns on. `dtype` is that of the map's features.
     """
 
     X: Floats
@@ -53,6 +55,7 @@ class Sample:
     given: Mapping[str, Floats] = field(default_factory=dict)
     names: tuple[str, ...] | None = None
     n_categories: tuple[int, ...] | None = None
+    dtype: np.dtype[Any] = DOUBLE
 
 
 class Transform(ABC):
@@ -60,6 +63,12 @@ class Transform(ABC):
 
     n_features_in: int
     n_features_out: int
+    wide_input: bool = False
+    """Whether rows are to come in float64, also where the features are float32."""
+
+    def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The dtype that rows are to come in, for features in `dtype`."""
+        return DOUBLE if self.wide_input else dtype
 
     @property
     def widest(self) -> int:

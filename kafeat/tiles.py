@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.domain import remedy
+from kafeat.domain import beyond, round_to
 from kafeat.errors import ValueRefused
 from kafeat.memory_order import is_feature_major, shaped
 from kafeat.sparse import Rows, SparseRows
@@ -42,7 +42,7 @@ class TileLoop:
         self._transform = transform
         self.rows = tile_rows(transform)
         self._scratch = transform.scratch(self.rows)
-        self._input = np.empty((self.rows, transform.n_features_in), dtype=dtype)
+        self._input = np.empty((self.rows, transform.n_features_in), dtype=transform.reads(dtype))
         self._spare = np.empty(self.rows * transform.n_features_out, dtype=dtype)
         self.counts: Array | None = None
         """Of each row of the last tile, how many values were clipped."""
@@ -69,8 +69,8 @@ class TileLoop:
         if isinstance(X, SparseRows):
             self.counts = self._sparse(X, target)
         else:
-            if rows != self.rows or not X.flags.c_contiguous:
-                # One memory order for all inputs: a product's last bit may depend on it.
+            if rows != self.rows or not X.flags.c_contiguous or X.dtype != self._input.dtype:
+                # One memory order and dtype for all inputs: a product's last bit may depend on them.
                 self._input[:rows] = X
                 self._input[rows:] = X[-1]
                 X = self._input
@@ -128,24 +128,16 @@ class TileLoop:
             finite = np.isfinite(out)
             if not finite.all():
                 row = int(np.argmin(finite.all(axis=1)))
-                raise ValueRefused(
-                    row,
-                    None,
-                    f"expected features that {X.dtype} can hold, got {out[row][~finite[row]][0]:g}: {remedy(X.dtype)}",
-                ) from None
+                raise ValueRefused(row, None, beyond(out[row][~finite[row]][0], out.dtype)) from None
 
 
 def _copy(features: Floats, out: Floats) -> None:
     """Rounded to the dtype of `out`, which has to hold them."""
-    try:
-        with np.errstate(over="raise"):
-            out[...] = features
-    except FloatingPointError:
-        most = np.finfo(out.dtype).max
-        row, column = np.argwhere(np.abs(features) > most)[0]
+    place = round_to(features, out)
+    if place is not None:
         raise ValueRefused(
-            int(row),
+            place[0],
             None,
-            f"expected features that {out.dtype} can hold, got {features[row, column]:g}: "
+            f"expected features that {out.dtype} can hold, got {features[place]:g}: "
             "choose a wider --output-dtype, or scale the input",
-        ) from None
+        )

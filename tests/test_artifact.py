@@ -26,7 +26,7 @@ from joblib.numpy_pickle import NumpyArrayWrapper
 import kafeat
 from kafeat import artifact
 from kafeat.errors import ArtifactError
-from kafeat.feature_map import FeatureMap
+from kafeat.feature_map import FORMAT, FeatureMap
 
 MAGIC = b"KAFEAT-SHA256\n"
 
@@ -92,7 +92,7 @@ def test_joblib_reads_the_dict(good: bytes, tmp_path: Path) -> None:
     path.write_bytes(good)
     content = joblib.load(path)
     assert type(content) is dict
-    assert content["format"] == 1
+    assert content["format"] == FORMAT
     assert [step["recipe"]["kind"] for step in content["steps"]][:2] == ["minmax", "nystroem"]
     assert isinstance(content["steps"][1]["state"]["landmarks"], np.ndarray)
 
@@ -447,11 +447,14 @@ def setting(index: object, value: float) -> Callable[[np.ndarray], np.ndarray]:
 
 EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "newer format": (
-        put("format", value=2),
-        r"format: expected 1, got 2: this is kafeat .*, the model was written by",
+        put("format", value=FORMAT + 1),
+        rf"format: expected a number from 1 to {FORMAT}, got {FORMAT + 1}: this is kafeat .*, the model was written by",
     ),
-    "no format": (lambda c: c.pop("format"), "format: expected 1, got null"),
-    "format of another type": (put("format", value="1"), "format: expected 1, got '1'"),
+    "no format": (lambda c: c.pop("format"), rf"format: expected a number from 1 to {FORMAT}, got None"),
+    "format of another type": (
+        put("format", value="1"),
+        rf"format: expected a number from 1 to {FORMAT}, got '1'",
+    ),
     "missing entry": (lambda c: c.pop("columns"), "expected the entries"),
     "further entry": (put("more", value=1), "expected the entries"),
     "dtype": (put("dtype", value="float16"), "dtype: expected float32 or float64, got 'float16'"),
@@ -462,6 +465,14 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "chunk_rows True": (put("chunk_rows", value=True), "chunk_rows: expected a whole number"),
     "chunk_rows huge": (put("chunk_rows", value=10**12), "chunk_rows: expected a whole number"),
+    "no place of the cast": (lambda c: c.pop("cast_after"), "expected the entries"),
+    "cast behind the last step": (
+        put("cast_after", value=9),
+        r"cast_after: expected a whole number from 0 to \d, got 9",
+    ),
+    "cast before the first step": (put("cast_after", value=-1), "cast_after: expected a whole number"),
+    "cast after True": (put("cast_after", value=True), "cast_after: expected a whole number"),
+    "cast after an array": (put("cast_after", value=np.ones(9)), "cast_after: expected a whole number"),
     "config a list": (put("config", value=[]), "config: steps: expected a non-empty list"),
     "columns a list": (put("columns", value=[]), "columns: expected a dict"),
     "columns twice": (

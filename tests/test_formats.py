@@ -1,7 +1,7 @@
 """Model files of every format that was released stay readable, and give the same features.
 
 tests/formats/N has a map of format N, rows, and their features by the kafeat that wrote it: a union of nine chains, so
-of most kinds of state.
+of most kinds of state. In format 2 a scaler stands before it, and a column of the rows holds Unix times.
 """
 
 from __future__ import annotations
@@ -31,3 +31,22 @@ def test_every_format_has_a_file():
 
 def test_the_first_file_knows_no_range_of_its_columns():
     assert kafeat.load(FOLDERS[0] / "map.joblib").seen is None
+
+
+def test_a_map_of_format_1_casts_its_input_first_and_is_saved_as_it_was(tmp_path):
+    fm = kafeat.load(FOLDERS[0] / "map.joblib")
+    assert (fm.format, fm.chain.cast_after, fm.input_dtype) == (1, 0, np.float32)
+    fm.save(tmp_path / "map.joblib")
+    assert (tmp_path / "map.joblib").read_bytes() == (FOLDERS[0] / "map.joblib").read_bytes()
+    # what float32 does not tell from a row makes no difference
+    rows = np.load(FOLDERS[0] / "rows.npy").astype(np.float32).astype(np.float64)
+    assert fm.transform(rows * (1.0 + 1e-12)).tobytes() == fm.transform(rows).tobytes()
+
+
+def test_a_map_of_format_2_knows_where_it_casts():
+    fm = kafeat.load(FOLDERS[1] / "map.joblib")
+    assert (fm.format, fm.chain.cast_after, fm.input_dtype) == (2, 1, np.float64)
+    rows = np.load(FOLDERS[1] / "rows.npy")
+    later = rows + np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # a second, of which float32 knows nothing
+    assert (later.astype(np.float32)[:, 0] == rows.astype(np.float32)[:, 0]).any()
+    assert (fm.transform(later) != fm.transform(rows)).any(axis=1).all()

@@ -136,3 +136,16 @@ def test_learning_is_deterministic():
     X, W = rows(500), LAW.orthogonal(16, D, np.random.default_rng(1))
     one, two = (learn_frequencies(W, LAW, X, np.random.default_rng(5)) for _ in range(2))
     np.testing.assert_array_equal(one, two)
+
+
+def test_an_offset_does_not_spoil_what_is_learned(monkeypatch):
+    """Only differences count. Those of Unix times in float32 are multiples of 128, and the draw was kept."""
+    monkeypatch.setattr(frequency_fit, "_STEPS", 100)
+    X, W = rows(600), LAW.orthogonal(16, D, np.random.default_rng(1))
+    here, far = (
+        fit_frequencies(W, LAW, data, np.random.default_rng(2), learn=True, weigh=True)
+        for data in (X, X + 2.0**30)
+    )
+    # the rows themselves are rounded, to 2⁻²³
+    assert far.error_kept == pytest.approx(here.error_kept, rel=1e-3)
+    assert far.error_kept < 0.8 * far.error_drawn

@@ -129,3 +129,35 @@ def test_additive_kernels_have_no_cut_off(name: str, scale: float, dtype: str) -
 def test_unknown_name() -> None:
     with pytest.raises(ValueError, match="no tile form of the kernel 'hat'"):
         kernel_tile("hat", np.ones((1, 1)), P, np.dtype("float64"))
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_the_cosine_forgets_the_size_of_a_row(size: float) -> None:
+    rng = np.random.default_rng(0)
+    X, L = (rng.standard_normal((n, 5)) for n in (20, 8))
+    X[3] = 0.0
+    got = run("cosine", (size * X).astype(np.float32), L.astype(np.float32))
+    # d = 5 products, two norms and two roundings of the inputs
+    bound = 16 * float(np.finfo(np.float32).eps)
+    np.testing.assert_allclose(got, exact("cosine", X, L), rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern", "rational_quadratic"])
+def test_landmarks_far_from_the_centre_are_met_by_differences(name: str) -> None:
+    """‖x‖² + ‖l‖² − 2x·l of 10²⁴ is off by 10⁸: the kernel of a row with itself was anything from 0 to 1."""
+    rng = np.random.default_rng(0)
+    L = rng.standard_normal((12, 5))
+    L[:3] += 1e12
+    X = np.vstack([L, L + 0.1])
+    tile = kernel_tile(name, L, P, np.dtype(float), centre=np.median(L, axis=0))
+    out = np.empty((len(X), len(L)))
+    tile.evaluate(X, out, tile.scratch(len(X)))
+    # near ones cancel 30·4 eps of r² at most; of the rational quadratic and matern slopes are below 1
+    np.testing.assert_allclose(out, exact(name, X, L), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("nu", [0.9, 1.5])
+def test_rows_at_any_distance_have_a_matern_kernel(nu: float) -> None:
+    """SciPy's Bessel function is NaN beyond some 10⁹, where the kernel is 0."""
+    X, p = np.array([[0.0], [1e9], [1e12], [1e150]]), KernelParameters(gamma=1.0, nu=nu)
+    np.testing.assert_array_equal(run("matern", X, X[:1], p)[:, 0], [1.0, 0.0, 0.0, 0.0])

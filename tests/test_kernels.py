@@ -137,7 +137,7 @@ def test_matern_is_scikit_learns(nu: float) -> None:
 
 def test_matern_near_zero_and_far_away() -> None:
     x = np.array([[0.0]])
-    y = np.array([[0.0], [1e-200], [1e-9], [1e-6], [1e-3], [800.0], [1e6]])
+    y = np.array([[0.0], [1e-200], [1e-9], [1e-6], [1e-3], [800.0], [1e6], [1e12], [1e150]])
     got = kernels.matern(Coordinates(x, y), KernelParameters(nu=1.5)).dots[0]
     r = sqrt(3) * y[:, 0]
     np.testing.assert_allclose(got, (1 + r) * np.exp(-r), rtol=0, atol=1e-13)

@@ -40,6 +40,8 @@ def inspect(model: str, as_json: bool) -> None:
     click.echo(f"columns{' (by position)' if found['by_position'] else ''}: {listed(found['columns'])}")
     for i, step in enumerate(found["steps"]):
         _show_step(i, step)
+    if found["dtype"] == "float32" and found["float64_steps"]:
+        click.echo(f"computed in float64: {_spelled(found['float64_steps'], len(found['steps']))}")
     if found["pruned_from"]:
         click.echo(f"pruned: {found['n_components']:,} of {found['pruned_from']:,} outputs are kept")
     origin = found["fitted_from"]
@@ -58,6 +60,12 @@ def inspect(model: str, as_json: bool) -> None:
     click.echo(f"contains training rows: {rows}")
     if found["reference"]:
         click.echo(f"note: {found['reference']}")
+
+
+def _spelled(wide: int, steps: int) -> str:
+    if wide == steps:
+        return "all steps; features are rounded to float32"
+    return f"steps[0]{f' to steps[{wide - 1}]' if wide > 1 else ''}; then values are cast to float32"
 
 
 def _show_step(i: int, step: dict[str, Any]) -> None:

@@ -65,7 +65,9 @@ class Config(BaseModel):
     model_config = FROZEN
 
     seed: int = parameter(0, "seed of every random draw", ge=0, le=2**63 - 1)
-    dtype: DType = parameter("float32", "the precision of the map; values are cast to it first")
+    dtype: DType = parameter(
+        "float32", "the precision of the features; scalers that come first compute in float64"
+    )
     columns: Columns = parameter(Columns(), "the features; default: every numeric column")
     fit_rows: PositiveInt | Literal["all"] = parameter(100_000, "rows sampled to fit on, or all")
     chunk_rows: int = parameter(8192, "rows that are transformed at once", ge=1, le=1_000_000)

@@ -33,6 +33,7 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
     return {
         "kafeat": fm.version,
         "dtype": fm.dtype,
+        "float64_steps": len(fm.chain.steps) if fm.dtype == "float64" else fm.chain.cast_after,
         "chunk_rows": fm.chunk_rows,
         "columns": list(fm.columns.names),
         "config": fm.config.to_plain(),

@@ -14,6 +14,7 @@ from kafeat.io.uri import name_of
 from kafeat.jobs.rows import matrices
 from kafeat.provenance import Origin, printable
 from kafeat.sparse import dense
+from kafeat.step import DOUBLE
 from kafeat.types import Floats
 
 
@@ -35,6 +36,6 @@ def read_given(config: Config, columns: Columns, label: str | None) -> tuple[dic
 
 
 def _all_rows(source: Source, columns: Columns, config: Config) -> Floats:
-    parts = [np.empty((0, columns.n_features), dtype=config.dtype)]
-    parts += [dense(X) for _, X in matrices(source.chunks(columns, (), config.chunk_rows), config.dtype)]
+    parts: list[Floats] = [np.empty((0, columns.n_features))]
+    parts += [dense(X) for _, X in matrices(source.chunks(columns, (), config.chunk_rows), DOUBLE)]
     return np.ascontiguousarray(np.concatenate(parts))

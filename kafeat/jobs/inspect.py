@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kafeat.feature_map import FORMAT, FeatureMap, load
+from kafeat.feature_map import FeatureMap, load
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
@@ -13,7 +13,9 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
 
     `contains_training_rows` says whether the state holds rows of the data that the map was fitted on. A map that no
     file can hold has no `sha256` and `bytes`. `pruned_from` is the width of a map of which some outputs are kept.
-    `seen` is the range of each feature in the rows that the fit has read.
+    `seen` is the range of each feature in the rows that the fit has read. `float64_steps` says how many steps, from the
+    first on, compute in float64; in a map of float32 these are the scalers that come first, or all where float32 would
+    not do.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
     steps = [
@@ -31,11 +33,12 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         for fitted in fm.chain.steps
     ]
     return {
-        "format": FORMAT,
+        "format": fm.format,
         "kafeat": fm.version,
         "sha256": fm.digest,
         "bytes": None if fm.digest is None else len(fm.dumps()),
         "dtype": fm.dtype,
+        "float64_steps": len(steps) if fm.dtype == "float64" else fm.chain.cast_after,
         "chunk_rows": fm.chunk_rows,
         "seed": fm.config.seed,
         "n_features_in": fm.n_features_in,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from kafeat.sparse import Rows
 from kafeat.stream import prefetch
 
 
-def matrices(chunks: Iterator[Chunk], dtype: str) -> Iterator[tuple[Chunk, Rows]]:
+def matrices(chunks: Iterator[Chunk], dtype: np.dtype[Any]) -> Iterator[tuple[Chunk, Rows]]:
     """Chunks and their features (rows, d), sparse where the source is, read ahead."""
     for chunk in prefetch(chunks, 2):
-        yield chunk, chunk.numbers(np.dtype(dtype))
+        yield chunk, chunk.numbers(dtype)

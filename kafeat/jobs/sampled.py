@@ -28,7 +28,7 @@ from kafeat.provenance import Origin, Provenance, Search, printable
 from kafeat.sampling import RowSample, smallest
 from kafeat.seen import Seen
 from kafeat.sparse import SparseRows, dense
-from kafeat.step import Sample
+from kafeat.step import DOUBLE, Sample
 from kafeat.types import Array, Floats
 
 _LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
@@ -80,7 +80,7 @@ class Sampled:
         # What becomes of a row does not depend on its chunk here; of sparse ones whole chunks may become dense.
         height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // columns.n_features))
         chunks = source.chunks(columns, keep, height) if few is None else few
-        for chunk, X in matrices(chunks, config.dtype):
+        for chunk, X in matrices(chunks, DOUBLE):
             offsets = self.chosen.choose(first + chunk.start, chunk.rows)
             if all_count:
                 self.seen = self.seen.adding(X)
@@ -135,7 +135,14 @@ class Sampled:
         # Codes of categories are put in order in place.
         X = np.ascontiguousarray(X) if final else X.copy()
         columns = self.columns.settled(X)
-        sample = Sample(X, labels, self.chosen.n_rows, names=columns.names, n_categories=columns.n_categories)
+        sample = Sample(
+            X,
+            labels,
+            self.chosen.n_rows,
+            names=columns.names,
+            n_categories=columns.n_categories,
+            dtype=np.dtype(config.dtype),
+        )
         given, given_origins = read_given(config, columns, label)
         sample = replace(sample, given=given)
         try:

@@ -43,14 +43,14 @@ class Subject:
         """What the raw columns follow from: which they are, and how they are made numbers."""
         steps = [one.step for one in self._fm.chain.steps]
         makers = [repr(step.recipe()) for step in steps if step.missing == "fill" or step.coded_columns]
-        return self._fm.columns.names, self._fm.dtype, *makers
+        return self._fm.columns.names, self._fm.input_dtype.name, *makers
 
     def _matrices(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
         """These rows, as the map reads them, piece by piece."""
         with self._data.open() as source:
             columns = match(source, self._fm.columns, self._aside)
             chunks = source.chunks(columns, (), self._fm.chunk_rows)
-            for chunk, X in matrices(chunks, self._fm.dtype):
+            for chunk, X in matrices(chunks, self._fm.input_dtype):
                 wanted = np.flatnonzero(rows[chunk.start : chunk.start + chunk.rows])
                 if len(wanted):
                     yield chunk.start + wanted, np.ascontiguousarray(dense(X[wanted]))
@@ -66,7 +66,7 @@ class Subject:
     def raw(self) -> Inputs:
         """The columns that the map reads: missing numbers filled, and categories coded, as it does."""
         numbers = self._fm.chain.numbers
-        width = numbers(np.zeros((1, self._fm.n_features_in), dtype=self._fm.dtype)).shape[1]
+        width = numbers(np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)).shape[1]
 
         def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
             for found, X in self._matrices(rows):

@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.chain import Chain
 from kafeat.errors import DataError, ValueRefused
-from kafeat.step import Sample
+from kafeat.step import DOUBLE, Sample
 from kafeat.types import Array, Floats
 
 # Rows that are looked at, and those held out of them.
@@ -54,4 +54,6 @@ def train_and_test(sample: Sample, rng: np.random.Generator) -> tuple[Subset, Su
 
 def _subset(sample: Sample, rows: Array) -> Subset:
     label = None if sample.label is None else sample.label[rows]
-    return Subset(replace(sample, X=np.ascontiguousarray(sample.X[rows]), label=label), rows)
+    # In float64 whatever the map: what is chosen does not depend on the last digits.
+    X = np.ascontiguousarray(sample.X[rows])
+    return Subset(replace(sample, X=X, label=label, dtype=DOUBLE), rows)

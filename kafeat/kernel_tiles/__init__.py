@@ -28,14 +28,20 @@ _OF_DISTANCE = {
 
 
 def kernel_tile(
-    name: str, landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any], scale: float = 1.0
+    name: str,
+    landmarks: Floats,
+    p: KernelParameters,
+    dtype: np.dtype[Any],
+    scale: float = 1.0,
+    centre: Floats | None = None,
 ) -> KernelTile:
     """The tile form of the kernel of that name, divided by `scale`.
 
-    Only kernels that grow faster than the input need it to be other than 1: linear and polynomial.
+    Only kernels that grow faster than the input need it to be other than 1: linear and polynomial. Around `centre` (d,)
+    kernels of the distance lose the least to rounding.
     """
     if name in _OF_DISTANCE:
-        return _OF_DISTANCE[name](landmarks, p, dtype)
+        return _OF_DISTANCE[name](landmarks, p, dtype, centre)
     match name:
         case "linear":
             # both factors of a product of the size of `scale` are representable; the product need not be
@@ -64,6 +70,9 @@ def kernel_tile(
             return HarmonicTile(landmarks, p, dtype, exponential=False)
     raise ValueError(f"no tile form of the kernel {name!r}")
 
+
+CENTRED = tuple(_OF_DISTANCE)
+"""Kernels whose tile form has a centre."""
 
 SCALED = ("linear", "polynomial", "precomputed")
 """Kernels whose tile form divides by a scale; so does a function."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from kafeat.kernel_tiles.tile import KernelTile
 from kafeat.kernels import KernelParameters, matern_profile
+from kafeat.pair import distances
 from kafeat.types import Array, Floats
 
 Finish = Callable[[Floats], None]
@@ -18,10 +19,16 @@ Finish = Callable[[Floats], None]
 _NOTHING_LEFT = 1e4
 
 
+# Beyond that error of c‖x − l‖² in float64, differences are taken, which cost some ten times as much.
+_MOST_CANCELLED = 1e-6
+
+
 class DistanceTile(KernelTile):
     """A function of c‖x − l‖² = c‖x‖² + c‖l‖² − 2c x·l, all of it by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
 
-    Both sides are moved to the mean of the landmarks first: the sum cancels less when the rows lie far from 0.
+    Both sides are moved to `centre` first: the sum cancels less when the rows lie far from 0. Landmarks that are so far
+    from it that float64 cancels too much are met by differences. Without a centre, as in files of format 1, it is the
+    mean of the landmarks, and there are none of these.
     """
 
     def __init__(
@@ -31,12 +38,17 @@ class DistanceTile(KernelTile):
         dtype: np.dtype[Any],
         factor: float,
         finish: Finish,
+        centre: Floats | None,
     ) -> None:
-        centre = np.asarray(landmarks, dtype=np.float64).mean(axis=0)
-        self._centre = centre.astype(dtype)
+        middle = np.asarray(landmarks, dtype=np.float64).mean(axis=0) if centre is None else centre
+        self._centre = middle.astype(dtype)
         moved = landmarks.astype(np.float64) - self._centre
         super().__init__(moved, parameters, dtype)
         norms = np.einsum("ij,ij->i", moved, moved)
+        # four terms of the size c‖l‖² where x is near l, and the kernel is not 0
+        cancelled = 4.0 * float(np.finfo(np.float64).eps) * abs(factor) * norms
+        self._far = np.flatnonzero(cancelled > (np.inf if centre is None else _MOST_CANCELLED))
+        self._far_rows, self._factor = landmarks[self._far].astype(np.float64), factor
         both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor), factor * norms])
         self._both = np.ascontiguousarray(both, dtype=dtype)
         # rounding must not take r² below 0
@@ -53,19 +65,23 @@ class DistanceTile(KernelTile):
         np.einsum("ij,ij->i", moved, moved, out=inputs[:, -2])
         np.matmul(inputs, self._both, out=out)
         self._clip(out, 0.0, out=out)
+        if len(self._far):
+            out[:, self._far] = self._factor * distances(X.astype(np.float64), self._far_rows, "sqeuclidean")
         self._finish(out)
 
 
-def rbf(landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any]) -> DistanceTile:
+def rbf(landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any], centre: Floats | None) -> DistanceTile:
     """exp(−γr²)."""
 
     def finish(scaled: Floats) -> None:
         np.exp(scaled, out=scaled)
 
-    return DistanceTile(landmarks, p, dtype, -p.gamma, finish)
+    return DistanceTile(landmarks, p, dtype, -p.gamma, finish, centre)
 
 
-def rational_quadratic(landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any]) -> DistanceTile:
+def rational_quadratic(
+    landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any], centre: Floats | None
+) -> DistanceTile:
     """(1 + γr²/α)^{−α}."""
 
     def finish(scaled: Floats) -> None:
@@ -73,16 +89,18 @@ def rational_quadratic(landmarks: Floats, p: KernelParameters, dtype: np.dtype[A
         scaled *= scaled.dtype.type(-p.alpha)
         np.exp(scaled, out=scaled)
 
-    return DistanceTile(landmarks, p, dtype, p.gamma / p.alpha, finish)
+    return DistanceTile(landmarks, p, dtype, p.gamma / p.alpha, finish, centre)
 
 
-def matern(landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any]) -> DistanceTile:
+def matern(
+    landmarks: Floats, p: KernelParameters, dtype: np.dtype[Any], centre: Floats | None
+) -> DistanceTile:
     """Of s = √(2νγ)·r: e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2; else Bessel's K_ν."""
 
     def finish(scaled: Floats) -> None:
         _matern(scaled, p.nu)
 
-    return DistanceTile(landmarks, p, dtype, 2.0 * p.nu * p.gamma, finish)
+    return DistanceTile(landmarks, p, dtype, 2.0 * p.nu * p.gamma, finish, centre)
 
 
 def _matern(squared: Floats, nu: float) -> None:

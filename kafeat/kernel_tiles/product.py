@@ -57,8 +57,13 @@ class CosineTile(KernelTile):
         super().__init__(landmarks / np.where(norms > 0.0, norms, 1.0), parameters, dtype)
 
     def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        norms = np.sqrt(np.einsum("ij,ij->i", X, X))
-        np.matmul(X, self._landmarks.T, out=out)
+        (scaled,) = scratch
+        # By powers of two near the largest entries, which changes no digit: squares stay within the dtype.
+        exponents = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
+        most = np.finfo(X.dtype).maxexp - 2
+        np.multiply(X, np.ldexp(X.dtype.type(1.0), -exponents.clip(-most, most))[:, None], out=scaled)
+        norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        np.matmul(scaled, self._landmarks.T, out=out)
         out /= np.where(norms > 0.0, norms, X.dtype.type(1.0))[:, None]
 
 

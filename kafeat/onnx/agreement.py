@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from kafeat import precision
 from kafeat.chain import Chain, FittedStep
 from kafeat.errors import UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.onnx.model import INPUT, OUTPUT
 from kafeat.onnx.probes import as_given, probe_rows
 from kafeat.running import InMemory, Watch
+from kafeat.step import DOUBLE
 from kafeat.types import Floats
 
 Run = Callable[[Floats], Floats]
@@ -99,21 +101,37 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
 
     To first order, a stable evaluation in precision ε is the exact one of inputs and of a state that are off by ε each:
     that is measured in float64. Sums of n terms add their roundings as a random walk, √n times one; ε of the row's
-    largest feature is for what follows the sums.
+    largest feature is for what follows the sums. What comes before the cast of a float32 map is off by float64's ε.
     """
+    chain = fm.chain
+    X: Floats = codes.astype(np.float64)
+    moved = float(np.finfo(DOUBLE).eps) * _moved(chain, X)
+    terms = max(_LEAST_TERMS, fm.transformer.widest)
+    eps = float(np.finfo(fm.dtype).eps)
+    behind = Chain(chain.steps[chain.cast_after :], chain.outputs)
+    if behind.steps:
+        if chain.cast_after:
+            X = _doubles(Chain(chain.steps[: chain.cast_after]), X)
+        moved += eps * _moved(behind, X)
+    size = np.abs(_doubles(chain, codes.astype(np.float64))).max(axis=1, initial=0.0)
+    result: Floats = np.sqrt(terms) * (moved + eps * size)
+    return result
+
+
+def _doubles(chain: Chain, X: Floats) -> Floats:
+    """The features of rows X in float64; NaN in a row that is refused."""
+    return precision.features(chain.bind(DOUBLE), X, np.arange(len(X)), DOUBLE)
+
+
+def _moved(chain: Chain, X: Floats) -> Floats:
+    """How far a feature of each row moves, (n,), for every relative change of rows X (n, d) and state by 1."""
     rng = np.random.default_rng(1)
-    wide = replace(fm, dtype="float64")
-    exact = features(wide, codes)
-    moved = np.zeros(len(codes))
+    exact, moved = _doubles(chain, X), np.zeros(len(X))
     for _ in range(_DRAWS):
-        steps = tuple(_off(fitted, rng) for fitted in fm.chain.steps)
-        other = features(
-            replace(wide, chain=Chain(steps, fm.chain.outputs)), _shaken(codes.astype(np.float64), rng)
-        )
+        steps = tuple(_off(fitted, rng) for fitted in chain.steps)
+        other = _doubles(Chain(steps, chain.outputs), _shaken(X, rng))
         moved = np.fmax(moved, np.abs(other - exact).max(axis=1, initial=0.0))
-    terms = max(_LEAST_TERMS, wide.transformer.widest)
-    size = np.abs(exact).max(axis=1, initial=0.0)
-    result: Floats = np.sqrt(terms) * float(np.finfo(fm.dtype).eps) * (moved / _STEP + size)
+    result: Floats = moved / _STEP
     return result
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
+
+import numpy as np
 
 import kafeat.onnx.steps
 from kafeat.chain import Chain, FittedStep
 from kafeat.errors import UsageError
 from kafeat.onnx.graph import Graph, Value
+from kafeat.step import DOUBLE
 
 Emit = Callable[[Graph, FittedStep, Value], Value]
 """Adds the operators of one fitted step that turn x (n, d) into its image; it refuses what no operator computes."""
@@ -21,16 +25,35 @@ def convertible() -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def emit_chain(graph: Graph, chain: Chain, x: Value) -> Value:
-    """The outputs of a chain that are kept, (n, D)."""
+def emit_chain(graph: Graph, chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
+    """The outputs of a chain that are kept, (n, D), in the dtype of the graph; x is of `dtype`.
+
+    As in `transform`, steps before the cast compute in float64.
+    """
     for i, fitted in enumerate(chain.steps):
         kind = fitted.step.kind
+        computes = DOUBLE if i < chain.cast_after else graph.dtype
         with graph.inside(f"steps[{i}]/{kind}"):
             try:
-                x = _emitter(kind)(graph, fitted, x)
+                x = _cast(graph, x, dtype, fitted.bind(computes).reads(computes))
+                with graph.computing_in(computes):
+                    x, dtype = _emitter(kind)(graph, fitted, x), computes
             except UsageError as error:
                 raise UsageError(f"steps[{i}].{error}") from None
+    if dtype != graph.dtype:
+        x = graph.cast(x, graph.dtype)
     return x if chain.outputs is None else graph.columns(x, chain.outputs)
+
+
+def _cast(graph: Graph, x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> Value:
+    """x of `dtype` as a step wants it; a row with a number that this cannot hold is refused."""
+    if dtype == wanted:
+        return x
+    if wanted != DOUBLE:
+        with graph.computing_in(dtype):
+            highest = float(np.finfo(wanted).max)
+            graph.refuse(graph.op("Not", graph.op("LessOrEqual", graph.op("Abs", x), highest)))
+    return graph.cast(x, wanted)
 
 
 def _emitter(kind: str) -> Emit:

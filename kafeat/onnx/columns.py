@@ -19,8 +19,6 @@ from kafeat.types import Array
 _WHOLE = re.compile(r"-?[0-9]+")
 # Whole numbers beyond that are not all numbers of float32.
 _LARGEST = 1 << 24
-_FLOAT32 = np.dtype(np.float32)
-_HIGHEST = float(np.finfo(np.float32).max)
 
 
 def coded(columns: Columns) -> dict[int, Categories]:
@@ -59,11 +57,11 @@ def category_metadata(columns: Columns) -> dict[str, Any]:
     }
 
 
-def emit_columns(graph: Graph, columns: Columns, x: Value) -> Value:
-    """The rows as the first step sees them, float32; those that a reader refuses are refused."""
+def emit_columns(graph: Graph, columns: Columns, x: Value, dtype: np.dtype[Any]) -> Value:
+    """The rows as the first step sees them, in `dtype`; those that a reader refuses are refused."""
     categories = coded(columns)
-    with graph.computing_in(_FLOAT32), graph.inside("columns"):
-        bad = graph.op("Not", graph.op("LessOrEqual", graph.op("Abs", x), _HIGHEST))
+    with graph.computing_in(dtype), graph.inside("columns"):
+        bad = graph.op("Not", _finite(graph, x))
         if columns.missing:
             bad = graph.op("And", bad, graph.op("Not", graph.op("IsNaN", x)))
         if not categories:
@@ -85,12 +83,17 @@ def _code(graph: Graph, x: Value, categories: Categories) -> Value:
     """The code of each number (n, 1); −1 of an unknown or a missing one, which is refused unless it is let through."""
     numbers = numbers_of(categories)
     # A one in the place of the category, times the places from 1 on.
-    found = graph.cast(graph.op("Equal", x, numbers[None, :]), _FLOAT32)
+    found = graph.cast(graph.op("Equal", x, numbers[None, :]), graph.dtype)
     code = graph.op("Sub", graph.matmul(found, np.arange(1.0, len(numbers) + 1)[:, None]), 1.0)
     if not categories.lenient:
         graph.refuse(graph.op("Less", code, 0.0))
         return code
     whole = graph.op("Equal", x, graph.op("Round", x))
-    known = graph.op("And", whole, graph.op("LessOrEqual", graph.op("Abs", x), _HIGHEST))
+    known = graph.op("And", whole, _finite(graph, x))
     graph.refuse(graph.op("Not", graph.op("Or", graph.op("IsNaN", x), known)))
     return code
+
+
+def _finite(graph: Graph, x: Value) -> Value:
+    """Whether each number is one, and no infinity."""
+    return graph.op("LessOrEqual", graph.op("Abs", x), float(np.finfo(graph.dtype).max))

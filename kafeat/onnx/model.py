@@ -21,7 +21,7 @@ LOWEST_OPSET, OPSET = 13, 17
 
 
 def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> onnx.ModelProto:
-    """The graph of a map: input X, float32 (N, d); output Z, (N, D) in the map's dtype; any N, also 0.
+    """The graph of a map: input X, (N, d) in the dtype that the map reads; output Z, (N, D) in its own; any N, also 0.
 
     A row that `transform` refuses comes out as NaN. The same map gives the same model. Raises
     `kafeat.errors.UsageError` for a map with a step that ONNX has no operators for.
@@ -32,12 +32,10 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     fm = model if isinstance(model, FeatureMap) else load(model)
     # Bound first: numbers that the map's dtype cannot hold are refused there.
     d, D, dtype = fm.n_features_in, fm.transformer.n_features_out, np.dtype(fm.dtype)
-    graph = Graph(opset, dtype)
-    x = emit_columns(graph, fm.columns, INPUT)
-    if dtype != np.float32:
-        x = graph.cast(x, dtype)
-    z = graph.features(emit_chain(graph, fm.chain, x))
-    given = helper.make_tensor_value_info(INPUT, onnx.TensorProto.FLOAT, ["N", d])
+    graph, reads = Graph(opset, dtype), fm.input_dtype
+    x = emit_columns(graph, fm.columns, INPUT, reads)
+    z = graph.features(emit_chain(graph, fm.chain, x, reads))
+    given = helper.make_tensor_value_info(INPUT, helper.np_dtype_to_tensor_dtype(reads), ["N", d])
     made = helper.make_tensor_value_info(OUTPUT, helper.np_dtype_to_tensor_dtype(dtype), ["N", D])
     opsets = [helper.make_opsetid("", opset)]
     proto = helper.make_model(
@@ -56,8 +54,9 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
 def _description(fm: FeatureMap) -> str:
     kinds = " -> ".join(fitted.step.kind for fitted in fm.chain.steps)
     return (
-        f"Explicit kernel features by kafeat {fm.version}: {kinds}. {INPUT} (N, {fm.n_features_in}) float32, in the "
-        f"order of kafeat.columns; {OUTPUT} (N, {fm.n_components}) {fm.dtype}. A row that the map refuses gives NaN."
+        f"Explicit kernel features by kafeat {fm.version}: {kinds}. {INPUT} (N, {fm.n_features_in}) "
+        f"{fm.input_dtype}, in the order of kafeat.columns; {OUTPUT} (N, {fm.n_components}) {fm.dtype}. "
+        "A row that the map refuses gives NaN."
     )
 
 

@@ -11,11 +11,10 @@ from kafeat.types import Floats
 
 _ROWS = 240
 _MISSING = 0.05
-_HIGHEST = float(np.finfo(np.float32).max)
 
 
 def probe_rows(fm: FeatureMap) -> Floats:
-    """Rows (n, d), float32, as the first step sees them: categories are codes. The same for the same map."""
+    """Rows (n, d), in the dtype that the map reads: categories are codes. The same for the same map."""
     rng = np.random.default_rng(0)
     X = _within(fm, rng)
     plain = np.ones(fm.n_features_in, dtype=bool)
@@ -32,14 +31,15 @@ def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
     if fm.seen is None:  # older than that: of both signs, and of one
         X = rng.standard_normal(shape)
         X[::2] = np.abs(X[::2])
-        return X.astype(np.float32)
-    low, high = (np.clip(np.nan_to_num(end), -_HIGHEST, _HIGHEST) for end in (fm.seen.low, fm.seen.high))
+        return X.astype(fm.input_dtype)
+    highest = float(np.finfo(fm.input_dtype).max)
+    low, high = (np.clip(np.nan_to_num(end), -highest, highest) for end in (fm.seen.low, fm.seen.high))
     share = rng.random(shape)
     share[1::3] **= 8
     share[2::3] = np.rint(share[2::3])
     share[0], share[1] = 0.0, 1.0
-    # not low + share·(high − low), which may be more than float32 holds
-    return ((1.0 - share) * low + share * high).astype(np.float32)
+    # not low + share·(high − low), which may be more than the dtype holds
+    return ((1.0 - share) * low + share * high).astype(fm.input_dtype)
 
 
 def as_given(columns: Columns, codes: Floats) -> Floats:

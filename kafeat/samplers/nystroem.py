@@ -203,6 +203,7 @@ class Nystroem(Step):
             K = kernel.matrix(landmarks, X)
             scale = kernel.scale(K.diagonal())
             W = self._factor(K / scale, kernel)
+            centre = kernel.centre(landmarks)
             projection = self._project(W, kernel, landmarks, scale, X, of_weights)
         kept = projection.shape[1]
         padded = np.zeros((len(K), self.n_components))
@@ -213,6 +214,7 @@ class Nystroem(Step):
             projection = trapezoid(projection)
         padded[:, : projection.shape[1]] = projection * np.sqrt(scale)
         return {
+            **({} if centre is None else {"centre": centre}),
             "landmarks": landmarks,
             "projection": padded,
             "gain": np.array(gain_of(padded) / scale),
@@ -281,15 +283,14 @@ class Nystroem(Step):
         """The weights (m, D) of the landmarks: W itself, its leading directions, or fitted ones."""
         if self.weights == "exact" and W.shape[1] <= self.n_components:
             return W
-        tile = kernel.tile(landmarks, scale, np.dtype(np.float64))
+        tile = kernel.tile(landmarks, scale, np.dtype(np.float64), kernel.centre(landmarks))
 
         def with_landmarks(rows: Floats) -> Floats:
             return evaluate(tile, rows, np.arange(len(rows)), len(landmarks))
 
         def exact(rows: Floats) -> Floats:
-            return evaluate(
-                kernel.tile(rows, scale, np.dtype(np.float64)), rows, np.arange(len(rows)), len(rows)
-            )
+            own = kernel.tile(rows, scale, np.dtype(np.float64), kernel.centre(rows))
+            return evaluate(own, rows, np.arange(len(rows)), len(rows))
 
         if self.weights == "exact":
             return leading(W, with_landmarks, X, self.n_components, rng)
@@ -305,10 +306,10 @@ class Nystroem(Step):
         m = self.n_landmarks or self.n_components
         if isinstance(self.landmarks, Given):
             m = count_rows(state, "landmarks")
-        # the first files of format 1 have no gain
-        gain: dict[str, Shape] = {"gain": ()} if "gain" in state else {}
+        # the first files of format 1 have no gain, and all of them no centre
+        later: dict[str, Shape] = {"gain": (), "centre": (n_features_in,)}
         return {
-            **gain,
+            **{name: shape for name, shape in later.items() if name in state},
             "landmarks": (m,) if self._precomputed else (m, n_features_in),
             "projection": (m, self.n_components),
             "gamma": (),
@@ -336,7 +337,7 @@ class Nystroem(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])
         wide = self.precision(state, dtype)
-        tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide)
+        tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide, state.get("centre"))
         transform = LandmarkFeatures(tile, projection, n_features_in, wide, self._is_triangle(projection))
         return transform if wide == dtype else InFloat64(transform, dtype)
 

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from kafeat import kernels
-from kafeat.domain import check_indices, count_rows
+from kafeat.domain import check_indices, count_rows, refuse_infinite
 from kafeat.errors import DataError
 from kafeat.hadamard import padded_width
 from kafeat.kernels import KernelParameters
@@ -145,6 +145,7 @@ class _DenseTransform(Transform):
 
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: tuple[Array, ...]) -> None:
         out[...] = X.times(self._by_inputs)
+        refuse_infinite(out)
 
 
 class _SparseTransform(Transform):
@@ -166,6 +167,7 @@ class _SparseTransform(Transform):
         (inputs,) = scratch
         inputs[...] = X.T
         out[...] = (self._matrix @ inputs).T
+        refuse_infinite(out)
 
     @property
     def takes_sparse(self) -> bool:
@@ -177,6 +179,7 @@ class _SparseTransform(Transform):
 
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: tuple[Array, ...]) -> None:
         out[...] = (X.csr @ self._by_inputs).toarray()
+        refuse_infinite(out)
 
 
 class _HadamardTransform(Transform):

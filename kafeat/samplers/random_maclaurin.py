@@ -11,6 +11,7 @@ import numpy as np
 
 from kafeat.domain import check_indices, count_rows
 from kafeat.dot_products import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.errors import DataError
 from kafeat.kernels import KernelParameters, exponential
 from kafeat.pair import Pair
 from kafeat.step import Sample, Step, Transform, Width, parameter
@@ -20,6 +21,8 @@ _PAIRS = 1_000
 # Degrees of e^{γ x·y} that are looked at; those less likely than a random number resolves are left out.
 _DEGREES = 100
 _RESOLUTION = 2.0**-53
+# The last degree's share of the outputs from which on those above it would be missed.
+_CUT_OFF = 1e-4
 
 
 class RandomMaclaurin(Step):
@@ -51,6 +54,11 @@ class RandomMaclaurin(Step):
         logs = self._log_coefficients()
         plan = self._plan(logs, _log_spread(np.sqrt(gamma) * _pairs(sample.X, of_pairs), len(logs)), d)
         q = plan.probabilities
+        if self.kernel == "exponential" and q[-1] > _CUT_OFF:
+            raise DataError(
+                f"random_maclaurin: expected rows for which the series of e^(gamma x·y) ends before degree {_DEGREES}, "
+                f"got some for which that degree has a share of {q[-1]:.2g}: scale the input, or lower gamma"
+            )
         degrees = _systematic(q, plan.m, of_degrees)
         with np.errstate(divide="ignore"):
             log_weights = 0.5 * (logs[degrees] - np.log(q[degrees]) - np.log(max(plan.m, 1)))

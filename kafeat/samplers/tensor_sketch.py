@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.domain import check_indices
+from kafeat.domain import check_indices, refuse_infinite
 from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.memory_order import is_feature_major
 from kafeat.pair import Pair
@@ -126,6 +126,7 @@ class _SketchTransform(Transform):
             inputs[:-1] = strip.T
             sketched = (self._sketches @ inputs).reshape(*self._shape, -1)
             self._finish(sketched.swapaxes(1, 2) if axis else sketched, out[start : start + _STRIP], axis)
+        refuse_infinite(out)
 
     @property
     def takes_sparse(self) -> bool:
@@ -136,6 +137,7 @@ class _SketchTransform(Transform):
         for start in range(0, len(X), _STRIP):
             strip = X[start : start + _STRIP]
             self._finish(self._counted(strip, axis), out[start : start + _STRIP], axis)
+        refuse_infinite(out)
 
     def _counted(self, X: SparseRows, axis: int) -> Floats:
         """The sketches of sparse rows: each entry is added to its bucket, and the constant to its own."""

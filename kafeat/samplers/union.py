@@ -120,6 +120,7 @@ class Union(Step):
                 chain = Chain.fit(part.steps, _subset(sample, indices), stream)
             except ValueRefused as refused:
                 raise _of_whole(refused, indices) from None
+            state[f"{i}.cast_after"] = np.array(chain.cast_after)
             for j, fitted in enumerate(chain.steps):
                 state |= {f"{i}.{j}.{name}": value for name, value in fitted.state.items()}
         return state
@@ -144,7 +145,12 @@ class Union(Step):
                 if indices.ndim != 1 or not len(indices):
                     raise ValueError(f"state.{i}.columns: expected the positions of columns")
                 check_indices(f"state.{i}.columns", indices, n_features_in)
-            found.append((indices, Chain.checked(part.steps, states, len(indices))))
+            # files of format 1 have no such number
+            cast_after = state.get(f"{i}.cast_after", np.array(0))
+            if cast_after.ndim:
+                raise ValueError(f"state.{i}.cast_after: expected one number")
+            check_indices(f"state.{i}.cast_after", cast_after, len(part.steps) + 1)
+            found.append((indices, Chain.checked(part.steps, states, len(indices), int(cast_after))))
         return found
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
@@ -152,6 +158,8 @@ class Union(Step):
         for i, (indices, chain) in enumerate(self.chains(state, n_features_in)):
             if self.maps[i].columns is not None:
                 shapes[f"{i}.columns"] = indices.shape
+            if f"{i}.cast_after" in state:
+                shapes[f"{i}.cast_after"] = ()
             for j, fitted in enumerate(chain.steps):
                 shapes |= {f"{i}.{j}.{name}": value.shape for name, value in fitted.state.items()}
         return shapes
@@ -243,6 +251,7 @@ class _UnionTransform(Transform):
         self._maps = tuple(maps)
         self._amplitudes = [dtype.type(np.sqrt(weight)) for weight in weights]
         self._dtype = dtype
+        self.wide_input = any(transform.wide_input for _, transform in maps)
 
     @property
     def widest(self) -> int:
@@ -250,7 +259,7 @@ class _UnionTransform(Transform):
 
     def scratch(self, rows: int) -> Scratch:
         return tuple(
-            (np.empty((rows, len(indices)), dtype=self._dtype), transform.scratch(rows))
+            (np.empty((rows, len(indices)), dtype=transform.reads(self._dtype)), transform.scratch(rows))
             for indices, transform in self._maps
         )
 
@@ -259,7 +268,7 @@ class _UnionTransform(Transform):
         for (indices, transform), amplitude, (inputs, own) in zip(
             self._maps, self._amplitudes, scratch, strict=True
         ):
-            np.take(X, indices, axis=1, out=inputs)
+            inputs[...] = X[:, indices]
             part = out[:, start : start + transform.n_features_out]
             start += transform.n_features_out
             try:

@@ -14,8 +14,8 @@ from kafeat.types import Floats, Shape, State
 class Minmax(Scaler):
     """(x − min)/(max − min), with the minimum and maximum of each column of the fit sample.
 
-    A column that does not vary in the sample becomes x − min. Rows outside of the range seen leave [0, 1] unless
-    `clip` is set; histogram kernels, which refuse negative inputs, want it.
+    A column that varies in the sample by no more than rounding becomes x − min. Rows outside of the range seen leave
+    [0, 1] unless `clip` is set; histogram kernels, which refuse negative inputs, want it.
     """
 
     columnwise: ClassVar[bool] = True
@@ -27,9 +27,10 @@ class Minmax(Scaler):
         return "evens"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        low = sample.X.min(axis=0).astype(np.float64)
-        width = sample.X.max(axis=0).astype(np.float64) - low
-        return {"low": low, "width": np.where(width > 0.0, width, 1.0)}
+        low, high = (ends.astype(np.float64) for ends in (sample.X.min(axis=0), sample.X.max(axis=0)))
+        width = high - low
+        constant = width <= 10.0 * np.finfo(sample.X.dtype).eps * np.maximum(np.abs(low), np.abs(high))
+        return {"low": low, "width": np.where(constant, 1.0, width)}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"low": (n_features_in,), "width": (n_features_in,)}

@@ -11,13 +11,16 @@ from kafeat.errors import DataError
 from kafeat.step import Sample, Scaler, Spreads, Width, parameter
 from kafeat.types import Floats, Shape, State
 
+# The largest singular value that is rounding alone was 0.01 to 0.4 √n ε of the largest (300 to 100,000 rows).
+_STEPS = 4.0
+
 
 class Pca(Scaler):
     """(x − μ)V, and with `whiten` (x − μ)V/σ: the coordinates of the largest variance in the fit sample.
 
     V (d, n_components) are the leading right singular vectors of the centred sample, σ² the variances (over n − 1)
     along them; the largest entry of each vector is positive. After a map z it is approximate kernel PCA: the
-    components of z are those of its kernel. A direction without variance is left unscaled.
+    components of z are those of its kernel. A direction whose variance is no more than rounding is 0.
     """
 
     n_components: Width | None = parameter(None, "components to keep; null: as many as there are")
@@ -47,12 +50,17 @@ class Pca(Scaler):
         components, singular = components[:k], singular[:k]
         largest = np.abs(components).argmax(axis=1)
         components *= np.sign(components[np.arange(k), largest])[:, None]
-        scale = np.ones(k)
-        if self.whiten:
-            spread = singular / np.sqrt(max(n - 1, 1))
-            noise = singular[:1].max(initial=0.0) * max(n, d) * np.finfo(sample.X.dtype).eps
-            scale = np.where(singular > noise, spread, 1.0)
-        return {"mean": first + middle, "components": components, "scale": scale}
+        mean = first + middle
+        spread = singular / np.sqrt(max(n - 1, 1))
+        # The sums of a decomposition add their roundings as a random walk, and entries are rounded where they lie.
+        steps = _STEPS * np.sqrt(max(n, d)) * np.finfo(sample.X.dtype).eps
+        real = spread > steps * (spread[0] + np.linalg.norm(mean))
+        components[~real] = 0.0
+        return {
+            "mean": mean,
+            "components": components,
+            "scale": np.where(real, spread, 1.0) if self.whiten else np.ones(k),
+        }
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         k = self.n_features_out(state, n_features_in)

@@ -15,7 +15,7 @@ from kafeat.units import power_of_two
 class Standardize(Scaler):
     """(x − μ)/σ, with mean μ and standard deviation σ of each column of the fit sample.
 
-    A column that does not vary in the sample is only centred. Both numbers are computed in float64.
+    A column that varies in the sample by no more than rounding is only centred. Both numbers are computed in float64.
     """
 
     columnwise: ClassVar[bool] = True

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from kafeat.chain import Chain
+from kafeat.chain import Chain, leading_scalers
 from kafeat.config import load_config
 from kafeat.errors import ConfigError, DataError
 from kafeat.feature_map import FeatureMap
@@ -76,7 +76,8 @@ def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | 
         if not columns.positional:
             recipe["columns"] = {"include": list(columns.names)}
         config = load_config(recipe)
-        chain = Chain.checked(config.steps, [state for _, state in learned], columns.n_features)
+        states = [state for _, state in learned]
+        chain = Chain.checked(config.steps, states, columns.n_features, leading_scalers(config.steps))
     except (ConfigError, ValueError) as error:
         raise DataError(f"{spelled}: {error}") from None
     provenance = Provenance(

@@ -130,7 +130,9 @@ def nystroem(of: Attributes, d: int) -> Learned:
         "landmarks": "uniform",
         "root": "symmetric",
     }
+    centre = exact.centre(landmarks)
     return recipe, {
+        **({} if centre is None else {"centre": centre}),
         "landmarks": landmarks,
         "projection": root,
         "gain": np.array(gain_of(root) / scale),

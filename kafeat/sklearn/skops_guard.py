@@ -118,6 +118,7 @@ def _check_part(part: dict[str, Any]) -> None:
     # NumPy unfolds lists in lists that are one and the same: small in the file, and huge as an array.
     if loader == "NdArrayNode" and part.get("type") == "json":
         shape = part.get("shape")
-        axes = shape.get("content") if isinstance(shape, dict) else None
+        shape = shape if isinstance(shape, dict) else {}
+        axes = shape.get("content")
         if not isinstance(axes, list) or shape.get("__loader__") != "TupleNode" or len(axes) != 1:
             raise ArtifactError("expected names in one dimension, got an array of objects of another shape")

@@ -429,7 +429,7 @@ bad("log1p: below -1", text("1,-2,3"), 3, model="log1p",
 bad("overflow in a polynomial", text("1,1e20,3"), 3, model="polynomial",
     says="in.csv: row 13 (index 12): expected features that float32 can hold, got inf: scale the input, or fit with dtype: float64; --on-bad-rows drop")
 bad("overflow behind a scaler", text("1,3e38,3"), 3, model="scaled",
-    says="in.csv: row 13 (index 12): expected features that float32 can hold, got inf: scale the input, or fit with dtype: float64; --on-bad-rows drop")
+    says="in.csv: row 13 (index 12), column 'b': after standardize: expected a value that float32 can hold, got 6.08334e+38: scale the input, or fit with dtype: float64; --on-bad-rows drop")
 bad("one_hot: an unknown category", text(head="a,b,c"), 3, model="one_hot",
     says="in.csv: row 1 (index 0), column 'b': expected one of the 2 categories of the fit, got '0.0'; one_hot with unknown: ignore lets others through; --on-bad-rows drop")
 bad("a missing number with no impute", text("1,,3"), 3, model="plain",

@@ -36,8 +36,8 @@ def shares(fm, data, tmp_path, **rules):
 
 
 def test_the_range_is_that_of_every_row(fm, tmp_path):
-    np.testing.assert_array_equal(fm.seen.low, X.astype(np.float32).min(axis=0))
-    np.testing.assert_array_equal(fm.seen.high, X.astype(np.float32).max(axis=0))
+    np.testing.assert_array_equal(fm.seen.low, X.min(axis=0))
+    np.testing.assert_array_equal(fm.seen.high, X.max(axis=0))
     assert shares(fm, X, tmp_path) == {"c0": 0.0, "c1": 0.0}
 
 

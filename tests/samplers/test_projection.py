@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.linalg import hadamard
+from scipy.sparse import csr_array
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 import kafeat
@@ -156,3 +157,39 @@ def test_a_state_of_srht_that_points_elsewhere_is_refused() -> None:
     state["rows"][0] = 8
     with pytest.raises(ValueError, match=r"state\.rows: expected whole numbers from 0 to 7"):
         step.check_state(state, 5)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 1e38), ("float64", 5e307)])
+@pytest.mark.parametrize("form", ["dense", "sparse rows"])
+@pytest.mark.parametrize("matrix", ["gaussian", "sparse"])
+def test_sums_that_overflow_are_refused(matrix: str, form: str, dtype: str, size: float) -> None:
+    """SciPy computes them, and leaves no flag of the processor behind: two rows were infinite, with code 0."""
+    X = np.zeros((600, 300))
+    X[:, :8] = 1.0
+    X[:, ::40] += 1.0
+    fm = kafeat.fit(
+        {
+            "dtype": dtype,
+            "steps": [{"kind": "projection", "matrix": matrix, "density": 1.0, "n_components": 1}],
+        },
+        X,
+    )
+    signs = np.sign(fm.transform(np.eye(300))[:, 0].astype(float))
+    X[70, :8] = size * signs[:8]
+    X[70, 8:] = 0.0
+    rows = csr_array(X) if form == "sparse rows" else X
+    with pytest.raises(
+        DataError,
+        match=rf"row 71 \(index 70\): expected features that {dtype} can hold, got inf: scale the input",
+    ):
+        fm.transform(rows)
+
+
+def test_an_overflow_is_not_clipped_away() -> None:
+    step = {"kind": "projection", "matrix": "sparse", "density": 1.0, "n_components": 1}
+    fm = kafeat.fit({"steps": [step, {"kind": "minmax", "clip": True}]}, rows(40, 8))
+    signs = fm.chain.steps[0].state["values"] / np.abs(fm.chain.steps[0].state["values"])
+    with pytest.raises(
+        DataError, match=r"row 1 \(index 0\): expected features that float32 can hold, got inf"
+    ):
+        fm.transform(7e37 * signs[None, :])

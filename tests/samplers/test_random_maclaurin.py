@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel
 
 import kafeat
-from kafeat.errors import ConfigError
+from kafeat.errors import ConfigError, DataError
 from kafeat.samplers.random_maclaurin import RandomMaclaurin, _log_spread, _Plan, _systematic
 from kafeat.step import Sample
 
@@ -182,3 +182,13 @@ def test_a_plan_has_the_variance_that_it_claims() -> None:
     # Σ (a_n²V_n/q_n)/m over the degrees drawn
     want = (sizes[drawn] ** 2 / q[drawn]).sum() / 8
     assert np.exp(plan.log_variance) == pytest.approx(want, rel=1e-12)
+
+
+def test_a_series_that_would_be_cut_off_is_refused() -> None:
+    """e^{100} needs degrees beyond those that are looked at; what was made of them was far off, with code 0."""
+    step = {"kind": "random_maclaurin", "kernel": "exponential", "gamma": 1.0, "n_components": 64}
+    with pytest.raises(
+        DataError, match=r"random_maclaurin: expected rows for which the series .* lower gamma"
+    ):
+        kafeat.fit({"steps": [step]}, 10.0 * rows(50, 3))
+    assert kafeat.fit({"steps": [step]}, rows(50, 3)).n_components == 64

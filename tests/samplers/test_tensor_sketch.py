@@ -6,10 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import polynomial_kernel
 
 import kafeat
-from kafeat.errors import ConfigError
+from kafeat.errors import ConfigError, DataError
 from kafeat.samplers.tensor_sketch import TensorSketch
 from kafeat.step import Sample
 
@@ -147,3 +148,15 @@ def test_sketches_that_no_machine_could_hold_are_refused() -> None:
         kafeat.fit(
             {"steps": [{"kind": "tensor_sketch", "degree": 64, "n_components": 10**6}]}, np.ones((5, 3))
         )
+
+
+@pytest.mark.parametrize("domain", ["frequency", "time"])
+@pytest.mark.parametrize("form", ["dense", "sparse rows"])
+def test_transforms_that_overflow_are_refused(domain: str, form: str) -> None:
+    step = {"kind": "tensor_sketch", "n_components": 8, "degree": 1, "gamma": 1.0, "domain": domain}
+    X = np.zeros((5, 300))
+    X[:, 0] = 1.0
+    fm = kafeat.fit({"steps": [step]}, X)
+    X[3, :8] = 3e38
+    with pytest.raises(DataError, match=r"row 4 \(index 3\): expected features that float32 can hold, got "):
+        fm.transform(csr_array(X) if form == "sparse rows" else X)

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
+from kafeat.chain import FittedStep
 from kafeat.errors import ConfigError, DataError
 
 FOURIER = {"kind": "fourier", "gamma": 0.3, "n_components": 32, "frequencies": "iid", "weights": "uniform"}
@@ -130,3 +131,15 @@ def test_a_list_column_is_its_elements_and_nothing_that_is_named_alike():
     assert fm.chain.steps[0].state["0.columns"].tolist() == [0, 1]
     with pytest.raises(DataError, match=r"maps\[0\].columns: expected columns of the input, got 't'"):
         fit([{"columns": ["t"], "steps": [FOURIER]}], data)
+
+
+def test_the_place_of_a_cast_is_checked():
+    _, data = table()
+    fm = fit([{"steps": [{"kind": "standardize"}, FOURIER]}], data)
+    step, state = fm.chain.steps[0].step, dict(fm.chain.steps[0].state)
+    for wrong in (3, -1, 0.5, [1, 1]):
+        with pytest.raises(ValueError, match=r"state\.0\.cast_after: expected "):
+            FittedStep.checked(step, {**state, "0.cast_after": np.array(wrong)}, 4)
+    # files of format 1 have none: values are cast first
+    del state["0.cast_after"]
+    assert FittedStep.checked(step, state, 4).bind(np.dtype(np.float32)).wide_input is False

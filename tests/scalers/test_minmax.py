@@ -57,3 +57,12 @@ def test_clip_is_what_a_histogram_kernel_needs() -> None:
         kafeat.fit({"steps": steps}, X).transform(new)
     steps[0]["clip"] = True
     assert np.isfinite(kafeat.fit({"steps": steps}, X).transform(new)).all()
+
+
+def test_a_column_that_varies_by_rounding_alone_is_not_blown_up() -> None:
+    X = np.full((40, 2), 0.1)
+    X[::3, 0] = np.nextafter(0.1, 1.0)
+    X[::3, 1] += 1e-12  # far above rounding
+    Z = fit(X).transform(X)
+    assert np.abs(Z[:, 0]).max() < 1e-15
+    assert Z[:, 1].max() == 1.0

@@ -54,3 +54,12 @@ def test_small_spread_far_from_zero_is_not_taken_for_constant() -> None:
     # E[x²] − μ² would cancel to noise; around the mean, σ is right to eps·1e6/1e-3
     assert fit(X).chain.steps[0].state["scale"][0] == pytest.approx(np.std(X), rel=1e-6)
     assert np.std(fit(X).transform(X)) == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-180, 1e180])
+def test_squares_need_not_be_numbers_of_float64(size: float) -> None:
+    X = np.random.default_rng(0).standard_normal((50, 2))
+    # a product with a number that is no power of two rounds once
+    np.testing.assert_allclose(
+        fit(size * X).transform(size * X), fit(X).transform(X), rtol=0, atol=50 * np.finfo(float).eps
+    )

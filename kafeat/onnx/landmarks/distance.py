@@ -8,17 +8,16 @@ from kafeat.errors import UsageError
 from kafeat.onnx.elementary import log1p
 from kafeat.onnx.graph import Graph, Value
 from kafeat.onnx.landmarks.form import Landmarks
-from kafeat.types import Floats
 
 
 def rbf(graph: Graph, x: Value, of: Landmarks) -> Value:
     """exp(−γr²)."""
-    return graph.op("Exp", _squared(graph, x, of.rows, -of.parameters.gamma))
+    return graph.op("Exp", _squared(graph, x, of, -of.parameters.gamma))
 
 
 def rational_quadratic(graph: Graph, x: Value, of: Landmarks) -> Value:
     """(1 + γr²/α)^{−α}."""
-    logs = log1p(graph, _squared(graph, x, of.rows, of.parameters.gamma / of.parameters.alpha))
+    logs = log1p(graph, _squared(graph, x, of, of.parameters.gamma / of.parameters.alpha))
     return graph.op("Exp", graph.op("Mul", logs, -of.parameters.alpha))
 
 
@@ -29,7 +28,7 @@ def matern(graph: Graph, x: Value, of: Landmarks) -> Value:
             f"nu: expected 0.5, 1.5 or 2.5, got {of.parameters.nu:g}, whose matern kernel is a Bessel function: "
             "ONNX has no operator for it"
         )
-    s = graph.op("Sqrt", _squared(graph, x, of.rows, 2.0 * of.parameters.nu * of.parameters.gamma))
+    s = graph.op("Sqrt", _squared(graph, x, of, 2.0 * of.parameters.nu * of.parameters.gamma))
     decay = graph.op("Exp", graph.op("Neg", s))
     if of.parameters.nu == 0.5:
         return decay
@@ -39,10 +38,10 @@ def matern(graph: Graph, x: Value, of: Landmarks) -> Value:
     return graph.op("Mul", graph.op("Add", factor, 1.0), decay)
 
 
-def _squared(graph: Graph, x: Value, landmarks: Floats, factor: float) -> Value:
-    """c‖x − l‖² by one product, around the mean of the landmarks, which lets the sum cancel less."""
-    centre = landmarks.mean(axis=0).astype(graph.dtype)
-    moved = landmarks - centre
+def _squared(graph: Graph, x: Value, of: Landmarks, factor: float) -> Value:
+    """c‖x − l‖² by one product, around a centre, which lets the sum cancel less."""
+    centre = (of.rows.mean(axis=0) if of.centre is None else of.centre).astype(graph.dtype)
+    moved = of.rows - centre
     norms = np.einsum("ij,ij->i", moved, moved)
     rows = graph.op("Sub", x, centre)
     squares = graph.along_rows("ReduceSum", graph.op("Mul", rows, rows))

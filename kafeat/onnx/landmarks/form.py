@@ -18,6 +18,8 @@ class Landmarks:
     rows: Array
     parameters: KernelParameters
     scale: float
+    centre: Array | None = None
+    """Of kernels of the distance, (d,): where both sides are moved to; None: the mean of the landmarks."""
 
 
 Form: TypeAlias = Callable[[Graph, Value, Landmarks], Value]

@@ -30,6 +30,9 @@ def sigmoid(graph: Graph, x: Value, of: Landmarks) -> Value:
 def cosine(graph: Graph, x: Value, of: Landmarks) -> Value:
     """x·l/(‖x‖‖l‖), and 0 where one of them is 0."""
     lengths = np.linalg.norm(of.rows, axis=1, keepdims=True)
+    # Divided by the largest entry first: squares stay within the dtype.
+    largest = graph.along_rows("ReduceMax", graph.op("Abs", x))
+    x = graph.op("Div", x, positive_or_one(graph, largest))
     dots = product(graph, x, of.rows / np.where(lengths > 0.0, lengths, 1.0))
     norms = graph.op("Sqrt", graph.along_rows("ReduceSum", graph.op("Mul", x, x)))
     return graph.op("Div", dots, positive_or_one(graph, norms))

@@ -28,6 +28,7 @@ def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
             gamma=float(state["gamma"]), degree=step.degree, coef0=step.coef0, nu=step.nu, alpha=step.alpha
         ),
         float(state["scale"]),
+        state.get("centre"),
     )
     inner = step.precision(state, outer)
     with graph.computing_in(inner):

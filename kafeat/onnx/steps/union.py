@@ -15,12 +15,14 @@ from kafeat.samplers.union import Union
 
 def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
     step, parts = cast(Union, fitted.step), []
+    given = fitted.bind(graph.dtype).reads(graph.dtype)
     for i, (part, (indices, chain)) in enumerate(
         zip(step.maps, step.chains(fitted.state, fitted.n_features_in), strict=True)
     ):
         with graph.inside(f"maps[{i}]"):
             try:
-                z = emit_chain(graph, chain, x if part.columns is None else graph.columns(x, indices))
+                own = x if part.columns is None else graph.columns(x, indices)
+                z = emit_chain(graph, chain, own, given)
             except UsageError as error:
                 raise UsageError(f"maps[{i}].{error}") from None
             parts.append(z if part.weight == 1.0 else graph.op("Mul", z, np.sqrt(part.weight)))

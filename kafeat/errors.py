@@ -130,7 +130,7 @@ def without_secrets(text: str) -> str:
     if "://" not in text:
         return text
     # A secret key with a slash, ? or # that was not escaped reaches into the path: all up to the last @ goes.
-    text = re.sub(r"(\w://)(?![^\s/?#@]*:\d+/)[^\s/?#@]*:\S*@", r"\1", text)
+    text = re.sub(r"(\w://)(?![^\s/?#@]*:\d+/)[^\s/?#@]*:[^\n]*@", r"\1", text)
     text = re.sub(r"(\w://)[^\s/?#@]*@", r"\1", text)
     return re.sub(r"(\w://[^?'\"\n]*)\?(?=\w+=)[^\s'\"]*?(?=[:,;]?(?:[\s'\"]|$))", r"\1", text)
 

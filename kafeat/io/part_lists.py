@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from kafeat.errors import DataError, quoted
 from kafeat.io.files import opened
 from kafeat.io.locations import Entry, entry_of, join
-from kafeat.io.uri import parent, path_of, shown
+from kafeat.io.uri import is_remote, parent, path_of, shown
 
 SUFFIXES = (".json", ".txt", ".list")
 
@@ -20,7 +20,7 @@ def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:
         entry = entry_of(at)
         if entry is None:
             raise DataError(f"{place}: expected a file, got none of the name {quoted(shown(name))}")
-        inside = not os.path.isabs(name) and "://" not in name and ".." not in name.split("/")
+        inside = not _is_whole(name) and ".." not in name.split("/")
         yield os.path.normpath(name) if inside else entry.name, at, entry
 
 
@@ -36,7 +36,11 @@ def _places_in(place: str) -> Iterator[tuple[str, str]]:
     for name in _names(place, text):
         if not _can_be(name):
             raise DataError(f"{place}: expected names that a file can have, got {quoted(shown(name))}")
-        yield name, name if os.path.isabs(name) or "://" in name else join(folder, name)
+        yield name, name if _is_whole(name) else join(folder, name)
+
+
+def _is_whole(name: str) -> bool:
+    return os.path.isabs(name) or "://" in name or is_remote(name)
 
 
 def _can_be(name: str) -> bool:

@@ -16,6 +16,8 @@ from kafeat.errors import UsageError, without_secrets
 SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "viewfs")
 
 _SCHEME = re.compile(r"([^/]*?)://")
+# One slash is a slip, and no name of a local file: it may hold a secret.
+_SLIP = re.compile(r"(?:s3|gs|gcs|hdfs|viewfs):/(?!/)", re.IGNORECASE)
 # A colon outside of what stands before an @ is that of a secret with a /, ? or # in it.
 _BUCKET = r"[^:\s'\"]*"
 _HOST = r"[^:\s'\"]*(?::\d+)?"
@@ -47,7 +49,7 @@ class Uri:
 def is_remote(place: str) -> bool:
     """Whether the place is a URI, and not of a local file."""
     found = _SCHEME.match(place)
-    return found is not None and found[1].lower() != "file"
+    return _SLIP.match(place) is not None or (found is not None and found[1].lower() != "file")
 
 
 def local_path(place: str) -> str:
@@ -72,6 +74,8 @@ def parsed(place: str) -> Uri:
     found = _SCHEME.match(place)
     scheme = found[1].lower() if found else ""
     where = _cut(place)
+    if _SLIP.match(place):
+        raise UsageError(f"{where}: expected two slashes behind the scheme, got one")
     if found is None or scheme not in SCHEMES:
         known = ", ".join(f"{name}://" for name in SCHEMES)
         raise UsageError(f"{where}: expected a local path or a URI of {known}, got {scheme}://")
@@ -119,7 +123,7 @@ def shown(place: str) -> str:
 
 
 def _cut(place: str) -> str:
-    scheme = place.partition("://")[0].lower()
+    scheme = place.partition(":")[0].lower()
     return f"{scheme}://..." if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "a URI"
 
 

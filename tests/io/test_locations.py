@@ -579,8 +579,8 @@ def test_without_secrets(text, clean):
     "place",
     [
         "s3://AKIA:hu#sh@b/k.csv", "s3://AKIA:hu/sh@b/k.csv", "s3://AKIA:hu?sh@b/k.csv", "s3://AKIA:hu\nsh@b/k.csv",
-        "s3://AKIA:hu sh@b/k.csv", "s3://AKIA:8020/sh@b/k.csv", "s3://AKIA:hush", "s3:/AKIA:hush@b/k.csv", "s3://b/k.csv?hush", " s3://K:hush@b/k",
-        "https://AKIA:hush@host/k.csv", "file://AKIA:hush@host/k.csv",
+        "s3://AKIA:hu sh@b/k.csv", "s3://AKIA:8020/sh@b/k.csv", "s3://AKIA:hush", "s3://b/k.csv?hush", " s3://K:hush@b/k",
+        "s3:/AKIA:hush@b/k.csv", "https://AKIA:hush@host/k.csv", "file://AKIA:hush@host/k.csv",
     ],
 )  # fmt: skip
 def test_what_cannot_be_parsed_is_not_spelled(place, folder, tmp_path, in_process):

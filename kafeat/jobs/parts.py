@@ -11,21 +11,19 @@ from dataclasses import dataclass, replace
 from kafeat.backends import Engine
 from kafeat.blas import one_blas_thread
 from kafeat.engine import completed, reach
-from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.feature_map import FeatureMap
 from kafeat.io.drafts import remove_dead_below
 from kafeat.io.formats import format_of
-from kafeat.io.locations import absolute, entry_of, join, kind_of, make_folder
-from kafeat.io.parts import Part, Parts, is_data_set, list_parts, renamed
+from kafeat.io.locations import absolute, join, make_folder
+from kafeat.io.parts import Part
 from kafeat.io.uri import parent, shown
-from kafeat.jobs.earlier import Earlier
+from kafeat.jobs.beginning import Asked, Beginning
 from kafeat.jobs.journal import Journal, Run
-from kafeat.jobs.manifest import Manifest, Record
+from kafeat.jobs.manifest import Record
 from kafeat.jobs.options import STRICT, Input, Output, Rules
-from kafeat.jobs.overlaps import Read, Written, refuse_overlaps
 from kafeat.jobs.part import Outcome, Stop, Task, do_part, failed
 from kafeat.jobs.rejects import rejects_of
-from kafeat.jobs.split import check_pouring, pour_parts, ranges
+from kafeat.jobs.split import pour_parts
 from kafeat.running import count_jobs
 from kafeat.shared_map import SharedMap, shared
 
@@ -55,63 +53,44 @@ def transform_parts(
     does not end the others. `stats` is a file that the caller writes: it is refused among the parts.
     `announce(parts)` returns what is told of each part that is done.
     """
-    reading, writing, engine = reading or Input(), writing or Output(), engine or Engine()
-    engine.check()
-    if reading.limit is not None:
-        raise UsageError(
-            "--limit: expected one file, got many or --rows-per-file: try it on one of the parts"
-        )
-    if target == "-":
-        raise UsageError("-: expected a folder for the parts of the output, got standard output")
+    engine = engine or Engine()
+    asked = Asked(
+        model, source, target, reading or Input(), writing or Output(), rules, engine, rows_per_file, resume,
+        overwrite, stats,
+    )  # fmt: skip
+    asked.check()
     started = time.perf_counter()
     travelling = shared(model)
-    fm = travelling.map
-    rules.check(fm)
-    earlier = Earlier.of(target, resume, overwrite, rules.rejects)
-    manifest = Manifest(
-        input=shown(source),
-        map=travelling.digest,
-        settings=_settings(reading, writing, rules, rows_per_file),
-        engine=engine.name,
-    )
-    found = _found(source, reading, rows_per_file)
-    _refuse_overlaps(source, found, model, target, rules.rejects, stats)
-    parts = (
-        ranges(source, reading, writing, fm.chunk_rows, rows_per_file or 0)
-        if found is None
-        else renamed(found.parts, writing.format, reading.format)
-    )
-    if parts is None:
-        check_pouring(source, rules, engine)
-        entry = None if source == "-" else entry_of(source)
-        proven, known = earlier.whole(manifest, entry, rules), dict[str, Record]()
-    else:
-        proven, known = earlier.of_parts(manifest, parts, rules)
-    if (proven or known) and earlier.manifest is not None:
-        manifest = manifest.model_copy(update={"machines": earlier.manifest.machines})
+    fm, start = travelling.map, Beginning.of(asked, travelling)
+    parts, earlier, proven = start.parts, start.earlier, start.proven
     if earlier.manifest is not None and not engine.here:
         reach(engine)  # before anything is removed
     make_folder(target)
     remove_dead_below(target)
     wanted = None if parts is None else {part.name for part in parts}
-    removed = earlier.remove_stale(target, rules.rejects, wanted, {*proven, *known})
-    journal = Journal(target, manifest, list(proven.values()))
+    removed = earlier.remove_stale(target, rules.rejects, wanted, {*proven, *start.known})
+    journal = Journal(target, start.manifest, list(proven.values()))
     told = announce(None if parts is None else len(parts)) if announce else (lambda _done: None)
     told(len(proven))
     stop = Stop()
     if parts is None and not proven:
         rows = rows_per_file or 0
-        outcomes = pour_parts(fm, source, target, reading, writing, rules, engine, rows, stop)
+        outcomes = pour_parts(fm, source, target, asked.reading, asked.writing, rules, engine, rows, stop)
     else:
-        plan = _Plan(travelling, target, reading, writing, rules, engine, stop if engine.here else None)
-        outcomes = plan.outcomes([part for part in parts or () if part.name not in proven], known)
+        plan = _Plan(
+            travelling, target, asked.reading, asked.writing, rules, engine, stop if engine.here else None
+        )
+        outcomes = plan.outcomes([part for part in parts or () if part.name not in proven], start.known)
     try:
         # closed before anything else: then no worker is left that writes
         with one_blas_thread(), closing(outcomes):
             for outcome in outcomes:
                 journal.add(outcome)
                 told(1)
-    except BaseException:
+    except BaseException as error:
+        if parts is not None and journal.done:
+            done = f"{len(journal.done):,} of {len(parts):,} parts are done"
+            error.add_note(f"{done}: --resume goes on with the others")
         stop.ask()
         remove_dead_below(target)
         journal.leave(new=not earlier.entries)
@@ -121,34 +100,6 @@ def transform_parts(
     remove_dead_below(target)
     strange = earlier.strange(journal.done)
     return journal.run(len(proven), fm.n_components, seconds, tuple(removed), strange)
-
-
-def _refuse_overlaps(
-    source: str, found: Parts | None, model: object, target: str, rejects: str | None, stats: str | None
-) -> None:
-    """Refuse what would be replaced, or be read as a part by the next run; `found` None is one file."""
-    if rejects == "-":
-        raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
-    if rejects is not None and kind_of(rejects) not in (None, "folder"):
-        raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
-    parts = () if found is None else found.parts
-    read = [Read("the input", (source, *(part.place for part in parts)), found)]
-    read += [Read("the model", (model,))] if isinstance(model, str) else []
-    written = [Written("an output", target, folder=True)]
-    written += [] if rejects is None else [Written("--rejects", rejects, folder=True)]
-    written += [] if stats is None else [Written("--stats", stats)]
-    refuse_overlaps(read, written)
-
-
-def _found(source: str, reading: Input, rows_per_file: int | None) -> Parts | None:
-    """The files of the input; None for one that is cut."""
-    if rows_per_file is None:
-        return list_parts(source, reading.format)
-    if source != "-" and is_data_set(source):
-        raise UsageError(
-            f"--rows-per-file: expected one file to cut, got many: {shown(source)}; each of them is a part without it"
-        )
-    return None
 
 
 @dataclass(frozen=True)
@@ -191,20 +142,3 @@ class _Plan:
         if not self.engine.here:  # a worker may stand in another folder
             part, target = replace(part, place=absolute(part.place)), absolute(target)
         return Task(part, self.map, target, self.reading, writing, rules, jobs, known, self.stop)
-
-
-def _settings(reading: Input, writing: Output, rules: Rules, rows_per_file: int | None) -> dict[str, object]:
-    """All that the bytes of the parts depend on, besides the map and the input."""
-    return {
-        "input_format": reading.format,
-        "delimiter": reading.delimiter,
-        "header": reading.header,
-        "format": writing.format,
-        "keep": None if writing.keep is None else list(writing.keep),
-        "layout": writing.layout,
-        "prefix": writing.prefix,
-        "compression": writing.compression,
-        "dtype": writing.dtype,
-        "on_bad_rows": rules.on_bad_rows,
-        "rows_per_file": rows_per_file,
-    }

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from kafeat.feature_map import FORMAT, FeatureMap, load
+from kafeat.io.categories import Categories
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
@@ -13,6 +14,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
 
     `contains_training_rows` says whether the state holds rows of the data that the map was fitted on. A map that no
     file can hold has no `sha256` and `bytes`. `pruned_from` is the width of a map of which some outputs are kept.
+    `categories` are those that the fit has seen, of each input column that `one_hot` reads.
     `seen` is the range of each feature in the rows that the fit has read.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
@@ -42,6 +44,11 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "n_components": fm.n_components,
         "pruned_from": None if fm.chain.outputs is None else fm.chain.n_outputs,
         "columns": list(fm.columns.names),
+        "categories": {
+            column.name: list(column.categories.values)
+            for column in fm.columns.features
+            if isinstance(column.categories, Categories)
+        },
         "by_position": fm.columns.positional,
         "seen": None if fm.seen is None else _ranges(fm),
         "steps": steps,

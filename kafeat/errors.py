@@ -57,6 +57,12 @@ class ValueRefused(DataError):
         where = "" if column is None else f", column {quoted(column) if isinstance(column, str) else column}"
         super().__init__(f"{spell_row(row)}{where}: {problem}")
 
+    @property
+    def missing(self) -> bool:
+        """Whether it is a missing number, or list of numbers, which the step `impute` would fill in."""
+        expected = ("expected a finite number", "expected a list")
+        return self.problem.startswith(expected) and self.problem.endswith(("got null", "got nan"))
+
     def moved(self, rows: int) -> ValueRefused:
         """The same entry, its row counted from `rows` rows earlier."""
         return ValueRefused(self.row + rows, self.column, self.problem)

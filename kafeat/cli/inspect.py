@@ -21,6 +21,7 @@ def inspect(model: str, as_json: bool) -> None:
     """Show what is in MODEL: steps, parameters, columns, sizes, and from what it was fitted."""
     import json
 
+    from kafeat.errors import quoted
     from kafeat.io.names import listed
     from kafeat.io.uri import shown
     from kafeat.jobs.inspect import inspect as job
@@ -38,6 +39,8 @@ def inspect(model: str, as_json: bool) -> None:
         f"chunks of {found['chunk_rows']:,} rows, seed {found['seed']}"
     )
     click.echo(f"columns{' (by position)' if found['by_position'] else ''}: {listed(found['columns'])}")
+    for name, values in found["categories"].items():
+        click.echo(f"categories of {quoted(name)} ({len(values):,}): {listed(values)}")
     for i, step in enumerate(found["steps"]):
         _show_step(i, step)
     if found["dtype"] == "float32" and found["float64_steps"]:
@@ -54,6 +57,8 @@ def inspect(model: str, as_json: bool) -> None:
         click.echo(f"  sha256 {source['sha256']}")
     for search in origin.get("searches", []):
         _show_search(search)
+    if origin.get("split"):
+        click.echo(f"split: {origin['split']} (fitted on its rows of train alone)")
     click.echo(f"label: {origin['label'] or 'none'}")
     click.echo(f"config sha256: {origin['config_sha256']}")
     rows = "yes: landmarks are rows of the data" if found["contains_training_rows"] else "no"

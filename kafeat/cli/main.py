@@ -136,10 +136,10 @@ def _run() -> int:
         return error.exit_code
     except KafeatError as error:
         return _failed(str(error), error.exit_code)
-    except (Interrupted, KeyboardInterrupt, click.Abort):
-        return _failed("interrupted", 130)
-    except Terminated:
-        return _failed("terminated", 143)
+    except (Interrupted, KeyboardInterrupt, click.Abort) as error:
+        return _failed(_noted("interrupted", error), 130)
+    except Terminated as error:
+        return _failed(_noted("terminated", error), 143)
     except SystemExit:
         # With standalone_mode off, click exits by itself in two cases: the reader of a pipe has left, or a shell was
         # told how a line may go on.
@@ -151,6 +151,11 @@ def _run() -> int:
     except Exception:  # a fault of ours: the person can only report it, and needs the traceback for that
         log.fault(traceback.format_exc())
         return 1
+
+
+def _noted(message: str, error: BaseException) -> str:
+    """A message with the notes of an exception: whether what is done can be kept."""
+    return "; ".join([message, *getattr(error, "__notes__", ())])
 
 
 def _failed(message: str, code: int) -> int:

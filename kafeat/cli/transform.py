@@ -9,11 +9,12 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.scale import Scale, scale_options
-from kafeat.errors import UsageError, counted
+from kafeat.errors import counted
 
 if TYPE_CHECKING:
     from kafeat.jobs.journal import Run
     from kafeat.jobs.options import Input, Output, Rules
+    from kafeat.jobs.plan import Plan
     from kafeat.jobs.tally import Done
 
 
@@ -68,7 +69,7 @@ Examples:
     "--dry-run",
     is_flag=True,
     allow_from_autoenv=False,
-    help="Say rows, bytes and seconds, and write nothing.",
+    help="Say parts, rows, bytes and seconds, and write nothing.",
 )
 @click.option(
     "--overwrite/--no-clobber", default=None,
@@ -120,8 +121,9 @@ def transform(
     job = _Job(model, source, target, reading, writing, rules, jobs, stats_file, quiet, verbose)
     if scale.over_parts(source):
         if dry_run:
-            raise UsageError("--dry-run: expected one file, got many: try it on one of the parts")
-        job.run_parts(scale, bool(overwrite))
+            job.say_plan_of_parts(scale, bool(overwrite))
+        else:
+            job.run_parts(scale, bool(overwrite))
     elif dry_run:
         job.say_plan()
     else:
@@ -212,16 +214,34 @@ class _Job:
         )
 
     def say_plan(self) -> None:
-        from kafeat.io.space import spell_bytes
         from kafeat.jobs.plan import plan_transform
 
         plan = plan_transform(
             self.model, self.source, self.target, reading=self.reading, writing=self.writing,
             rules=self.rules, jobs=self.jobs,
         )  # fmt: skip
+        self._say_plan(plan)
+
+    def say_plan_of_parts(self, scale: Scale, overwrite: bool) -> None:
+        from kafeat.jobs.beginning import Asked
+        from kafeat.jobs.plan_parts import plan_parts
+
+        found = plan_parts(Asked(
+            self.model, self.source, self.target, self.reading, self.writing, self.rules, scale.engine(self.jobs),
+            scale.rows_per_file, scale.resume, overwrite, self.stats_file,
+        ))  # fmt: skip
+        kept = f" ({found.kept:,} more are kept)" if found.kept else ""
+        click.echo(f"parts:   {'' if found.exact_parts else 'about '}{found.parts:,}{kept}")
+        self._say_plan(
+            found.plan, "" if scale.engine_name == "threads" else " with the threads of this machine"
+        )
+
+    def _say_plan(self, plan: Plan, by: str = "") -> None:
+        from kafeat.io.space import spell_bytes
+
         about = "" if plan.exact_rows else "about "
         free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"
         click.echo(f"rows:    {about}{plan.rows:,}")
         click.echo(f"columns: {plan.columns:,}")
         click.echo(f"bytes:   about {spell_bytes(plan.bytes)}{free}")
-        click.echo(f"time:    about {plan.seconds:.1f} s")
+        click.echo(f"time:    about {plan.seconds:.1f} s{by}")

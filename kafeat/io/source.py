@@ -80,11 +80,13 @@ class Chunk(ABC):
         """The features (rows, n_features) in `dtype`, in any memory order; refuses by place what may not stand."""
         return dense(self.numbers(dtype))
 
-    def numbers(self, dtype: np.dtype[Any]) -> Rows:
-        """The same; sparse where the source is."""
+    def numbers(self, dtype: np.dtype[Any], of_missing: str = "") -> Rows:
+        """The same; sparse where the source is. `of_missing` says what may be done about a missing value."""
         X, sound = self.decode(dtype)
         if not sound:
-            raise self.located(next(self.mistakes(X)))
+            mistake = next(self.mistakes(X))
+            advice = of_missing if mistake.missing else ""
+            raise DataError(f"{self.located(mistake)}{advice}")
         return X
 
     @abstractmethod

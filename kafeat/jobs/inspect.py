@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from kafeat.feature_map import FeatureMap, load
+from kafeat.io.categories import Categories
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
@@ -13,6 +14,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
 
     `contains_training_rows` says whether the state holds rows of the data that the map was fitted on. A map that no
     file can hold has no `sha256` and `bytes`. `pruned_from` is the width of a map of which some outputs are kept.
+    `categories` are those that the fit has seen, of each input column that `one_hot` reads.
     `seen` is the range of each feature in the rows that the fit has read. `float64_steps` says how many steps, from the
     first on, compute in float64; in a map of float32 these are the scalers that come first, or all where float32 would
     not do.
@@ -45,6 +47,11 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "n_components": fm.n_components,
         "pruned_from": None if fm.chain.outputs is None else fm.chain.n_outputs,
         "columns": list(fm.columns.names),
+        "categories": {
+            column.name: list(column.categories.values)
+            for column in fm.columns.features
+            if isinstance(column.categories, Categories)
+        },
         "by_position": fm.columns.positional,
         "seen": None if fm.seen is None else _ranges(fm),
         "steps": steps,

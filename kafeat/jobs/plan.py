@@ -31,7 +31,7 @@ class Plan:
     columns: int
     bytes: int
     seconds: float
-    free: int | None
+    free: int | None = None
 
 
 def plan_transform(
@@ -54,6 +54,15 @@ def plan_transform(
         with naming(target):
             check_place(target, writing.overwrite)
     fm = load(model) if isinstance(model, str) else model
+    plan = estimate(fm, source, target, reading, writing, rules, jobs)
+    require_space(target, plan.bytes)
+    return replace(plan, free=free_bytes(target))
+
+
+def estimate(
+    fm: FeatureMap, source: str, target: str, reading: Input, writing: Output, rules: Rules, jobs: int | None
+) -> Plan:
+    """The plan for one file, whatever is where the output would be."""
     format = format_of(target, writing.format, OUTPUTS)
     ending = "".join(name_of(target).partition(".")[1:]) or f".{format}"
     chunks = _CHUNKS_A_THREAD * count_jobs(jobs)
@@ -76,13 +85,4 @@ def plan_transform(
     times = rows / max(1, done.rows_read)
     if done.rows < done.rows_read:  # some are dropped, and who knows how many of the others
         rows, whole, known = round(done.rows * times), False, False
-    plan = Plan(
-        rows,
-        whole or known,
-        fm.n_components,
-        round(written * times),
-        done.seconds * times,
-        free_bytes(target),
-    )
-    require_space(target, plan.bytes)
-    return plan
+    return Plan(rows, whole or known, fm.n_components, round(written * times), done.seconds * times)

@@ -12,7 +12,12 @@ from kafeat.sparse import Rows
 from kafeat.stream import prefetch
 
 
-def matrices(chunks: Iterator[Chunk], dtype: np.dtype[Any]) -> Iterator[tuple[Chunk, Rows]]:
-    """Chunks and their features (rows, d), sparse where the source is, read ahead."""
+def matrices(
+    chunks: Iterator[Chunk], dtype: np.dtype[Any], of_missing: str = ""
+) -> Iterator[tuple[Chunk, Rows]]:
+    """Chunks and their features (rows, d), sparse where the source is, read ahead.
+
+    `of_missing` is advice for errors about missing values.
+    """
     for chunk in prefetch(chunks, 2):
-        yield chunk, chunk.numbers(dtype)
+        yield chunk, chunk.numbers(dtype, of_missing)

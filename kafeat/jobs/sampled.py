@@ -32,6 +32,7 @@ from kafeat.step import DOUBLE, Sample
 from kafeat.types import Array, Floats
 
 _LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
+_OF_MISSING = "; impute as the first step of the config fills in missing values"
 
 
 @dataclass
@@ -80,7 +81,7 @@ class Sampled:
         # What becomes of a row does not depend on its chunk here; of sparse ones whole chunks may become dense.
         height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // columns.n_features))
         chunks = source.chunks(columns, keep, height) if few is None else few
-        for chunk, X in matrices(chunks, DOUBLE):
+        for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
             offsets = self.chosen.choose(first + chunk.start, chunk.rows)
             if all_count:
                 self.seen = self.seen.adding(X)

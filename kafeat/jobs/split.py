@@ -36,7 +36,7 @@ def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: 
         starts = range(0, max(1, opened.rows), height)
         return [
             Part(
-                _name(source, reading, writing, i, len(starts)),
+                name_of_part(source, reading, writing, i, len(starts)),
                 source,
                 entry.bytes,
                 entry.stamp,
@@ -71,13 +71,13 @@ def pour_parts(
     """The same for text, which is read from its first row to its last, by the threads of this process."""
     entry = None if source == "-" else entry_of(source)
     whole = Part("", source, entry.bytes if entry else 0, entry.stamp if entry else "")
-    format = format_of(_name(source, reading, writing, 0, 1))
+    format = format_of(name_of_part(source, reading, writing, 0, 1))
     writing = replace(writing, format=format, overwrite=True, sweep=False)
     with reading.open(source, None if entry is None else entry.stamp) as opened:
         stream = Stream(fm, opened, format, writing, rules, jobs)
         chunks = stream.chunks()
         for number in count():
-            name = _name(source, reading, writing, number, 0)
+            name = name_of_part(source, reading, writing, number, 0)
             first = None if number == 0 else next(chunks, None)
             if number and first is None:
                 return
@@ -102,7 +102,8 @@ def pour_parts(
             yield Outcome(record_of(part, done), None, this_machine())
 
 
-def _name(source: str, reading: Input, writing: Output, number: int, parts: int) -> str:
+def name_of_part(source: str, reading: Input, writing: Output, number: int, parts: int) -> str:
+    """The name in the output of the part with that number, of so many."""
     own = format_of(source, reading.format)
     own = own if own in OUTPUTS else "parquet"
     base = "part" if source == "-" else stem(name_of(source))

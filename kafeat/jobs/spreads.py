@@ -33,25 +33,31 @@ def spread_doubts(step: Step, X: Floats, names: Sequence[str] | None) -> Iterato
     if found is None:
         return
     large, small, spread = found
-    factor = spread[large] / spread[small]
+    with np.errstate(over="ignore"):
+        factor = spread[large] / spread[small]
     if factor >= _FACTOR:
         pair = "" if names is None else "".join(
             f"{opening}{quoted(names[j])} {spread[j]:.3g}{closing}"
             for j, opening, closing in ((large, " (", ", "), (small, "", ")"))
         )  # fmt: skip
         yield (
-            f"the spreads of the columns differ by a factor of {factor:,.0f}{pair}: to {step.kind} the smaller ones "
-            "hardly count; put a step `kind: standardize` before it"
+            f"the spreads of the columns differ by a factor of {_spelled(factor)}{pair}: to {step.kind} the "
+            "smaller ones hardly count; put a step `kind: standardize` before it"
         )
+
+
+def _spelled(factor: float) -> str:
+    return f"{factor:,.0f}" if factor < 1e9 else f"{factor:.0e}"
 
 
 def _extremes(X: Floats) -> tuple[int, int, Array] | None:
     """The columns of the largest and of the smallest spread, and all spreads; None where there are no two."""
     rows = max(_LEAST_ROWS, min(_MOST_ROWS, _MOST_NUMBERS // X.shape[1]))
     some = X[:: -(-len(X) // rows)].astype(np.float64)
-    spread = some.std(axis=0)
-    # What is left of a constant is rounding.
-    varies = spread > 1e-6 * np.abs(some).max(axis=0, initial=0.0)
+    size = np.abs(some).max(axis=0, initial=0.0)
+    relative = (some / np.where(size > 0.0, size, 1.0)).std(axis=0)  # squares of 1e200 are no numbers
+    spread = relative * size
+    varies = relative > 1e-6  # what is left of a constant is rounding
     small = np.flatnonzero(varies & (np.mean(some == 0.0, axis=0) < _MOSTLY_ZERO))
     if not len(small):
         return None

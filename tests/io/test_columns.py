@@ -260,7 +260,7 @@ def test_a_hint_is_no_column_that_is_asked_for_or_that_has_another_number():
         (["label", "labels"], "expected columns 'labels', got"),
         (["x03"], r"expected columns 'x03' \(did you mean 'x0003'\?\), got"),
         (["x003y"], r"expected columns 'x003y' \(did you mean 'x0003'\?\), got"),
-        (["labe"], r"expected columns 'labbel' \(did you mean 'label'\?\), got"),
+        (["labell"], r"expected columns 'labell' \(did you mean 'label'\?\), got"),
     ):
         with pytest.raises(DataError, match=hint):
             require(source, wanted)

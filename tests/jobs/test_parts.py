@@ -456,9 +456,12 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
     while time.monotonic() < ends and len(list(out.glob("p*.parquet"))) < 5:
         time.sleep(0.005)
     run.send_signal(number)
-    run.communicate(timeout=60)
+    told = run.communicate(timeout=60)[1]
     assert run.returncode in (128 + number, -number)
     if number != signal.SIGKILL:
+        what = "interrupted" if number == signal.SIGINT else "terminated"
+        done = len(manifest(out)["parts"])  # type: ignore[arg-type]
+        assert told == f"kafeat: {what}; {done} of 40 parts are done: --resume goes on with the others\n"
         assert manifest(out)["state"] == "running"
         assert not list(out.glob(".*"))
         assert manifest(out)["parts"]

@@ -11,6 +11,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import KafeatWarning
+from kafeat.jobs.spreads import spread_doubts
 from kafeat.registry import kinds, step_class
 
 RNG = np.random.default_rng(0)
@@ -119,3 +120,13 @@ def test_every_kind_says_what_it_makes_of_spreads() -> None:
         "arc_cosine", "fourier", "nystroem", "pca", "polynomial_features", "positive_exponential", "projection",
         "random_maclaurin", "tensor_sketch", "tensor_srht",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sizes", "factor"),
+    [((1e200, 1e195), "100,000"), ((1e-200, 1e-205), "100,000"), ((1e200, 1e-100), "1e+300"), ((1e200, 1e-200), "inf")],
+)  # fmt: skip
+def test_spreads_whose_squares_no_number_holds(sizes: tuple[float, float], factor: str) -> None:
+    X = np.where(np.arange(40) % 2, 1.0, -1.0)[:, None] * np.array(sizes)
+    (said,) = spread_doubts(step_class("fourier")(n_components=2), X, None)
+    assert said.startswith(f"the spreads of the columns differ by a factor of {factor}: ")

@@ -1,0 +1,65 @@
+"""inspect: the categories that a map knows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import kafeat
+from kafeat.cli.main import kafeat as command
+
+CONFIG = {"steps": [{"kind": "one_hot", "columns": ["town", "size"]}, {"kind": "standardize"}]}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    table = pa.table({"x": [1.0, 2.0, 3.0], "town": ["Ulm", "Bern", "Ulm"], "size": [10, 9, 10]})
+    path = str(tmp_path / "map.joblib")
+    kafeat.fit(CONFIG, table).save(path)
+    return path
+
+
+def test_the_categories_of_each_column_are_shown(model: str) -> None:
+    found = CliRunner().invoke(command, ["inspect", model], catch_exceptions=False).stdout
+    assert "\ncategories of 'town' (2): Bern, Ulm\ncategories of 'size' (2): 9, 10\n" in found
+    plain = json.loads(
+        CliRunner().invoke(command, ["inspect", model, "--json"], catch_exceptions=False).stdout
+    )
+    assert plain["categories"] == {"town": ["Bern", "Ulm"], "size": ["9", "10"]}
+
+
+def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(tmp_path: Path) -> None:
+    names = [f"n{i:04d}" for i in range(2000)] + ["a\x1b[2Jb"]
+    kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["k"]}]}, pa.table({"k": names})).save(
+        tmp_path / "m.joblib"
+    )
+    found = (
+        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib")], catch_exceptions=False).stdout
+    )
+    (line,) = (line for line in found.splitlines() if line.startswith("categories"))
+    assert line.startswith("categories of 'k' (2,001): ")
+    assert line.endswith("n1998, n1999")
+    assert len(line) < 200
+    assert "\x1b" not in found
+
+
+def test_a_map_without_categories_shows_none(tmp_path: Path) -> None:
+    kafeat.fit({"steps": [{"kind": "standardize"}]}, pa.table({"x": [1.0, 2.0]})).save(tmp_path / "m.joblib")
+    found = (
+        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib")], catch_exceptions=False).stdout
+    )
+    assert "categories of" not in found
+
+
+def test_the_split_of_a_fit_is_shown(tmp_path: Path) -> None:
+    table = pa.table({"x": [1.0, 2.0, 3.0], "part": ["train", "train", "test"]})
+    kafeat.fit({"steps": [{"kind": "standardize"}]}, table, split="part").save(tmp_path / "m.joblib")
+    found = (
+        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib")], catch_exceptions=False).stdout
+    )
+    assert "fitted on 2 of 3 rows of " in found
+    assert "\nsplit: part (fitted on its rows of train alone)\n" in found

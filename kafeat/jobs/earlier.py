@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kafeat.errors import UsageError, counted
-from kafeat.io.locations import Entry, entry_of, join, listed
+from kafeat.io.locations import Entry, entry_of, join, kind_of, listed
 from kafeat.io.ownership import is_lock
 from kafeat.io.parts import MANIFEST, Part, is_hidden
 from kafeat.jobs.manifest import Manifest, Record, read_manifest
@@ -137,6 +137,8 @@ class Earlier:
 
 
 def _entries(folder: str) -> dict[str, Entry]:
+    if kind_of(folder) is None:  # of a dry run: a run makes its folder first
+        return {}
     return {entry.name: entry for entry in listed(folder) if not is_lock(entry.name)}
 
 

@@ -450,7 +450,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         put("format", value=FORMAT + 1),
         rf"format: expected a number from 1 to {FORMAT}, got {FORMAT + 1}: this is kafeat .*, the model was written by",
     ),
-    "no format": (lambda c: c.pop("format"), rf"format: expected a number from 1 to {FORMAT}, got None"),
+    "no format": (lambda c: c.pop("format"), rf"format: expected a number from 1 to {FORMAT}, got null"),
     "format of another type": (
         put("format", value="1"),
         rf"format: expected a number from 1 to {FORMAT}, got '1'",

@@ -33,13 +33,14 @@ def test_the_first_file_knows_no_range_of_its_columns():
     assert kafeat.load(FOLDERS[0] / "map.joblib").seen is None
 
 
-def test_a_map_of_format_1_casts_its_input_first_and_is_saved_as_it_was(tmp_path):
+def test_a_map_of_format_1_casts_its_input_first_also_when_it_is_saved_again(tmp_path):
     fm = kafeat.load(FOLDERS[0] / "map.joblib")
     assert (fm.format, fm.chain.cast_after, fm.input_dtype) == (1, 0, np.float32)
     fm.save(tmp_path / "map.joblib")
-    assert (tmp_path / "map.joblib").read_bytes() == (FOLDERS[0] / "map.joblib").read_bytes()
+    assert kafeat.load(tmp_path / "map.joblib").format == 1
     # what float32 does not tell from a row makes no difference
     rows = np.load(FOLDERS[0] / "rows.npy").astype(np.float32).astype(np.float64)
+    assert kafeat.load(tmp_path / "map.joblib").transform(rows).tobytes() == fm.transform(rows).tobytes()
     assert fm.transform(rows * (1.0 + 1e-12)).tobytes() == fm.transform(rows).tobytes()
 
 

@@ -42,9 +42,6 @@ def doubts(config: Config, source: Source, columns: Columns, label: object) -> I
         )
     if config.columns.include:
         return
-    for name in sorted(source.row_names):
-        named = f"column {quoted(name)}" if name else "the column without a name"
-        yield f"{source.place}: {named} is taken for names of rows, and is no feature"
     absent = [name for name in config.columns.exclude if name not in names]
     if absent and label is None and not source.positional:
         missing = ", ".join(map(quoted, absent))

@@ -27,7 +27,7 @@ def spread_doubts(step: Step, X: Floats, names: Sequence[str] | None) -> Iterato
         picks = _picked(columns, names, X.shape[1])
         inner = None if names is None else [names[j] for j in picks]
         yield from spread_doubts(steps[0], X[:, picks], inner)
-    if step.spreads != "needs" or len(X) < _LEAST_ROWS:
+    if step.spreads != "needs" or len(X) < _LEAST_ROWS or not X.shape[1]:
         return
     found = _extremes(X)
     if found is None:

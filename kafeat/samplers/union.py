@@ -166,7 +166,7 @@ class Union(Step):
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
-        dtypes = {f"{i}.columns": "int64" for i in range(len(self.maps))}
+        dtypes = {f"{i}.{name}": "int64" for i in range(len(self.maps)) for name in ("columns", "cast_after")}
         for i, part in enumerate(self.maps):
             for j, step in enumerate(part.steps):
                 dtypes |= {f"{i}.{j}.{name}": dtype for name, dtype in step.state_dtypes.items()}

@@ -99,7 +99,7 @@ def test_a_column_of_lists_is_read(tmp_path):
 def test_one_partition_has_the_bytes_of_the_file(tmp_path, digits_table, layout):
     """Wide enough that the two memory orders differ in their last bits."""
     pq.write_table(digits_table, tmp_path / "in.parquet")
-    fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": 400}]}, digits_table)
+    fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": 400}]}, digits_table, label="label")
     writing = Output(keep=["label"], layout=layout)
     transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), writing=writing)
     made = kafeat.dask.transform(dd.read_parquet(tmp_path / "in.parquet"), fm, keep=["label"], layout=layout)

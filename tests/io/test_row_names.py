@@ -35,7 +35,7 @@ def test_by_position(shuffled):
 
 
 @pytest.mark.parametrize("name", ["f.parquet", "f.feather", "f.csv", "parts"])
-@pytest.mark.parametrize("index", [None, "id"])
+@pytest.mark.parametrize("index", [None, "station"])
 def test_an_index_in_a_file(tmp_path, shuffled, name, index):
     frame = shuffled.rename_axis(index)
     path = tmp_path / name
@@ -52,7 +52,7 @@ def test_an_index_in_a_file(tmp_path, shuffled, name, index):
         frame.to_parquet(path)
     names = kafeat.fit(RECIPE, str(path)).columns.names
     # a CSV with a name for its index says no more of it than of any other column
-    assert names == (("id", "x", "y") if name == "f.csv" and index else ("x", "y"))
+    assert names == (("station", "x", "y") if name == "f.csv" and index else ("x", "y"))
     with open_data(str(path)) as source:
         assert Head(source, 3).row_names == source.row_names
 

@@ -21,6 +21,7 @@ from kafeat.io.columns import Column, Columns
 from kafeat.io.formats import open_source
 from kafeat.io.locations import entry_of
 from kafeat.jobs.fit import fit_source
+from kafeat.jobs.listener import Listener
 from kafeat.jobs.options import Input
 from kafeat.jobs.transform import transform_file
 
@@ -200,7 +201,7 @@ def test_a_fit_refuses_a_file_that_changes(fm: FeatureMap, tmp_path: Path, name:
         Input().open(str(tmp_path / name)) as source,
         pytest.raises(DataError, match=r".csv: expected a file that stays as it is, got one that changed"),
     ):
-        fit_source(fm.config, source, None, change)
+        fit_source(fm.config, source, None, listener=Listener(rows=change))
 
 
 def test_a_fit_counts_the_rows_of_every_part(fm: FeatureMap, tmp_path: Path) -> None:

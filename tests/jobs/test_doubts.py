@@ -38,7 +38,7 @@ def said(folder, text, *options, config=CONFIG):
         ("a,target\n1,2\n2,3\n", ("--quiet",), ""),
         (
             ",a,label\n0,1,2\n1,2,3\n", (),
-            "note: x.csv: the column without a name is taken for names of rows, and is no feature\n",
+            "",  # the line of the features tells the names of rows
         ),
         (
             "3,1,label\n1,2,0\n2,3,0\n", (),

@@ -134,16 +134,11 @@ def test_a_row_that_is_refused_is_named_as_it_stands_in_the_data():
 
 
 def test_a_value_that_the_rows_do_not_go_with_is_named():
-    step = {**FOURIER, "gamma": {"validate": [0.1, 1e200]}, "n_components": 16}
+    step = {**FOURIER, "gamma": {"validate": [0.1, 1e300]}, "n_components": 16}
     with pytest.raises(
-        DataError, match=r"steps\[0\].gamma = 1e\+200: fourier: expected a state that float32 can hold"
+        DataError, match=r"row \d+ .*: with steps\[0\].gamma = 1e\+300: expected features that float64"
     ):
-        kafeat.fit({"steps": [step]}, X, label=RING)
-    step = {**FOURIER, "gamma": {"validate": [0.1, 1e70]}, "n_components": 16}
-    with pytest.raises(
-        DataError, match=r"row \d+ .*: with steps\[0\].gamma = 1e\+70: expected features that float32"
-    ):
-        kafeat.fit({"steps": [step]}, X * 1e20, label=RING)
+        kafeat.fit({"steps": [step]}, X * 1e170, label=RING)
 
 
 def test_a_search_without_a_score_is_told():

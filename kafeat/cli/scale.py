@@ -13,7 +13,7 @@ from click.core import ParameterSource
 if TYPE_CHECKING:
     from kafeat.pool import Engine
 
-F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Scale:
         return Engine(self.engine_name, self.address, jobs)
 
 
-def scale_options(command: F) -> F:
+def scale_options(command: C) -> C:
     """--rows-per-file, --resume, --engine and the address of one, handed to the command as `scale`."""
 
     @wraps(command)

@@ -11,7 +11,7 @@ from kafeat.io.files import opened
 from kafeat.io.locations import Entry, entry_of, join
 from kafeat.io.uri import is_remote, parent, path_of, shown
 
-SUFFIXES = (".json", ".txt", ".list")
+LIST_SUFFIXES = (".json", ".txt", ".list")
 
 
 def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:

@@ -145,7 +145,7 @@ def is_pattern(place: str) -> bool:
 
 
 def _is_list(place: str) -> bool:
-    return path_of(place).lower().endswith(part_lists.SUFFIXES)
+    return path_of(place).lower().endswith(part_lists.LIST_SUFFIXES)
 
 
 def _in_folder(folder: str, pattern: str) -> Iterator[Part]:

@@ -1,13 +1,12 @@
-"""What a feature map shows of itself in a notebook; the pictures are drawn in `kafeat/notebook.py`."""
+"""What a feature map shows of itself in a notebook; the figures are drawn in `kafeat.evaluation.notebook`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from kafeat.feature_map import FeatureMap
 
 
 class InNotebooks:
@@ -18,30 +17,25 @@ class InNotebooks:
     """
 
     def _repr_html_(self) -> str:
-        from kafeat.notebook import table
-
-        return table(cast("FeatureMap", self))
+        return _figures().table(self)
 
     def plot_error(self, X: Any, rows: int = 1000) -> tuple[Axes, Axes]:
         """z(x)·z(y) over k(x, y) for random pairs of rows, and the histogram of the differences."""
-        from kafeat.notebook import plot_error
-
-        return plot_error(cast("FeatureMap", self), X, rows)
+        return _figures().plot_error(self, X, rows)
 
     def plot_kernel(self, X: Any, rows: int = 1000) -> tuple[Axes, Axes, Axes]:
         """The exact and the approximate kernel matrix of some rows, like beside like, and their difference."""
-        from kafeat.notebook import plot_kernel
-
-        return plot_kernel(cast("FeatureMap", self), X, rows)
+        return _figures().plot_kernel(self, X, rows)
 
     def plot_distances(self, X: Any, rows: int = 1000) -> Axes:
         """How often which distance of the kernel, √(k(x, x) + k(y, y) − 2k(x, y)), becomes which of the features."""
-        from kafeat.notebook import plot_distances
-
-        return plot_distances(cast("FeatureMap", self), X, rows)
+        return _figures().plot_distances(self, X, rows)
 
     def plot_spectrum(self, X: Any, rows: int = 1000) -> Axes:
         """The eigenvalues of the exact and of the approximate kernel matrix, largest first."""
-        from kafeat.notebook import plot_spectrum
+        return _figures().plot_spectrum(self, X, rows)
 
-        return plot_spectrum(cast("FeatureMap", self), X, rows)
+
+def _figures() -> Any:
+    """The module that draws. It stands above the map, so that it is found by its name when a person asks for it."""
+    return import_module("kafeat.notebook")

@@ -65,7 +65,7 @@ test-lowest:
 	.venv-lowest/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	OPENBLAS_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -n 2
 
-QUICK := tests/config tests/io tests/scalers tests/samplers tests/test_artifact.py tests/test_formats.py tests/test_feature_map.py
+QUICK := tests/config tests/io tests/scalers tests/samplers tests/model/test_artifact.py tests/model/test_formats.py tests/model/test_feature_map.py
 test-pythons:
 	.ci/pythons $(QUICK)
 

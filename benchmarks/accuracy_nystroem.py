@@ -19,8 +19,8 @@ from scipy.sparse.linalg import eigsh
 from sklearn.kernel_approximation import Nystroem
 
 import kafeat
-from kafeat.kernels import KERNELS, KernelParameters
-from kafeat.pair import Coordinates
+from kafeat.contract.pair import Coordinates
+from kafeat.maths.kernels.exact import KERNELS, KernelParameters
 
 TARGETS = ("label", "medianHouseValue")
 SETS = "letter,usps,ijcnn1,covtype20k,california,mnist"

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from sklearn.kernel_approximation import PolynomialCountSketch
 
+from kafeat.chain.tiles import TileLoop
+from kafeat.contract.step import Sample
 from kafeat.registry import build_step
-from kafeat.step import Sample
-from kafeat.tiles import TileLoop
 
 NAMES = ("letter", "usps", "ijcnn1", "covtype20k", "california", "mnist")
 TARGETS = ("label", "medianHouseValue", "split")

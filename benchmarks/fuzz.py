@@ -21,12 +21,12 @@ import atheris
 
 with atheris.instrument_imports(include=["kafeat"]):
     import kafeat
-    from kafeat import artifact
     from kafeat.config import load_config
     from kafeat.errors import KafeatError
-    from kafeat.io.formats import open_source
-    from kafeat.io.selection import choose
-    from kafeat.io.source import Source
+    from kafeat.io.columns.selection import choose
+    from kafeat.io.readers.base import Source
+    from kafeat.io.readers.open import open_source
+    from kafeat.model import artifact
 
 import numpy as np
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafeat.errors import KafeatError
-from kafeat.io import csv_sniff
-from kafeat.io.columns import Columns
-from kafeat.io.formats import open_source
+from kafeat.io.columns.columns import Columns
+from kafeat.io.readers import csv_sniff
+from kafeat.io.readers.open import open_source
 
 Rows = list[list[str] | None]
 """None for a row of another width, where such rows are set aside."""

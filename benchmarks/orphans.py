@@ -28,7 +28,7 @@ import numpy as np
 from scaling import cluster, made, table
 
 import kafeat
-from kafeat.io.locations import entry_of
+from kafeat.io.storage.locations import entry_of
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 LATER = 10.0

@@ -28,9 +28,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kafeat
-from kafeat.jobs.journal import Run
-from kafeat.jobs.parts import transform_parts
-from kafeat.pool import Engine
+from kafeat.jobs.dataset.journal import Run
+from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.runtime.pool import Engine
 
 FOURIER = {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import kafeat
-from kafeat.evaluation.canvas import STYLES
+from kafeat.evaluation.report.canvas import STYLES
 
 FOLDER = Path(__file__).parent / "pictures/kinds"
 WIDTHS = (64, 256, 1024)

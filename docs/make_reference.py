@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from kafeat.cli.command import Context, settings
 from kafeat.cli.main import kafeat
 from kafeat.config.model import Columns, Config, Prune
-from kafeat.describe import headline, spell
+from kafeat.contract.describe import headline, spell
 from kafeat.registry import accepted, samplers, scalers, step_class
 from kafeat.samplers.union import Part
 

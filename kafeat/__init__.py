@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kafeat.config import Config
-    from kafeat.feature_map import FeatureMap, load
-    from kafeat.jobs.evaluate import evaluate
-    from kafeat.jobs.fit import fit
+    from kafeat.jobs.evaluate.evaluate import evaluate
+    from kafeat.jobs.fit.fit import fit
+    from kafeat.model.feature_map import FeatureMap, load
 
 __all__ = ["Config", "FeatureMap", "__version__", "evaluate", "fit", "load"]
 
 _HOMES = {
     "Config": "kafeat.config",
-    "FeatureMap": "kafeat.feature_map",
-    "load": "kafeat.feature_map",
-    "fit": "kafeat.jobs.fit",
-    "evaluate": "kafeat.jobs.evaluate",
+    "FeatureMap": "kafeat.model.feature_map",
+    "load": "kafeat.model.feature_map",
+    "fit": "kafeat.jobs.fit.fit",
+    "evaluate": "kafeat.jobs.evaluate.evaluate",
 }
 
 

@@ -14,18 +14,18 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from kafeat.dataframes.options import Frame, frame_of
+from kafeat.dataframes.shared_map import SharedMap, shared
 from kafeat.errors import DataError, UsageError, quoted
-from kafeat.feature_map import FeatureMap
-from kafeat.frames import Frame, frame_of
-from kafeat.io.array import check_array
-from kafeat.io.columnar import lists_of
-from kafeat.io.memory import BatchSource, MemorySource, TableSource
-from kafeat.io.names import indices_of
-from kafeat.io.numbers import is_text
-from kafeat.io.selection import match
-from kafeat.io.source import Source
-from kafeat.running import InMemory, run_here
-from kafeat.shared_map import SharedMap, shared
+from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.numbers import is_text
+from kafeat.io.columns.selection import match
+from kafeat.io.readers.array import check_array
+from kafeat.io.readers.base import Source
+from kafeat.io.readers.memory import BatchSource, MemorySource, TableSource
+from kafeat.io.writers.arrow_columns import lists_of
+from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.threads import InMemory, run_here
 from kafeat.types import Array, Floats
 
 try:

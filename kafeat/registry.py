@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
@@ -17,10 +19,9 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 import kafeat.samplers
 import kafeat.scalers
-from kafeat.describe import Says, expected, nearest, one_of, spell
+from kafeat.contract.describe import Says, expected, nearest, one_of, spell
+from kafeat.contract.step import ANY_STEP, Step, dump_step
 from kafeat.errors import UsageError
-from kafeat.kinds import kinds, samplers, scalers
-from kafeat.step import ANY_STEP, Step, dump_step
 
 __all__ = [
     "SEARCHES",
@@ -147,3 +148,24 @@ def _refusal(loc: tuple[str, ...], value: object, ctx: dict[str, Any]) -> Valida
     # braces would be taken for the names of more context
     mistake = PydanticCustomError("step", "{text}", {**ctx, "text": text})
     return ValidationError.from_exception_data("step", [InitErrorDetails(type=mistake, loc=loc, input=value)])
+
+
+def samplers() -> tuple[str, ...]:
+    """The kinds of samplers, in alphabetical order."""
+    return _kinds_in(tuple(kafeat.samplers.__path__))
+
+
+def scalers() -> tuple[str, ...]:
+    """The kinds of scalers, in alphabetical order."""
+    return _kinds_in(tuple(kafeat.scalers.__path__))
+
+
+def kinds() -> tuple[str, ...]:
+    """Every kind: scalers first, as they come first in a chain."""
+    return scalers() + samplers()
+
+
+@cache  # every step of a config asks
+def _kinds_in(folders: tuple[str, ...]) -> tuple[str, ...]:
+    found = (module.name for module in iter_modules(folders) if not module.ispkg)
+    return tuple(sorted(name for name in found if not name.startswith("_")))

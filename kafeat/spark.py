@@ -14,16 +14,16 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from kafeat.dataframes.options import Frame, frame_of
+from kafeat.dataframes.shared_map import SharedMap, shared
 from kafeat.errors import UsageError
-from kafeat.feature_map import FeatureMap
-from kafeat.frames import Frame, frame_of
-from kafeat.io.columnar import columns_of
-from kafeat.io.columnar import shared as shared_memory
-from kafeat.io.columns import Columns
-from kafeat.io.memory import BatchSource
-from kafeat.io.selection import match
-from kafeat.running import run_here
-from kafeat.shared_map import SharedMap, shared
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.selection import match
+from kafeat.io.readers.memory import BatchSource
+from kafeat.io.writers.arrow_columns import columns_of
+from kafeat.io.writers.arrow_columns import shared as shared_memory
+from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.threads import run_here
 from kafeat.types import Floats
 
 try:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits
 
-from kafeat.step import Sample, Step
+from kafeat.contract.step import Sample, Step
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)

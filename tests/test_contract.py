@@ -13,16 +13,17 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import kafeat
-from kafeat import frequency_fit, tiles
-from kafeat.chain import Chain, FittedStep
+from kafeat.chain import tiles
+from kafeat.chain.chain import Chain, FittedStep
+from kafeat.chain.tiles import LEAST_ROWS, MOST_ROWS, TileLoop
 from kafeat.config import Config, load_config
+from kafeat.contract.pair import Coordinates
+from kafeat.contract.sparse_rows import Rows, SparseRows
+from kafeat.contract.step import Sample, Step, Transform
 from kafeat.errors import ConfigError, DataError, ValueRefused
-from kafeat.feature_map import FeatureMap
-from kafeat.pair import Coordinates
+from kafeat.maths.fourier import learning as frequency_fit
+from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import kinds, samplers, step_class
-from kafeat.sparse import Rows, SparseRows
-from kafeat.step import Sample, Step, Transform
-from kafeat.tiles import LEAST_ROWS, MOST_ROWS, TileLoop
 
 HERE = Path(__file__).parent
 Fit = Callable[..., FeatureMap]

@@ -20,11 +20,12 @@ from pathlib import Path
 import pytest
 
 import kafeat
-from kafeat import frequency_fit, registry
+from kafeat import registry
 from kafeat.cli.command import Context
 from kafeat.cli.main import COMMANDS, _run
 from kafeat.cli.main import kafeat as whole
 from kafeat.config.schema import config_schema
+from kafeat.maths.fourier import learning as frequency_fit
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat import frequency_fit
 from kafeat.errors import ConfigError, DataError
-from kafeat.feature_map import loads
 from kafeat.jobs.inspect import inspect
+from kafeat.maths.fourier import learning as frequency_fit
+from kafeat.model.feature_map import loads
 
 
 @pytest.fixture(scope="module", autouse=True)

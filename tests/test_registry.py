@@ -6,8 +6,8 @@ from pydantic import BaseModel, ValidationError
 import kafeat.samplers
 import kafeat.scalers
 from kafeat import registry
+from kafeat.contract.step import Step
 from kafeat.registry import AnyStep, build_step, kinds, samplers, scalers, step_class
-from kafeat.step import Step
 
 TOY = """
 from kafeat.step import Step, PositiveInt

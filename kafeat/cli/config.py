@@ -49,7 +49,7 @@ def config(files: tuple[str, ...], kind: str | None, check: bool, schema: bool) 
 
 
 def _start(kind: str) -> str:
-    from kafeat.config.starting import starting_config
+    from kafeat.config.template import starting_config
     from kafeat.registry import check_kind
 
     check_kind(kind)

@@ -9,8 +9,8 @@ import click
 from kafeat.cli import log, options
 
 if TYPE_CHECKING:
-    from kafeat.jobs.examiner import Task
-    from kafeat.jobs.options import Input
+    from kafeat.jobs.evaluate.measure import Task
+    from kafeat.jobs.transform.options import Input
 
 _LEARNERS = click.Choice(["ridge", "linear_svc", "linear_svc_l1", "dual_l1", "logistic", "sgd"])
 
@@ -123,13 +123,13 @@ def evaluate(
     import json
     import os
 
-    from kafeat.cli.evaluation import show
+    from kafeat.cli.evaluate_tables import show
     from kafeat.cli.progress import steps_of
     from kafeat.errors import SystemRefusedError, UsageError
-    from kafeat.io.output import check_place, write_bytes
-    from kafeat.io.uri import is_remote, local_path, shown
-    from kafeat.jobs.evaluate import check_bounds, gate
-    from kafeat.jobs.evaluate import evaluate as job
+    from kafeat.io.storage.atomic import check_place, write_bytes
+    from kafeat.io.storage.uri import is_remote, local_path, shown
+    from kafeat.jobs.evaluate.evaluate import check_bounds, gate
+    from kafeat.jobs.evaluate.evaluate import evaluate as job
 
     models, configs = _without_idle_defaults(models, configs)
     if not (models or configs):

@@ -9,7 +9,7 @@ import click
 from kafeat.cli import log, options
 
 if TYPE_CHECKING:
-    from kafeat.jobs.options import Input
+    from kafeat.jobs.transform.options import Input
 
 
 @click.command(
@@ -63,7 +63,7 @@ def fit(
     from kafeat.cli.progress import progress
     from kafeat.cli.summary import summarize
     from kafeat.config import load_config
-    from kafeat.jobs.fit import fit_source
+    from kafeat.jobs.fit.fit import fit_source
 
     recipe = load_config(config)
     with reading.open(data) as source, progress("reading rows", quiet) as announce:

@@ -22,8 +22,8 @@ def inspect(model: str, as_json: bool) -> None:
     import json
 
     from kafeat.errors import quoted
-    from kafeat.io.names import listed
-    from kafeat.io.uri import shown
+    from kafeat.io.columns.names import listed
+    from kafeat.io.storage.uri import shown
     from kafeat.jobs.inspect import inspect as job
 
     found = job(model)

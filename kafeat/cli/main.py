@@ -18,7 +18,7 @@ from kafeat.cli import color, log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError
-from kafeat.io.drafts import remove_ours
+from kafeat.io.storage.drafts import remove_ours
 
 COMMANDS = (
     "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "samplers", "config",
@@ -68,7 +68,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from kafeat.describe import nearest
+            from kafeat.contract.describe import nearest
 
             hint = nearest(args[0], COMMANDS)
             raise click.UsageError(error.message.rstrip(".") + hint, ctx) if hint else error from None

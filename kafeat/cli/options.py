@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from kafeat.io import formats
+from kafeat.io.storage import formats
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,7 +51,7 @@ class KindName(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from kafeat.kinds import kinds
+        from kafeat.registry import kinds
 
         return [CompletionItem(kind) for kind in kinds() if kind.startswith(incomplete)]
 
@@ -121,7 +123,7 @@ def reading(command: F) -> F:
         limit: int | None,
         **rest: Any,
     ) -> Any:
-        from kafeat.jobs.options import Input
+        from kafeat.jobs.transform.options import Input
 
         return command(*args, reading=Input(input_format, delimiter, not no_header, limit), **rest)
 
@@ -141,3 +143,69 @@ def reading(command: F) -> F:
     ):
         with_reading = option(with_reading)
     return with_reading  # type: ignore[return-value]
+
+
+if TYPE_CHECKING:
+    from kafeat.runtime.pool import Engine
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a data set of many files is gone through."""
+
+    engine_name: str = "threads"
+    address: str | None = None
+    rows_per_file: int | None = None
+    resume: bool = False
+
+    def over_parts(self, source: str) -> bool:
+        """Whether there are parts; options that are of no use without them are refused."""
+        from kafeat.errors import UsageError
+        from kafeat.io.storage.data_set import is_data_set
+
+        if self.rows_per_file is not None or is_data_set(source):
+            return True
+        context = click.get_current_context()
+        for parameter, option in (("engine", "--engine"), ("resume", "--resume")):
+            # a variable of the environment is a default for all calls, with one file or many
+            if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
+                raise UsageError(
+                    f"{option}: expected an input of many files, or --rows-per-file, got one: {source}"
+                )
+        return False
+
+    def engine(self, jobs: int | None) -> Engine:
+        """Where the parts are made."""
+        from kafeat.runtime.pool import Engine
+
+        return Engine(self.engine_name, self.address, jobs)
+
+
+def scale_options(command: C) -> C:
+    """--rows-per-file, --resume, --engine and the address of one, handed to the command as `scale`."""
+
+    @wraps(command)
+    def with_scale(
+        *args: Any, engine: str, scheduler: str | None, rows_per_file: int | None, resume: bool, **rest: Any
+    ) -> Any:
+        return command(*args, scale=Scale(engine, scheduler, rows_per_file, resume), **rest)
+
+    for option in (
+        click.option(
+            "--scheduler", "--address", metavar="URL",
+            help="Of a Dask scheduler (tcp://host:8786) or a Ray cluster.",
+        ),
+        click.option(
+            "--engine", default="threads", show_default=True, metavar="NAME",
+            help="Where parts are made: threads, processes, dask, ray or spark.",
+        ),
+        click.option("--resume", is_flag=True, help="Keep the parts that an earlier run has made, if nothing changed."),
+        click.option(
+            "--rows-per-file", type=click.IntRange(min=1), metavar="N",
+            help="Cut IN into parts of at most N rows (whole chunks of the map), and make OUT a folder.",
+        ),
+    ):  # fmt: skip
+        with_scale = option(with_scale)
+    return with_scale  # type: ignore[return-value]

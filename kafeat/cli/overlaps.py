@@ -10,7 +10,7 @@ import click
 from kafeat.cli.options import FileName
 
 if TYPE_CHECKING:
-    from kafeat.jobs.overlaps import Read, Written
+    from kafeat.jobs.transform.overlaps import Read, Written
 
 
 def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> None:
@@ -19,8 +19,8 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
     outputs = [place for _, kind, place in files if kind.written]
     if not outputs:
         return
-    from kafeat.io.uri import is_remote
-    from kafeat.jobs.overlaps import refuse_overlaps, refuse_table_name
+    from kafeat.io.storage.uri import is_remote
+    from kafeat.jobs.transform.overlaps import refuse_overlaps, refuse_table_name
 
     remote = any(map(is_remote, outputs))
     refuse_overlaps(
@@ -43,7 +43,7 @@ def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def _read(kind: FileName, place: str, remote: bool) -> list[Read]:
-    from kafeat.jobs.overlaps import Read
+    from kafeat.jobs.transform.overlaps import Read
 
     if kind.use == "config":
         return Read.of_config(kind.what, place)
@@ -53,10 +53,10 @@ def _read(kind: FileName, place: str, remote: bool) -> list[Read]:
 
 
 def _written(name: str, kind: FileName, place: str) -> list[Written]:
-    from kafeat.jobs.overlaps import Written
+    from kafeat.jobs.transform.overlaps import Written
 
     if kind.use == "pages":
-        from kafeat.jobs.report import pages_of
+        from kafeat.jobs.evaluate.evaluate import pages_of
 
         return [Written(name, page) for page in pages_of(place)]
     return [Written(name, place)] if kind.written else []

@@ -40,7 +40,7 @@ def _headline(kind: str) -> str:
 def _show(kind: str) -> None:
     from inspect import getdoc
 
-    from kafeat.describe import spell
+    from kafeat.contract.describe import spell
     from kafeat.registry import accepted, step_class
 
     step = step_class(kind)

@@ -13,7 +13,7 @@ def summarize(line: str, quiet: bool, verbose: bool) -> None:
         return
     log.say(line)
     if verbose:
-        from kafeat.machine import machine, versions
+        from kafeat.runtime.environment import machine, versions
 
         log.say("versions: " + ", ".join(f"{name} {number}" for name, number in versions().items()))
         here = machine()

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.scale import Scale, scale_options
+from kafeat.cli.options import Scale, scale_options
 from kafeat.errors import counted
 
 if TYPE_CHECKING:
-    from kafeat.jobs.journal import Run
-    from kafeat.jobs.options import Input, Output, Rules
-    from kafeat.jobs.plan import Plan
-    from kafeat.jobs.tally import Done
+    from kafeat.jobs.dataset.journal import Run
+    from kafeat.jobs.transform.counts import Done
+    from kafeat.jobs.transform.dry_run import Plan
+    from kafeat.jobs.transform.options import Input, Output, Rules
 
 
 @click.command(
@@ -111,7 +111,7 @@ def transform(
     If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each file is a part,
     and OUT a folder with a part of the same name for each.
     """
-    from kafeat.jobs.options import Output, Rules
+    from kafeat.jobs.transform.options import Output, Rules
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = Output(
@@ -147,9 +147,9 @@ class _Job:
 
     def run_file(self) -> None:
         from kafeat.cli.progress import progress
-        from kafeat.feature_map import load
-        from kafeat.jobs.stats import open_stats, stats
-        from kafeat.jobs.transform import transform_file
+        from kafeat.jobs.transform.stats import open_stats, stats
+        from kafeat.jobs.transform.transform import transform_file
+        from kafeat.model.feature_map import load
 
         fm = load(self.model)
         with (
@@ -167,8 +167,9 @@ class _Job:
     def run_parts(self, scale: Scale, overwrite: bool) -> None:
         from kafeat.cli.progress import progress
         from kafeat.errors import PartsError
-        from kafeat.jobs.parts import transform_parts
-        from kafeat.jobs.stats import open_stats, stats_of_parts
+        from kafeat.jobs.dataset.stats import stats_of_parts
+        from kafeat.jobs.dataset.transform import transform_parts
+        from kafeat.jobs.transform.stats import open_stats
 
         with (
             open_stats(self.stats_file, self.writing.fsync) as write_stats,
@@ -192,7 +193,7 @@ class _Job:
             raise PartsError(self.target, run.parts, run.failed)
 
     def _warn(self, names: tuple[str, ...], one: str, many: str, end: str) -> None:
-        from kafeat.io.names import shown
+        from kafeat.io.columns.labels import shown
 
         if names:
             files, what = counted(len(names), "file"), one if len(names) == 1 else many
@@ -214,7 +215,7 @@ class _Job:
         )
 
     def say_plan(self) -> None:
-        from kafeat.jobs.plan import plan_transform
+        from kafeat.jobs.transform.dry_run import plan_transform
 
         plan = plan_transform(
             self.model, self.source, self.target, reading=self.reading, writing=self.writing,
@@ -223,8 +224,8 @@ class _Job:
         self._say_plan(plan)
 
     def say_plan_of_parts(self, scale: Scale, overwrite: bool) -> None:
-        from kafeat.jobs.beginning import Asked
-        from kafeat.jobs.plan_parts import plan_parts
+        from kafeat.jobs.dataset.beginning import Asked
+        from kafeat.jobs.dataset.dry_run import plan_parts
 
         found = plan_parts(Asked(
             self.model, self.source, self.target, self.reading, self.writing, self.rules, scale.engine(self.jobs),
@@ -237,7 +238,7 @@ class _Job:
         )
 
     def _say_plan(self, plan: Plan, by: str = "") -> None:
-        from kafeat.io.space import spell_bytes
+        from kafeat.io.storage.disk_space import spell_bytes
 
         about = "" if plan.exact_rows else "about "
         free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"

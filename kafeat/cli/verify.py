@@ -9,7 +9,7 @@ import click
 from kafeat.cli import options
 
 if TYPE_CHECKING:
-    from kafeat.jobs.options import Input
+    from kafeat.jobs.transform.options import Input
 
 
 @click.command(
@@ -67,8 +67,8 @@ def verify(
     and the same library versions give; on others, rounding may differ, and is told.
     """
     from kafeat.cli.summary import summarize
-    from kafeat.jobs.options import Input
-    from kafeat.jobs.verify import verify_file
+    from kafeat.jobs.transform.options import Input
+    from kafeat.jobs.verify.verify import verify_file
 
     found = verify_file(
         model, source, target, reading=reading, reading_output=Input(output_format), rows=rows, seed=seed,

@@ -10,11 +10,10 @@ from typing import BinaryIO, TypeAlias
 
 from pydantic import ValidationError
 
-from kafeat.config.document import Mistake, Node, Place
-from kafeat.config.mistakes import explain
+from kafeat.config.messages import explain
 from kafeat.config.model import Config
-from kafeat.config.reader import read
-from kafeat.describe import spell
+from kafeat.config.yaml_reader import Mistake, Node, Place, read
+from kafeat.contract.describe import spell
 from kafeat.errors import ConfigError, SystemRefusedError
 
 Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Config"

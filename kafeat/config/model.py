@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from kafeat.describe import Says
+from kafeat.contract.describe import Says
+from kafeat.contract.step import PositiveInt, parameter, refuse_parameter
 from kafeat.registry import AnyStep
-from kafeat.step import PositiveInt, parameter, refuse_parameter
 from kafeat.types import DType
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticOmit, core_schema
 
 from kafeat.config.model import Columns, Config
-from kafeat.describe import headline
+from kafeat.contract.describe import headline
+from kafeat.contract.step import ANY_STEP
 from kafeat.registry import SEARCH_SCHEMAS, kinds, step_class
-from kafeat.step import ANY_STEP
 
 Schema = dict[str, Any]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kafeat.sampling import Hashes, row_hashes
+from kafeat.maths.row_sample import Hashes, row_hashes
 
 FOLDS = 3
 # Share of the rows that models are tested on.

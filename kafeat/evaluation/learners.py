@@ -138,21 +138,3 @@ def features_score(Z: Floats, labels: Array, train: int) -> float:
 
     inputs, truth = Inputs(Z.shape[1], blocks), Truth(task_of(labels), labels, numbers % FOLDS)
     return score(Ridge().linear(inputs, numbers < train, truth), inputs, numbers >= train, truth)
-
-
-LEARNERS = ("ridge", "linear_svc", "linear_svc_l1", "dual_l1", "logistic", "sgd")
-
-
-def learner_of(name: str, tau: float = 0.1, jobs: int = 1) -> Learner:
-    """The learner of that name; all but ridge need the extra kafeat[evaluate]. Ridge uses so many threads."""
-    if name == "ridge":
-        return Ridge(jobs)
-    if name not in LEARNERS:
-        raise UsageError(f"learner: expected one of {', '.join(LEARNERS)}, got {name!r}")
-    try:
-        from kafeat.evaluation.learners_sklearn import learner
-    except ImportError as error:
-        raise UsageError(
-            f"learner {name}: expected scikit-learn, got: {error}; pip install 'kafeat[evaluate]'"
-        ) from error
-    return learner(name, tau)

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from kafeat.stream import ordered_map
+from kafeat.maths.units import power_of_two
+from kafeat.runtime.ordered_map import ordered_map
 from kafeat.types import Floats
-from kafeat.units import power_of_two
 
 T = TypeVar("T")
 R = TypeVar("R")

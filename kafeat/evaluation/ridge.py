@@ -16,8 +16,8 @@ import numpy as np
 from kafeat.errors import DataError
 from kafeat.evaluation.folds import FOLDS
 from kafeat.evaluation.penalized import PENALTIES, each, penalty_of, sharing, solved
+from kafeat.maths.units import power_of_two
 from kafeat.types import Array, Floats
-from kafeat.units import power_of_two
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafeat.maths.units import power_of_two
 from kafeat.types import Floats
-from kafeat.units import power_of_two
 
 # Entries further off than this many standard deviations are pulled in: predictions of theirs must be numbers.
 _FARTHEST = 1e100

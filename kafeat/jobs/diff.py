@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.feature_map import FeatureMap
+from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kafeat.feature_map import FeatureMap, load
-from kafeat.io.categories import Categories
+from kafeat.io.columns.categories import Categories
+from kafeat.model.feature_map import FeatureMap, load
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import kafeat.onnx.steps
-from kafeat.chain import Chain, FittedStep
+from kafeat.chain.chain import Chain, FittedStep
+from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.onnx.graph import Graph, Value
-from kafeat.step import DOUBLE
 
 Emit = Callable[[Graph, FittedStep, Value], Value]
 """Adds the operators of one fitted step that turn x (n, d) into its image; it refuses what no operator computes."""

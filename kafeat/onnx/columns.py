@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.io.categories import Categories
-from kafeat.io.columns import Columns
+from kafeat.io.columns.categories import Categories
+from kafeat.io.columns.columns import Columns
 from kafeat.onnx.graph import Graph, Value
 from kafeat.types import Array
 

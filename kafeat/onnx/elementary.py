@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from kafeat.maths.fourier.structured import StructuredAngles
 from kafeat.onnx.graph import Graph, Value
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, State
 
 
 def log1p(graph: Graph, x: Value) -> Value:
@@ -44,3 +47,57 @@ def flattened(graph: Graph, x: Value, width: int) -> Value:
 def product(graph: Graph, x: Value, matrix: Floats) -> Value:
     """x Mᵀ of a matrix M (m, d)."""
     return graph.matmul(x, np.ascontiguousarray(matrix.T))
+
+
+Complex = tuple[Value, Value]
+"""The real and the imaginary part."""
+
+
+def linear_form(graph: Graph, x: Value, matrix: Array, n_features: int) -> Value:
+    """M [x, 1] of a real matrix M (m, n_features + 1), or M x of one without the last column."""
+    dots = product(graph, x, matrix[:, :n_features])
+    return graph.op("Add", dots, matrix[:, -1]) if matrix.shape[1] > n_features else dots
+
+
+def complex_product(graph: Graph, x: Value, matrices: Sequence[Array], n_features: int) -> Complex:
+    """The entrywise product of the forms of complex matrices."""
+    total: Complex | None = None
+    for matrix in matrices:
+        re, im = (
+            linear_form(graph, x, np.ascontiguousarray(part), n_features)
+            for part in (matrix.real, matrix.imag)
+        )
+        total = (re, im) if total is None else _times(graph, total, (re, im))
+    if total is None:
+        raise ValueError("expected at least one factor")
+    return total
+
+
+def _times(graph: Graph, a: Complex, b: Complex) -> Complex:
+    def mul(u: Value, v: Value) -> Value:
+        return graph.op("Mul", u, v)
+
+    re = graph.op("Sub", mul(a[0], b[0]), mul(a[1], b[1]))
+    return re, graph.op("Add", mul(a[0], b[1]), mul(a[1], b[0]))
+
+
+def emit_cosines(
+    graph: Graph, state: State, n_features: int, x: Value, input_scale: Floats | None = None
+) -> Value:
+    """√a_j [cos ω_j·x, sin ω_j·x], or √(2a_j) cos(ω_j·x + b_j) where there are phases b."""
+    frequencies = _frequencies(graph, state, n_features)
+    m = len(frequencies)
+    weights = state["weights"] if "weights" in state else np.array(1.0 / m)
+    angles = product(graph, x, frequencies if input_scale is None else frequencies * input_scale)
+    if "phases" in state:
+        angles = graph.op("Add", angles, state["phases"])
+        return graph.op("Mul", graph.cos(angles), np.sqrt(2.0 * weights))
+    both = graph.beside([graph.cos(angles), graph.op("Sin", angles)])
+    return graph.op("Mul", both, np.sqrt(np.tile(weights, 2) if weights.ndim else weights))
+
+
+def _frequencies(graph: Graph, state: State, n_features: int) -> Floats:
+    if "frequencies" in state:
+        return state["frequencies"]
+    graph.reserve(len(state["radii"]), n_features)
+    return StructuredAngles.matrix(state, n_features)

@@ -11,7 +11,7 @@ from onnx import helper
 
 from kafeat._version import __version__
 from kafeat.errors import UsageError
-from kafeat.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap, load
 from kafeat.onnx.chain import emit_chain
 from kafeat.onnx.columns import category_metadata, emit_columns
 from kafeat.onnx.graph import Graph

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import onnx
 
 from kafeat.errors import GateError
-from kafeat.feature_map import FeatureMap, load
-from kafeat.io.output import write_bytes
+from kafeat.io.storage.atomic import write_bytes
+from kafeat.model.feature_map import FeatureMap, load
 from kafeat.onnx.agreement import Agreement, compare
 from kafeat.onnx.model import OPSET, to_model
 

@@ -8,11 +8,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat import kernels
-from kafeat.kernels import KernelParameters
-from kafeat.pair import Pair
-from kafeat.random_directions import DIRECTIONS, Directions, draw_directions
-from kafeat.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.contract.pair import Pair
+from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
+from kafeat.maths.kernels import exact as kernels
+from kafeat.maths.kernels.exact import KernelParameters
 from kafeat.types import Array, Floats, Shape, State
 
 

@@ -8,12 +8,11 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from kafeat import spectra
-from kafeat.bandwidth import Rule, resolve_gamma
+from kafeat.contract.pair import Coordinates, Gram, Pair
+from kafeat.contract.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.errors import DataError
-from kafeat.kernels import KERNELS, KernelParameters
-from kafeat.pair import Coordinates, Gram, Pair
-from kafeat.random_features import (
+from kafeat.maths.fourier import spectra
+from kafeat.maths.fourier.features import (
     FEATURES,
     FREQUENCIES,
     N_COMPONENTS,
@@ -27,9 +26,10 @@ from kafeat.random_features import (
     random_feature_shapes,
     refuse_odd_pairs,
 )
-from kafeat.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
-from kafeat.structured import STRUCTURED_DTYPES
-from kafeat.trigonometric import Features
+from kafeat.maths.fourier.structured import STRUCTURED_DTYPES
+from kafeat.maths.fourier.transform import Features
+from kafeat.maths.kernels.bandwidth import Rule, resolve_gamma
+from kafeat.maths.kernels.exact import KERNELS, KernelParameters
 from kafeat.types import Shape, State
 
 _ISOTROPIC = ("rbf", "matern", "rational_quadratic")

@@ -8,14 +8,15 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from kafeat import kernels, windows
-from kafeat.domain import refuse_negative
-from kafeat.kernels import KernelParameters
-from kafeat.memory_order import is_feature_major, shaped
-from kafeat.pair import Coordinates, Pair
-from kafeat.ratios import ratio_weights, widest_ratio
-from kafeat.signatures import SIGNATURES
-from kafeat.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
+from kafeat.contract.checks import refuse_negative
+from kafeat.contract.memory_order import is_feature_major, shaped
+from kafeat.contract.pair import Coordinates, Pair
+from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
+from kafeat.maths.homogeneous import windows
+from kafeat.maths.homogeneous.ratios import ratio_weights, widest_ratio
+from kafeat.maths.homogeneous.signatures import SIGNATURES
+from kafeat.maths.kernels import exact as kernels
+from kafeat.maths.kernels.exact import KernelParameters
 from kafeat.types import Array, Floats, Shape, State
 
 # Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from kafeat import kernels
-from kafeat.domain import refuse_negative
-from kafeat.kernels import KernelParameters
-from kafeat.pair import Pair
-from kafeat.step import Sample, Spreads, Step, Transform, parameter
+from kafeat.contract.checks import refuse_negative
+from kafeat.contract.pair import Pair
+from kafeat.contract.step import Sample, Spreads, Step, Transform, parameter
+from kafeat.maths.kernels import exact as kernels
+from kafeat.maths.kernels.exact import KernelParameters
 from kafeat.types import Array, Floats, Shape, State
 
 

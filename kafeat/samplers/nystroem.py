@@ -8,19 +8,10 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from kafeat.bandwidth import Rule, resolve_gamma
-from kafeat.describe import Says
-from kafeat.domain import check_indices, count_rows, refuse_negative
-from kafeat.errors import DataError, UsageError
-from kafeat.in_float64 import InFloat64
-from kafeat.kernels import KERNELS, KernelParameters
-from kafeat.landmark_features import LandmarkFeatures, drowned, gain_of
-from kafeat.landmark_kernel import CLEARLY, LandmarkKernel, evaluate
-from kafeat.landmarks import OF_LABEL, POINTS, ROWS
-from kafeat.landmarks.given import Given
-from kafeat.landmarks.projection import fitted, leading, trapezoid, whitening
-from kafeat.pair import Pair
-from kafeat.step import (
+from kafeat.contract.checks import check_indices, count_rows, refuse_negative
+from kafeat.contract.describe import Says
+from kafeat.contract.pair import Pair
+from kafeat.contract.step import (
     PositiveFloat,
     PositiveInt,
     Sample,
@@ -31,6 +22,14 @@ from kafeat.step import (
     parameter,
     refuse_parameter,
 )
+from kafeat.errors import DataError, UsageError
+from kafeat.maths.kernels.bandwidth import Rule, resolve_gamma
+from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
+from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS
+from kafeat.maths.nystroem.landmarks.given import Given
+from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whitening
+from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
 from kafeat.types import Array, Floats, Shape, State
 
 Function = Annotated[Callable[..., Any], Says("a Python function k(X, Y)", "functions")]

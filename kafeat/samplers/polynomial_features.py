@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.contract.pair import Pair
+from kafeat.contract.step import Sample, Step, Transform, parameter
 from kafeat.errors import DataError
-from kafeat.pair import Pair
-from kafeat.step import Sample, Step, Transform, parameter
+from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Array, Floats, Shape, State
 
 MAX_WIDTH = 100_000

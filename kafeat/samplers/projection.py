@@ -9,15 +9,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from kafeat import kernels
-from kafeat.domain import check_indices, count_rows, refuse_infinite
+from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
+from kafeat.contract.pair import Pair
+from kafeat.contract.sparse_rows import SparseRows
+from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.errors import DataError
-from kafeat.hadamard import padded_width
-from kafeat.kernels import KernelParameters
-from kafeat.pair import Pair
-from kafeat.sparse import SparseRows
-from kafeat.srht import SampledHadamard, count_blocks, draw_rows
-from kafeat.step import Sample, Step, Transform, Width, parameter
+from kafeat.maths.hadamard import SampledHadamard, count_blocks, draw_rows, padded_width
+from kafeat.maths.kernels import exact as kernels
+from kafeat.maths.kernels.exact import KernelParameters
 from kafeat.types import Array, Floats, Shape, State
 
 

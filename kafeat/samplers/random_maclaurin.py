@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kafeat.domain import check_indices, count_rows
-from kafeat.dot_products import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.contract.checks import check_indices, count_rows
+from kafeat.contract.pair import Pair
+from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.errors import DataError
-from kafeat.kernels import KernelParameters, exponential
-from kafeat.pair import Pair
-from kafeat.step import Sample, Step, Transform, Width, parameter
+from kafeat.maths.kernels.exact import KernelParameters, exponential
+from kafeat.maths.kernels.polynomial import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Array, Floats, Shape, State
 
 _PAIRS = 1_000

@@ -8,10 +8,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat import kernels, spectra
-from kafeat.kernels import KernelParameters
-from kafeat.pair import Pair
-from kafeat.random_features import (
+from kafeat.contract.pair import Pair
+from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, Width, parameter
+from kafeat.maths.fourier import spectra
+from kafeat.maths.fourier.features import (
     FEATURES,
     FREQUENCIES,
     N_COMPONENTS,
@@ -23,8 +23,9 @@ from kafeat.random_features import (
     random_feature_shapes,
     refuse_odd_pairs,
 )
-from kafeat.step import PositiveFloat, Sample, Spreads, Step, Transform, Width, parameter
-from kafeat.trigonometric import Features, log_warp
+from kafeat.maths.fourier.transform import Features, log_warp
+from kafeat.maths.kernels import exact as kernels
+from kafeat.maths.kernels.exact import KernelParameters
 from kafeat.types import Shape, State
 
 

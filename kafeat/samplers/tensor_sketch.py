@@ -8,12 +8,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.domain import check_indices, refuse_infinite
-from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
-from kafeat.memory_order import is_feature_major
-from kafeat.pair import Pair
-from kafeat.sparse import SparseRows
-from kafeat.step import Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.checks import check_indices, refuse_infinite
+from kafeat.contract.memory_order import is_feature_major
+from kafeat.contract.pair import Pair
+from kafeat.contract.sparse_rows import SparseRows
+from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.

@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.domain import check_indices
-from kafeat.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
-from kafeat.hadamard import padded_width
-from kafeat.pair import Pair
-from kafeat.srht import SampledHadamard, count_blocks, draw_rows
-from kafeat.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.contract.checks import check_indices
+from kafeat.contract.pair import Pair
+from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.maths.hadamard import SampledHadamard, count_blocks, draw_rows, padded_width
+from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Array, Floats, Shape, State
 
 _REAL = np.array([1.0, -1.0])

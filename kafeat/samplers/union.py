@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from kafeat.chain import Chain
-from kafeat.domain import check_indices
-from kafeat.errors import DataError, ValueRefused, quoted
-from kafeat.pair import Coordinates, Gram, Pair
-from kafeat.step import (
+from kafeat.chain.chain import Chain
+from kafeat.contract.checks import check_indices
+from kafeat.contract.pair import Coordinates, Gram, Pair
+from kafeat.contract.step import (
     NestedStep,
     PositiveFloat,
     Sample,
@@ -25,6 +24,7 @@ from kafeat.step import (
     takes_missing,
     total_clipped,
 )
+from kafeat.errors import DataError, ValueRefused, quoted
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 _AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)

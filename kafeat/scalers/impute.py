@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from kafeat.contract.step import Sample, Scaler, parameter
 from kafeat.errors import ValueRefused
-from kafeat.step import Sample, Scaler, parameter
 from kafeat.types import Floats, Shape, State
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafeat.step import Sample, Scaler, Spreads, parameter
+from kafeat.contract.step import Sample, Scaler, Spreads, parameter
 from kafeat.types import Floats, Shape, State
 
 

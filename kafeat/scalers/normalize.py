@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from kafeat import kernels
-from kafeat.kernels import KernelParameters
-from kafeat.pair import Gram, Pair
-from kafeat.step import PositiveFloat, Sample, Scaler, parameter
+from kafeat.contract.pair import Gram, Pair
+from kafeat.contract.step import PositiveFloat, Sample, Scaler, parameter
+from kafeat.maths.kernels import exact as kernels
+from kafeat.maths.kernels.exact import KernelParameters
 from kafeat.types import Floats, Shape, State
 
 

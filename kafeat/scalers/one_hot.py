@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from kafeat.describe import Says, near
-from kafeat.domain import check_indices
+from kafeat.contract.checks import check_indices
+from kafeat.contract.describe import Says, near
+from kafeat.contract.step import Sample, Scaler, Transform, parameter
 from kafeat.errors import DataError, quoted
-from kafeat.step import Sample, Scaler, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 _MOST_CATEGORIES = 10_000

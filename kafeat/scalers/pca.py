@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kafeat.domain import count_rows
+from kafeat.contract.checks import count_rows
+from kafeat.contract.step import Sample, Scaler, Spreads, Width, parameter
 from kafeat.errors import DataError
-from kafeat.step import Sample, Scaler, Spreads, Width, parameter
 from kafeat.types import Floats, Shape, State
 
 # The largest singular value that is rounding alone was 0.01 to 0.4 √n ε of the largest (300 to 100,000 rows).

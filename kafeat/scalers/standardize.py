@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafeat.step import Sample, Scaler, Spreads
+from kafeat.contract.step import Sample, Scaler, Spreads
+from kafeat.maths.units import power_of_two
 from kafeat.types import Floats, Shape, State
-from kafeat.units import power_of_two
 
 
 class Standardize(Scaler):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,18 +14,16 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from kafeat import feature_map
 from kafeat.config import Config
-from kafeat.errors import KafeatError, UsageError
-from kafeat.io.memory import NamedSource, source_of
-from kafeat.io.selection import match
-from kafeat.io.source import Source
-from kafeat.jobs.fit import columns_of, fit_source
-from kafeat.jobs.sampled import Sampled
-from kafeat.sklearn.named_steps import changed, parameters
-from kafeat.sklearn.recipe import DEFAULT_STEPS, config_of
-from kafeat.sklearn.refusals import as_value_errors
-from kafeat.step import takes_missing
+from kafeat.contract.step import takes_missing
+from kafeat.errors import DataError, KafeatError, UsageError
+from kafeat.io.columns.selection import match
+from kafeat.io.readers.base import Source
+from kafeat.io.readers.memory import NamedSource, source_of
+from kafeat.jobs.fit.fit import columns_of, fit_source
+from kafeat.jobs.fit.sample import Sampled
+from kafeat.model import feature_map
+from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
 from kafeat.types import Array, Floats
 
 # What errors call the rows of several batches.
@@ -213,3 +213,23 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         super().__setstate__(state)
         if isinstance(state.get("_map"), bytes):
             self._map = feature_map.loads(state["_map"], "<pickle>")
+
+
+class ValuesRefusedError(DataError, ValueError):
+    """Rows that a map cannot be fitted on or cannot take."""
+
+
+class ParametersRefusedError(UsageError, ValueError):
+    """Parameters that make no map."""
+
+
+@contextmanager
+def as_value_errors(rows: int | None = None) -> Iterator[None]:
+    """What kafeat refuses inside of the block is a ValueError too. It tells if there was one row only."""
+    try:
+        yield
+    except UsageError as error:
+        raise ParametersRefusedError(str(error)) from error
+    except DataError as error:
+        alone = " (n_samples = 1)" if rows == 1 else ""
+        raise ValuesRefusedError(f"{error}{alone}") from error

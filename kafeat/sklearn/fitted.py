@@ -20,13 +20,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from kafeat.chain import Chain, leading_scalers
+from kafeat.chain.chain import Chain, leading_scalers
 from kafeat.config import load_config
 from kafeat.errors import ConfigError, DataError
-from kafeat.feature_map import FeatureMap
-from kafeat.io.columns import Columns
-from kafeat.provenance import Origin, Provenance
-from kafeat.sklearn import maps, scalers
+from kafeat.io.columns.columns import Columns
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.provenance import Origin, Provenance
+from kafeat.sklearn import maps
+from kafeat.sklearn import maps as scalers
 from kafeat.sklearn.attributes import Attributes
 from kafeat.sklearn.maps import Learned
 from kafeat.types import DType

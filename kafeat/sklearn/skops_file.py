@@ -7,9 +7,9 @@ import os
 from typing import Any
 
 from kafeat.errors import ArtifactError, DataError, UsageError
-from kafeat.feature_map import FeatureMap
-from kafeat.io.files import opened
-from kafeat.provenance import Origin, printable
+from kafeat.io.storage.files import opened
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.provenance import Origin, printable
 from kafeat.sklearn.fitted import SPARSE, SUPPORTED, import_fitted
 from kafeat.sklearn.skops_guard import refuse_bombs, refuse_other_parts, refuse_sharing
 from kafeat.types import DType

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.jobs.options import Input
-from kafeat.jobs.transform import transform_file
+from kafeat.jobs.transform.options import Input
+from kafeat.jobs.transform.transform import transform_file
 from tests.cli.bad_input import DECIMALS, ROWS, matrix, npy, packed, parquet, raw, sound_csv, text
 
 X = np.array(ROWS)

@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 from kafeat.config import load_config
-from kafeat.jobs.fit import fit_source
-from kafeat.jobs.listener import Listener
-from kafeat.jobs.options import Input
+from kafeat.jobs.fit.fit import fit_source
+from kafeat.jobs.fit.listener import Listener
+from kafeat.jobs.transform.options import Input
 from tests.cli.terminal import on_terminal
 
 WORK = """

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from kafeat.cli.evaluation import show
+from kafeat.cli.evaluate_tables import show
 from kafeat.cli.tables import Column, fitting
 
 MAPS = Column("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
@@ -77,7 +77,7 @@ def test_kinds_stand_in_columns():
     from click.testing import CliRunner
 
     from kafeat.cli.samplers import samplers
-    from kafeat.kinds import kinds
+    from kafeat.registry import kinds
 
     lines = CliRunner().invoke(samplers).output.splitlines()
     starts = {line.index(line.split(maxsplit=1)[1]) for line in lines if line.startswith("  ")}

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafeat.feature_map import FeatureMap
+from kafeat.model.feature_map import FeatureMap
 from tests.engines.maps import fitted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import kafeat
-from kafeat.feature_map import FeatureMap
+from kafeat.model.feature_map import FeatureMap
 
 CHUNK_ROWS = 256
 WIDTH = 24

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq  # noqa: E402
 
 import kafeat.dask  # noqa: E402
 from kafeat.errors import ArtifactError, DataError, UsageError  # noqa: E402
-from kafeat.feature_map import FeatureMap  # noqa: E402
-from kafeat.jobs.options import Output  # noqa: E402
-from kafeat.jobs.transform import transform_file  # noqa: E402
+from kafeat.jobs.transform.options import Output  # noqa: E402
+from kafeat.jobs.transform.transform import transform_file  # noqa: E402
+from kafeat.model.feature_map import FeatureMap  # noqa: E402
 from tests.engines.maps import WIDTH, fitted  # noqa: E402
 
 # Dask itself calls pandas in ways that pandas 3.1 will no longer take.

@@ -19,8 +19,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import SystemRefusedError
-from kafeat.jobs.parts import transform_parts
-from kafeat.pool import Engine
+from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.runtime.pool import Engine
 from tests.engines.work import doubled
 
 pytest.importorskip("distributed")
@@ -185,7 +185,7 @@ def test_a_scheduler_that_is_lost_is_told_and_the_run_goes_on_later(
 def test_no_scheduler_is_told_in_bounded_time(
     made: tuple[Path, str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafeat.backends._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("kafeat.runtime.backends._CONNECT_SECONDS", 1)
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(SystemRefusedError, match=f"{address}: expected a Dask scheduler, got"):
         transform_parts(made[1], str(made[0]), str(tmp_path / "out"), engine=Engine("dask", address))
@@ -198,7 +198,7 @@ def test_no_scheduler_costs_no_earlier_part(
     data, model, here = made
     out = tmp_path / "out"
     transform_parts(model, str(data), str(out))
-    monkeypatch.setattr("kafeat.backends._CONNECT_SECONDS", 1)
+    monkeypatch.setattr("kafeat.runtime.backends._CONNECT_SECONDS", 1)
     with pytest.raises(SystemRefusedError, match="expected a Dask scheduler, got"):
         transform_parts(
             model,

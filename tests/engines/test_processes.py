@@ -15,7 +15,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import SystemRefusedError
-from kafeat.processes import Died, Processes
+from kafeat.runtime.processes import Died, Processes
 from tests.engines.work import double, sleep
 
 if not os.path.exists("/proc/self/environ"):

@@ -19,9 +19,9 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession, types
 
 import kafeat.spark
+from kafeat.dataframes.shared_map import shared
 from kafeat.errors import DataError, UsageError
-from kafeat.feature_map import FeatureMap
-from kafeat.shared_map import shared
+from kafeat.model.feature_map import FeatureMap
 from tests.engines.maps import CHUNK_ROWS, WIDTH, fitted
 
 NAMES = [f"f{i}" for i in range(WIDTH)]

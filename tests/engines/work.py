@@ -7,9 +7,9 @@ import signal
 import time
 from collections.abc import Sequence
 
-from kafeat.backends import started
-from kafeat.engine import completed
-from kafeat.pool import Engine
+from kafeat.runtime.backends import started
+from kafeat.runtime.engine import completed
+from kafeat.runtime.pool import Engine
 
 
 def double(item: int) -> int:

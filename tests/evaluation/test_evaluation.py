@@ -7,8 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from kafeat.errors import DataError
-from kafeat.evaluation.distortion import distortion, jl_eps
-from kafeat.evaluation.fidelity import fidelity
+from kafeat.evaluation.fidelity import distortion, fidelity, jl_eps
 from kafeat.evaluation.folds import FOLDS, split
 from kafeat.evaluation.kernel_ridge import kernel_ridge
 from kafeat.evaluation.penalized import PENALTIES

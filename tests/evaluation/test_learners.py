@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from kafeat.errors import UsageError
+from kafeat.evaluation.choose_learner import LEARNERS, learner_of
 from kafeat.evaluation.folds import split
-from kafeat.evaluation.learners import LEARNERS, Inputs, Truth, features_score, learner_of, score
+from kafeat.evaluation.learners import Inputs, Truth, features_score, score
 from kafeat.evaluation.task import task_of
 
 

@@ -96,7 +96,7 @@ def test_what_cannot_be_pruned(digits_table):
                 np.array([[1]]), np.array([1.0]), [1, 2]]
 )  # fmt: skip
 def test_a_strangers_outputs_are_checked(digits_table, tmp_path, outputs):
-    from kafeat import artifact
+    from kafeat.model import artifact
 
     fm = kafeat.fit(config(), digits_table, label="label")
     content = {**fm._content(), "outputs": outputs}

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafeat.io.columns import Columns
-from kafeat.io.formats import open_source
-from kafeat.io.selection import choose
-from kafeat.io.source import Source
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.selection import choose
+from kafeat.io.readers.base import Source
+from kafeat.io.readers.open import open_source
 
 
 def csv_text(X: np.ndarray, names: Sequence[str]) -> bytes:

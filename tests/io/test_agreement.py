@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from kafeat.io.formats import open_source
-from kafeat.io.memory import source_of
-from kafeat.io.selection import choose
-from kafeat.io.table import cut
+from kafeat.io.columns.selection import choose
+from kafeat.io.readers.memory import source_of
+from kafeat.io.readers.open import open_source
+from kafeat.io.readers.table import cut
 from tests.io.tables import every_format, read
 
 SMALL = st.tuples(st.integers(1, 20), st.integers(1, 4))
@@ -171,7 +171,8 @@ def test_digest_of_memory_depends_on_content_only():
 
 def test_stdin_is_read_once_and_hashed():
     code = (
-        "import numpy as np; from kafeat.io.formats import open_source; from kafeat.io.selection import choose\n"
+        "import numpy as np; from kafeat.io.readers.open import open_source\n"
+        "from kafeat.io.columns.selection import choose\n"
         "s = open_source('-'); c = choose(s, None, [], None)\n"
         "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
         "try: next(s.chunks(c, [], 100))\n"
@@ -185,5 +186,5 @@ def test_stdin_is_read_once_and_hashed():
 
 
 def test_parquet_does_not_load_csv():
-    code = "import sys, kafeat.io.parquet, kafeat.io.formats; sys.exit('pyarrow.csv' in sys.modules)"
+    code = "import sys, kafeat.io.readers.parquet, kafeat.io.storage.formats; sys.exit('pyarrow.csv' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

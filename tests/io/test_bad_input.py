@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, UsageError
-from kafeat.io.formats import open_source
-from kafeat.io.memory import source_of
+from kafeat.io.readers.memory import source_of
+from kafeat.io.readers.open import open_source
 from tests.io.tables import read
 
 GOOD = b"x1,x2\n" + b"".join(b"%d,1.5\n" % i for i in range(7))

@@ -18,7 +18,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError
-from kafeat.jobs.transform import transform_file
+from kafeat.jobs.transform.transform import transform_file
 
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 N, D = 40_000, 8
@@ -78,9 +78,9 @@ def test_a_disk_that_fails_half_way(folder, tmp_path, monkeypatch, name):
         return read
 
     if name == "in.npy":
-        monkeypatch.setattr("kafeat.io.npy.os.preadv", broken(os.preadv))
+        monkeypatch.setattr("kafeat.io.readers.npy.os.preadv", broken(os.preadv))
     else:
-        from kafeat.io import bytestream
+        from kafeat.io.readers import text_stream as bytestream
 
         monkeypatch.setattr(bytestream, "read_full", broken(bytestream.read_full))
     (tmp_path / "out.npy").write_bytes(b"previous")
@@ -94,7 +94,7 @@ def test_a_disk_that_fails_half_way(folder, tmp_path, monkeypatch, name):
 def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
     folder, tmp_path, monkeypatch, jobs
 ):
-    from kafeat import running
+    from kafeat.runtime import threads as running
 
     begun = []
     real = running._refusing
@@ -123,7 +123,7 @@ def test_a_disk_that_is_full_at_any_moment(folder, tmp_path, out):
     code = (
         "import resource, signal, sys\n"
         "from kafeat.errors import SystemRefusedError\n"
-        "from kafeat.jobs.transform import transform_file\n"
+        "from kafeat.jobs.transform.transform import transform_file\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)\n"
         "try: transform_file(*sys.argv[2:5])\n"
@@ -156,7 +156,7 @@ def small_disk(tmp_path):
 @pytest.mark.slow
 def test_a_small_disk_at_every_stage(folder, small_disk, monkeypatch, out):
     """From no room at all to room for nearly everything: the writes of the beginning, the middle and the end fail."""
-    monkeypatch.setattr("kafeat.jobs.transform.require_space", lambda *_: None)
+    monkeypatch.setattr("kafeat.jobs.transform.transform.require_space", lambda *_: None)
     target = small_disk / out
     target.write_bytes(b"previous")
     small = kafeat.load(folder / "m.joblib")
@@ -185,7 +185,7 @@ def test_a_small_disk_at_every_stage(folder, small_disk, monkeypatch, out):
 
 
 def test_an_output_that_the_disk_cannot_hold_is_refused_before_the_work(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("kafeat.io.space.free_bytes", lambda _place: 1_000_000)
+    monkeypatch.setattr("kafeat.io.storage.disk_space.free_bytes", lambda _place: 1_000_000)
     for out in ("out.npy", "out.parquet"):
         with pytest.raises(
             SystemRefusedError, match=rf"{out}: expected room for 9.8 MiB, got 976.6 KiB free"

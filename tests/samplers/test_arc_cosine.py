@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import kafeat
+from kafeat.contract.pair import Coordinates
 from kafeat.errors import ConfigError
-from kafeat.pair import Coordinates
 from kafeat.samplers.arc_cosine import ArcCosine
 
 

@@ -10,10 +10,10 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 
 import kafeat
+from kafeat.contract.pair import Coordinates, Gram
+from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError
-from kafeat.pair import Coordinates, Gram
 from kafeat.samplers.fourier import Fourier
-from kafeat.step import Sample
 
 GAMMA = 0.1
 FEATURES = ("paired", "offset")

@@ -9,13 +9,13 @@ from sklearn.datasets import load_digits
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 
 import kafeat
+from kafeat.contract.pair import Coordinates
+from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
-from kafeat.kernels import KERNELS, KernelParameters
-from kafeat.pair import Coordinates
-from kafeat.ratios import ratio_weights
+from kafeat.maths.homogeneous.ratios import ratio_weights
+from kafeat.maths.homogeneous.signatures import SIGNATURES
+from kafeat.maths.kernels.exact import KERNELS, KernelParameters
 from kafeat.samplers.homogeneous import Homogeneous
-from kafeat.signatures import SIGNATURES
-from kafeat.step import Sample
 
 PERIOD = {
     "uniform": lambda n: 5.86 * np.sqrt(n) + 3.65 if n else 2 * np.pi,

@@ -7,7 +7,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import ConfigError, DataError
-from kafeat.jobs.transform import transform_file
+from kafeat.jobs.transform.transform import transform_file
 from kafeat.samplers.intersection_bins import IntersectionBins
 
 EPS = np.finfo(float).eps

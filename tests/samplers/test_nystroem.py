@@ -10,16 +10,16 @@ from sklearn.kernel_approximation import Nystroem as Peer
 from sklearn.metrics import pairwise
 
 import kafeat
-from kafeat.chain import FittedStep
+from kafeat.chain.chain import FittedStep
+from kafeat.contract.pair import Coordinates
+from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError, UsageError
-from kafeat.feature_map import FeatureMap
 from kafeat.jobs.inspect import inspect
-from kafeat.kernels import KERNELS as EXACT
-from kafeat.kernels import KernelParameters
-from kafeat.landmark_kernel import LandmarkKernel
-from kafeat.landmarks.projection import fitted, whitening
-from kafeat.pair import Coordinates
-from kafeat.step import Sample
+from kafeat.maths.kernels.exact import KERNELS as EXACT
+from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.nystroem.kernel import LandmarkKernel
+from kafeat.maths.nystroem.projection import fitted, whitening
+from kafeat.model.feature_map import FeatureMap
 
 EPS = np.finfo(float).eps
 KERNELS = [

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import kafeat
+from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
 from kafeat.samplers.positive_exponential import PositiveExponential, best_tilt
-from kafeat.step import Sample
 
 GAMMA = 0.3
 

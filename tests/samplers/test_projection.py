@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 import kafeat
+from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.samplers.projection import Projection, jl_width
-from kafeat.step import Sample
 
 
 def rows(n: int, d: int) -> np.ndarray:

@@ -9,9 +9,9 @@ import pytest
 from sklearn.metrics.pairwise import polynomial_kernel
 
 import kafeat
+from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
 from kafeat.samplers.random_maclaurin import RandomMaclaurin, _log_spread, _Plan, _systematic
-from kafeat.step import Sample
 
 
 def rows(n: int, d: int) -> np.ndarray:

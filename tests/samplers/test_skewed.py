@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import kafeat
+from kafeat.contract.pair import Coordinates
+from kafeat.contract.step import Sample
 from kafeat.errors import DataError
-from kafeat.kernels import KernelParameters, skewed_chi2
-from kafeat.pair import Coordinates
+from kafeat.maths.kernels.exact import KernelParameters, skewed_chi2
 from kafeat.samplers.skewed import Skewed
-from kafeat.step import Sample
 
 C = 0.3
 

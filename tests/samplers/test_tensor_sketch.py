@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import polynomial_kernel
 
 import kafeat
+from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
 from kafeat.samplers.tensor_sketch import TensorSketch
-from kafeat.step import Sample
 
 EPS = np.finfo(float).eps
 

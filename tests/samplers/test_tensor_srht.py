@@ -8,9 +8,9 @@ from scipy.linalg import hadamard
 from sklearn.metrics.pairwise import polynomial_kernel
 
 import kafeat
+from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError
 from kafeat.samplers.tensor_srht import TensorSrht
-from kafeat.step import Sample
 
 EPS = np.finfo(float).eps
 

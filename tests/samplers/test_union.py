@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.chain import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.errors import ConfigError, DataError
 
 FOURIER = {"kind": "fourier", "gamma": 0.3, "n_components": 32, "frequencies": "iid", "weights": "uniform"}

@@ -12,10 +12,10 @@ import pytest
 from sklearn.preprocessing import OneHotEncoder
 
 import kafeat
+from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
-from kafeat.jobs.transform import transform_file
+from kafeat.jobs.transform.transform import transform_file
 from kafeat.scalers.one_hot import OneHot
-from kafeat.step import Sample
 
 ROWS = 500
 CODED = ["workclass", "sex", "education"]
@@ -162,8 +162,8 @@ def test_by_position(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("1,x\n2,y\n")
     from kafeat.config import load_config
-    from kafeat.io.formats import open_source
-    from kafeat.jobs.fit import fit_source
+    from kafeat.io.readers.open import open_source
+    from kafeat.jobs.fit.fit import fit_source
 
     with open_source(str(path), None, header=False) as source:
         fm = fit_source(load_config(config(columns=["c1"])), source, None)

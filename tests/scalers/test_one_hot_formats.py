@@ -15,8 +15,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.io.categories import Categories
-from kafeat.jobs.transform import transform_file
+from kafeat.io.columns.categories import Categories
+from kafeat.jobs.transform.transform import transform_file
 
 CONFIG = {"dtype": "float64", "steps": [{"kind": "one_hot", "columns": ["k"]}]}
 COLUMNS = {

@@ -7,11 +7,11 @@ import pytest
 from sklearn.decomposition import PCA, KernelPCA
 
 import kafeat
+from kafeat.contract.pair import Coordinates
+from kafeat.contract.step import Sample
 from kafeat.errors import DataError
-from kafeat.kernels import KERNELS, KernelParameters
-from kafeat.pair import Coordinates
+from kafeat.maths.kernels.exact import KERNELS, KernelParameters
 from kafeat.scalers.pca import Pca
-from kafeat.step import Sample
 
 EPS = np.finfo(float).eps
 

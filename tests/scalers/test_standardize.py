@@ -7,7 +7,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 import kafeat
-from kafeat.feature_map import FeatureMap
+from kafeat.model.feature_map import FeatureMap
 
 
 def fit(X: np.ndarray, dtype: str = "float64") -> FeatureMap:

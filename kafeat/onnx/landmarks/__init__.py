@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafeat.onnx.landmarks import distance, entrywise, products
-from kafeat.onnx.landmarks.form import Form
+from kafeat.onnx.landmarks.products import Form
 
 KERNELS: dict[str, Form] = {
     "rbf": distance.rbf,

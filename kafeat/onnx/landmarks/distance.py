@@ -7,7 +7,7 @@ import numpy as np
 from kafeat.errors import UsageError
 from kafeat.onnx.elementary import log1p
 from kafeat.onnx.graph import Graph, Value
-from kafeat.onnx.landmarks.form import Landmarks
+from kafeat.onnx.landmarks.products import Landmarks
 
 
 def rbf(graph: Graph, x: Value, of: Landmarks) -> Value:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.onnx.elementary import refuse_negative
 from kafeat.onnx.graph import Graph, Value
-from kafeat.onnx.landmarks.form import Landmarks
+from kafeat.onnx.landmarks.products import Landmarks
 from kafeat.types import Floats
 
 # Numbers that a row takes in each operator: what a batch needs of memory is some of these per row.

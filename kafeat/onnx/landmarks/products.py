@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
 import numpy as np
 
+from kafeat.maths.kernels.exact import KernelParameters
 from kafeat.onnx.elementary import positive_or_one, product, refuse_negative
 from kafeat.onnx.graph import Graph, Value
-from kafeat.onnx.landmarks.form import Landmarks
+from kafeat.types import Array
 
 
 def linear(graph: Graph, x: Value, of: Landmarks) -> Value:
@@ -47,3 +52,18 @@ def hellinger(graph: Graph, x: Value, of: Landmarks) -> Value:
 def precomputed(graph: Graph, x: Value, of: Landmarks) -> Value:
     """The row holds k(x, ·) already; landmarks are numbers of columns."""
     return graph.op("Div", graph.columns(x, of.rows), of.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Rows (m, d), float64, or numbers of columns (m,) of a precomputed kernel; the kernel is divided by `scale`."""
+
+    rows: Array
+    parameters: KernelParameters
+    scale: float
+    centre: Array | None = None
+    """Of kernels of the distance, (d,): where both sides are moved to; None: the mean of the landmarks."""
+
+
+Form: TypeAlias = Callable[[Graph, Value, Landmarks], Value]
+"""k(x, l_j)/scale of every row of x (n, d) with every landmark, (n, m)."""

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.onnx.elementary import product
 from kafeat.onnx.graph import Graph, Value
 from kafeat.samplers.arc_cosine import ArcCosine

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from kafeat.chain import FittedStep
-from kafeat.onnx.cosines import emit_cosines
+from kafeat.chain.chain import FittedStep
+from kafeat.maths.fourier.features import length_scales
+from kafeat.onnx.elementary import emit_cosines
 from kafeat.onnx.graph import Graph, Value
-from kafeat.random_features import length_scales
 from kafeat.samplers.fourier import Fourier
 
 

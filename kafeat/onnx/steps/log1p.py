@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafeat.chain import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.onnx import elementary
 from kafeat.onnx.graph import Graph, Value
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from kafeat.chain import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.onnx.elementary import positive_or_one
 from kafeat.onnx.graph import Graph, Value
 from kafeat.scalers.normalize import Normalize

@@ -6,12 +6,12 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.errors import UsageError
-from kafeat.kernels import KernelParameters
+from kafeat.maths.kernels.exact import KernelParameters
 from kafeat.onnx.graph import Graph, Value
 from kafeat.onnx.landmarks import KERNELS
-from kafeat.onnx.landmarks.form import Landmarks
+from kafeat.onnx.landmarks.products import Landmarks
 from kafeat.samplers.nystroem import Nystroem
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.chain import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.onnx.graph import Graph, Value
 
 

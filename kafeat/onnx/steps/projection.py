@@ -6,11 +6,11 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain import FittedStep
+from kafeat.chain.chain import FittedStep
+from kafeat.maths.hadamard import written_out
 from kafeat.onnx.elementary import product
 from kafeat.onnx.graph import Graph, Value
 from kafeat.samplers.projection import Projection
-from kafeat.srht import written_out
 from kafeat.types import Floats
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from kafeat.chain import FittedStep
-from kafeat.onnx.cosines import emit_cosines
+from kafeat.chain.chain import FittedStep
+from kafeat.onnx.elementary import emit_cosines
 from kafeat.onnx.graph import Graph, Value
 from kafeat.samplers.skewed import Skewed
 

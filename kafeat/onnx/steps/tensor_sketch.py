@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain import FittedStep
-from kafeat.onnx.complex_products import Complex, complex_product
+from kafeat.chain.chain import FittedStep
+from kafeat.onnx.elementary import Complex, complex_product
 from kafeat.onnx.graph import Graph, Value
 from kafeat.samplers.tensor_sketch import TensorSketch, amplitudes
 from kafeat.types import Array

@@ -6,11 +6,11 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain import FittedStep
-from kafeat.onnx.complex_products import complex_product, linear_form
+from kafeat.chain.chain import FittedStep
+from kafeat.maths.hadamard import written_out
+from kafeat.onnx.elementary import complex_product, linear_form
 from kafeat.onnx.graph import Graph, Value
 from kafeat.samplers.tensor_srht import TensorSrht
-from kafeat.srht import written_out
 from kafeat.types import Array
 
 

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.errors import UsageError
 from kafeat.onnx.chain import emit_chain
 from kafeat.onnx.graph import Graph, Value

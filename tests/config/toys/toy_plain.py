@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from kafeat.step import PositiveFloat, PositiveInt, Step, parameter, refuse_parameter
+from kafeat.contract.step import PositiveFloat, PositiveInt, Step, parameter, refuse_parameter
 
 
 class ToyPlain(Step):

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kafeat.contract.step import Step
 from kafeat.registry import AnyStep
-from kafeat.step import Step
 
 
 class Chain(BaseModel):

@@ -1,0 +1,1 @@
+"""Fitted steps together: chains, the tiles that go through them, and their precision."""

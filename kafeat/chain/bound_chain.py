@@ -1,0 +1,116 @@
+"""Bound steps as one transform, with the place where float64 values are rounded to the dtype of the map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kafeat.contract.checks import beyond, round_to
+from kafeat.contract.memory_order import is_feature_major, shaped
+from kafeat.contract.sparse_rows import Rows, SparseRows
+from kafeat.contract.step import DOUBLE, Step, Transform, total_clipped
+from kafeat.errors import ValueRefused
+from kafeat.types import Array, Floats, Scratch
+
+
+class BoundChain(Transform):
+    """A tile goes through every step; only the last one writes to the output, or to what outputs are taken from.
+
+    The first `cast_after` transforms are of float64, the others of `dtype`. Between them values are rounded, unless the
+    next transform wants float64 itself.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        transforms: Sequence[Transform],
+        dtype: np.dtype[Any],
+        cast_after: int = 0,
+        outputs: Array | None = None,
+    ) -> None:
+        self._steps, self._transforms = tuple(steps), tuple(transforms)
+        self._dtype = dtype
+        self.n_features_in = transforms[0].n_features_in
+        self._outputs, self._all = outputs, transforms[-1].n_features_out
+        self.n_features_out = self._all if outputs is None else len(outputs)
+        wide = 0 if dtype == DOUBLE else cast_after
+        self.wide_input = wide > 0 or transforms[0].wide_input
+        kept_wide = 0 < wide < len(transforms) and transforms[wide].wide_input
+        self._rounded = None if not wide or kept_wide else wide - 1
+        """The step whose float64 output is rounded."""
+        self._handed_on = [
+            DOUBLE if i < wide and i != self._rounded else dtype for i in range(len(transforms) - 1)
+        ]
+
+    @property
+    def widest(self) -> int:
+        return max(transform.widest for transform in self._transforms)
+
+    def scratch(self, rows: int) -> Scratch:
+        between = [
+            np.empty((rows, transform.n_features_out), dtype=dtype)
+            for transform, dtype in zip(self._transforms, self._handed_on, strict=False)
+        ]
+        width = 0 if self._rounded is None else self._transforms[self._rounded].n_features_out
+        every = np.empty(0 if self._outputs is None else rows * self._all, dtype=self._dtype)
+        return tuple(between), tuple(t.scratch(rows) for t in self._transforms), np.empty(rows * width), every
+
+    @property
+    def takes_sparse(self) -> bool:
+        return self._transforms[0].takes_sparse
+
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        self._apply(X, out, scratch)
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
+        self._apply(X, out, scratch)
+
+    def _apply(self, X: Rows, out: Floats, scratch: Scratch) -> None:
+        between, of_steps, wide, every = scratch
+        last = out if self._outputs is None else shaped(every, (len(X), self._all), is_feature_major(out))
+        for i, (target, own) in enumerate(zip((*between, last), of_steps, strict=True)):
+            made = target
+            if i == self._rounded:
+                made = shaped(wide, target.shape, is_feature_major(target))
+            self._step(i, X, made, own)
+            if made is not target:
+                self._round(i, made, target)
+            X = target
+        if self._outputs is None:
+            return
+        if is_feature_major(out):
+            np.take(last.T, self._outputs, axis=0, out=out.T, mode="clip")
+        else:
+            np.take(last, self._outputs, axis=1, out=out, mode="clip")
+
+    def _step(self, i: int, X: Rows, out: Floats, scratch: Scratch) -> None:
+        try:
+            if isinstance(X, SparseRows):
+                self._transforms[i].apply_sparse(X, out, scratch)
+            else:
+                self._transforms[i].apply(X, out, scratch)
+        except ValueRefused as refused:
+            raise after(refused, self._steps[:i]) from None
+
+    def _round(self, i: int, made: Floats, out: Floats) -> None:
+        place = round_to(made, out)
+        if place is None:
+            return
+        (row, column), value = place, float(made[place])
+        if i + 1 == len(self._steps):
+            raise ValueRefused(row, None, beyond(value, out.dtype))
+        raise after(ValueRefused(row, column, beyond(value, out.dtype, "a value")), self._steps[: i + 1])
+
+    def clipped(self, scratch: Scratch) -> Array | None:
+        return total_clipped(t.clipped(own) for t, own in zip(self._transforms, scratch[1], strict=True))
+
+
+def after(refused: ValueRefused, steps: Sequence[Step]) -> ValueRefused:
+    """The error with the steps that the entry has gone through; its column is the input's only if they keep it."""
+    if not steps:
+        return refused
+    column = refused.column if all(step.columnwise for step in steps) else None
+    names = ", ".join(step.kind for step in steps)
+    return ValueRefused(refused.row, column, f"after {names}: {refused.problem}")

@@ -1,0 +1,90 @@
+"""Whether float32 is enough for a fitted map: its features beside those of float64, on rows that tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kafeat.contract.step import DOUBLE, Transform
+from kafeat.errors import ValueRefused
+from kafeat.types import Floats
+
+# Rows that are looked at: those spread over the sample, fewer of wide ones, and those with the farthest entries.
+_MOST_SPREAD, _LEAST_SPREAD, _FAR = 1024, 64, 128
+# Numbers of them at a time, and of an array at a time.
+_MOST_NUMBERS, _AT_ONCE = 1 << 24, 1 << 21
+_MOST_ROWS = 256
+# Share of a feature's size over the rows that rounding may change. Of a row's length it may be half of the digits, √ε.
+_OF_COLUMN = 0.01
+
+Indices = npt.NDArray[np.intp]
+
+
+def telling_rows(X: Floats) -> Indices:
+    """Which rows of the sample X (n, d) are looked at: some spread over it, and those with the farthest entries."""
+    size = int(np.clip(_MOST_NUMBERS // X.shape[1], _LEAST_SPREAD, _MOST_SPREAD))
+    if len(X) <= size + _FAR:
+        return np.arange(len(X))
+    spread = np.linspace(0, len(X) - 1, size).astype(np.intp)
+    few = np.nan_to_num(X[spread])
+    middle = np.median(few, axis=0)
+    width = np.median(np.abs(few - middle), axis=0)
+    far, height = np.empty(len(X)), max(1, _AT_ONCE // X.shape[1])
+    with np.errstate(all="ignore"):
+        for start in range(0, len(X), height):
+            # in a column whose middle half is one value, any other is far
+            away = np.abs(X[start : start + height] - middle) / width
+            far[start : start + height] = np.fmax.reduce(np.nan_to_num(away), axis=1)
+    return np.union1d(spread, np.argpartition(far, -_FAR)[-_FAR:])
+
+
+def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any]) -> bool:
+    """Whether the features of these rows of X by `narrow`, in `dtype`, are those by `wide`, in float64.
+
+    Half of the digits of `dtype` may be lost in a row: of its length, or that of a typical row if that is more. Over
+    all rows, two digits have to be left of every feature. Rows whose features `dtype` cannot hold have to be refused.
+    """
+    exact, found = features(wide, X, rows, DOUBLE), features(narrow, X, rows, dtype)
+    sound = (np.abs(exact) <= np.finfo(dtype).max).all(axis=1)
+    if np.isfinite(found[~sound]).all(axis=1).any():
+        return False
+    if not sound.any():
+        return True
+    # Rounded as they will be: what that alone changes is no fault of the computation.
+    exact = exact[sound].astype(dtype).astype(np.float64)
+    apart = found[sound].astype(np.float64) - exact
+    sizes, off = (np.linalg.norm(Z, axis=1) for Z in (exact, apart))
+    in_rows = off <= np.sqrt(np.finfo(dtype).eps) * np.maximum(sizes, np.median(sizes))
+    in_columns = np.linalg.norm(apart, axis=0) <= _OF_COLUMN * np.linalg.norm(exact, axis=0)
+    return bool(in_rows.all() and in_columns.all())
+
+
+def features(transform: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any]) -> Floats:
+    """The features of these rows of X (n, d); not finite in a row that is refused."""
+    height = int(np.clip(_AT_ONCE // transform.widest, 1, min(_MOST_ROWS, max(1, len(rows)))))
+    out = np.empty((len(rows), transform.n_features_out), dtype=dtype)
+    scratch, made = transform.scratch(height), np.empty((height, transform.n_features_out), dtype=dtype)
+    for start in range(0, len(rows), height):
+        # tiles have one height: the last row stands for those that are not there
+        places = np.minimum(np.arange(start, start + height), len(rows) - 1)
+        _apply(transform, X, rows[places], made, scratch, dtype)
+        out[start : start + height] = made[: len(out) - start]
+    return out
+
+
+def _apply(
+    transform: Transform, X: Floats, rows: Indices, out: Floats, scratch: Any, dtype: np.dtype[Any]
+) -> None:
+    """One tile; in the place of a row that is refused stands another while it is done."""
+    good = np.ones(len(rows), dtype=bool)
+    with np.errstate(all="ignore"):
+        while good.any():
+            used = np.where(good, rows, rows[good.argmax()])
+            try:
+                transform.apply(np.ascontiguousarray(X[used], dtype=transform.reads(dtype)), out, scratch)
+                break
+            except ValueRefused as refused:
+                good[rows == used[refused.row]] = False
+    out[~good] = np.nan

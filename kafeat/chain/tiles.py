@@ -1,0 +1,143 @@
+"""A transform over a chunk, tile by tile.
+
+Every tile has the same height, the last one padded, so that a product always has the same shape and a row's
+bytes do not depend on what follows it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kafeat.contract.checks import beyond, round_to
+from kafeat.contract.memory_order import is_feature_major, shaped
+from kafeat.contract.sparse_rows import Rows, SparseRows
+from kafeat.contract.step import Transform
+from kafeat.errors import ValueRefused
+from kafeat.types import Array, Floats, Mask
+
+# Heights double from the least to the most while a tile's widest array stays below this many numbers. Lower tiles of
+# narrow maps make calls so short that threads wait for the interpreter longer than they compute; higher ones of wide
+# maps leave the cache.
+LEAST_ROWS, MOST_ROWS = 256, 1024
+_MOST_NUMBERS = 1 << 18
+# One entry in 32 or fewer: beyond that the dense product was faster. Narrow rows are dense, so that LIBSVM gives the
+# bytes of the other formats.
+THIN, LEAST_SPARSE = 32, 256
+
+
+def tile_rows(transform: Transform) -> int:
+    """The height of every tile of a transform: it follows from the widths alone, so that bytes do."""
+    rows = LEAST_ROWS
+    while rows < MOST_ROWS and 2 * rows * transform.widest <= _MOST_NUMBERS:
+        rows *= 2
+    return rows
+
+
+class TileLoop:
+    """One worker's transform: its buffers are its own, the derived arrays are shared."""
+
+    def __init__(self, transform: Transform, dtype: np.dtype[Any]) -> None:
+        self._transform = transform
+        self.rows = tile_rows(transform)
+        self._scratch = transform.scratch(self.rows)
+        self._input = np.empty((self.rows, transform.n_features_in), dtype=transform.reads(dtype))
+        self._spare = np.empty(self.rows * transform.n_features_out, dtype=dtype)
+        self.counts: Array | None = None
+        """Of each row of the last tile, how many values were clipped."""
+
+    def __call__(self, X: Rows, out: Floats) -> int:
+        """Write the image of the chunk `X` (n, n_features_in) into `out` (n, n_features_out), C or F order.
+
+        `out` may be of another dtype, which the features are rounded to. It tells how many values were clipped.
+        """
+        clipped = 0
+        for start in range(0, len(X), self.rows):
+            try:
+                clipped += self._tile(X[start : start + self.rows], out[start : start + self.rows])
+            except ValueRefused as refused:
+                raise refused.moved(start) from None
+        return clipped
+
+    def _tile(self, X: Rows, out: Floats) -> int:
+        rows = len(X)
+        if rows == self.rows and out.dtype == self._spare.dtype:
+            target = out
+        else:
+            target = shaped(self._spare, (self.rows, out.shape[1]), is_feature_major(out))
+        if isinstance(X, SparseRows):
+            self.counts = self._sparse(X, target)
+        else:
+            if rows != self.rows or not X.flags.c_contiguous or X.dtype != self._input.dtype:
+                # One memory order and dtype for all inputs: a product's last bit may depend on them.
+                self._input[:rows] = X
+                self._input[rows:] = X[-1]
+                X = self._input
+            self._apply(X, target)
+            self.counts = self._transform.clipped(self._scratch)
+        if target is not out:
+            _copy(target[:rows], out)
+        return 0 if self.counts is None else int(self.counts[:rows].sum())
+
+    def _sparse(self, X: SparseRows, out: Floats) -> Array | None:
+        """Thin rows go the sparse way and others the dense one: each by its own entries, not by its neighbours."""
+        thin = self._thin(X)
+        ways = [way for way in (thin, ~thin) if way.any()]
+        merged: Array | None = None
+        for number, way in enumerate(ways):
+            # A row that goes this way takes the places of those that do not, and of those that are not there.
+            which = np.full(self.rows, int(way.argmax()))
+            which[: len(X)] = np.where(way, np.arange(len(X)), which[0])
+            here = out if number == 0 else np.empty_like(out)
+            part = X[which]
+            try:
+                self._apply(part if way is thin else part.dense(self._input), here)
+            except ValueRefused as refused:
+                raise ValueRefused(int(which[refused.row]), refused.column, refused.problem) from None
+            counts = self._transform.clipped(self._scratch)
+            if number == 0:
+                merged = None if counts is None else counts.copy()
+                continue
+            rows = np.flatnonzero(way)
+            out[rows] = here[rows]
+            if merged is not None and counts is not None:
+                merged[rows] = counts[rows]
+        return merged
+
+    def _thin(self, X: SparseRows) -> Mask:
+        if not self._transform.takes_sparse or X.width < LEAST_SPARSE:
+            return np.zeros(len(X), dtype=bool)
+        thin: Mask = X.counts * THIN <= X.width
+        return thin
+
+    def _run(self, X: Rows, out: Floats) -> None:
+        if isinstance(X, SparseRows):
+            self._transform.apply_sparse(X, out, self._scratch)
+        else:
+            self._transform.apply(X, out, self._scratch)
+
+    def _apply(self, X: Rows, out: Floats) -> None:
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                self._run(X, out)
+        except FloatingPointError:
+            # The processor's flags can be raised by a product whose result is sound: look at the result.
+            with np.errstate(all="ignore"):
+                self._run(X, out)
+            finite = np.isfinite(out)
+            if not finite.all():
+                row = int(np.argmin(finite.all(axis=1)))
+                raise ValueRefused(row, None, beyond(out[row][~finite[row]][0], out.dtype)) from None
+
+
+def _copy(features: Floats, out: Floats) -> None:
+    """Rounded to the dtype of `out`, which has to hold them."""
+    place = round_to(features, out)
+    if place is not None:
+        raise ValueRefused(
+            place[0],
+            None,
+            f"expected features that {out.dtype} can hold, got {features[place]:g}: "
+            "choose a wider --output-dtype, or scale the input",
+        )

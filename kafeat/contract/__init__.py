@@ -1,0 +1,1 @@
+"""What a kind must be: the step, its inputs, and the description of its parameters."""

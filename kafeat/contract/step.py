@@ -1,0 +1,328 @@
+"""The contract of a step: a frozen recipe that learns plain numbers and turns rows into rows.
+
+Parameters are declared once, as fields with bounds; the config, the artifact, `kafeat samplers` and the
+error messages all read that declaration.
+
+**Row law**: row i of the output depends on row i of the input only. Chunks, threads and parts rest on it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, TypeVar
+
+import numpy as np
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    PrivateAttr,
+    SerializationInfo,
+    ValidationInfo,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError
+
+from kafeat.contract.describe import Says
+from kafeat.contract.pair import Coordinates, Pair
+from kafeat.contract.sparse_rows import SparseRows
+from kafeat.types import Array, Floats, Scratch, Shape, State
+
+T = TypeVar("T")
+Spreads = Literal["needs", "evens", "keeps", "ignores"]
+
+DOUBLE = np.dtype(np.float64)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a step is fitted on.
+
+    `X` (n, d) are the sampled rows in float64, as the steps before hand them on; `label` (n,) is the
+    label column if there is one; `n_rows` counts the rows of the whole input. `given` holds the rows that a step
+    asked for by `given_rows`, under the same names, as the steps before hand them on. `names` are those of the
+    features and `n_categories` says how many categories a feature is the code of, 0 for a plain number; both are
+    None behind a step that does not hand its input columns on. `dtype` is that of the map's features.
+    """
+
+    X: Floats
+    label: Array | None
+    n_rows: int
+    given: Mapping[str, Floats] = field(default_factory=dict)
+    names: tuple[str, ...] | None = None
+    n_categories: tuple[int, ...] | None = None
+    dtype: np.dtype[Any] = DOUBLE
+
+
+class Transform(ABC):
+    """A step made ready for one dtype: derived arrays are computed once, and shared by all workers."""
+
+    n_features_in: int
+    n_features_out: int
+    wide_input: bool = False
+    """Whether rows are to come in float64, also where the features are float32."""
+
+    def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The dtype that rows are to come in, for features in `dtype`."""
+        return DOUBLE if self.wide_input else dtype
+
+    @property
+    def widest(self) -> int:
+        """The width of the widest array that a tile goes through."""
+        return max(self.n_features_in, self.n_features_out)
+
+    def scratch(self, rows: int) -> Scratch:
+        """Buffers that one worker needs for tiles of `rows` rows."""
+        return ()
+
+    @abstractmethod
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        """Write the image of the tile `X` (rows, n_features_in; C order) into `out` (rows, n_features_out).
+
+        `out` is in C or in Fortran order. An entry that the step does not accept raises `ValueRefused`.
+        """
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether there is a faster way for rows of few entries: `apply_sparse`."""
+        return False
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
+        """The same as `apply`, up to rounding; a row's result must not depend on the others of the tile."""
+        raise TypeError(f"{type(self).__name__} takes no sparse rows")
+
+    def clipped(self, scratch: Scratch) -> Array | None:
+        """Of each row of the tile last applied with `scratch`, how many values were clipped, (rows,); None if never."""
+        return None
+
+
+def total_clipped(counts: Iterable[Array | None]) -> Array | None:
+    """What several transforms of one tile clipped."""
+    found = [count for count in counts if count is not None]
+    return np.sum(found, axis=0) if found else None
+
+
+class Step(BaseModel, ABC):
+    """A recipe: validated, frozen parameters. Its `kind` is the name of its file."""
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, validate_default=True
+    )
+
+    kind: ClassVar[str]
+    columnwise: ClassVar[bool] = False
+    """Whether output column j depends on input column j alone, so that an error after it can name the column."""
+    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "refuse"
+    """What becomes of NaN: `pass` hands it on where it stands, and behind `fill` there is none."""
+    keeps_categories: ClassVar[bool] = False
+    """Whether columns come out in their order, and codes of categories unchanged."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls.kind = cls.__module__.rpartition(".")[2]
+
+    @property
+    def label_needs(self) -> Mapping[str, str]:
+        """The parameters that make `fit` need a label, by their place in the step, and what each needs it for."""
+        return {"gamma: validate": "to score by"} if "gamma" in self._searches else {}
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the state holds rows of the data that it was fitted on."""
+        return False
+
+    @property
+    def given_rows(self) -> Mapping[str, str | Array]:
+        """Rows that `fit` wants to see besides the sample, by name: the path of a file, or an array."""
+        return {}
+
+    @property
+    def coded_columns(self) -> Mapping[str, bool]:
+        """Input columns to read as codes of categories, by name: whether an unknown one is let through, as -1."""
+        return {}
+
+    @property
+    def spreads(self) -> Spreads:
+        """What the step makes of columns whose spreads differ.
+
+        It `needs` like ones, as it measures rows as a whole, by distances or dot products; it `evens` them out; it
+        `keeps` them for the next step; or it `ignores` them, as it takes every column by itself, with its unit.
+        """
+        return "needs"
+
+    @property
+    def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
+        """Chains that stand in the step, each with the names of the columns that it sees; None: all."""
+        return ()
+
+    @property
+    def unsaved(self) -> str | None:
+        """Why a map with this step cannot be saved; None: it can."""
+        return None
+
+    @property
+    def no_exact(self) -> str | None:
+        """Why there is no exact kernel; None: there is one."""
+        return None
+
+    @property
+    def needs_coordinates(self) -> bool:
+        """Whether `exact` needs coordinates: dot products of the inputs do not tell it enough."""
+        return True
+
+    _searches: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
+
+    def searching(self, searches: Mapping[str, dict[str, Any]]) -> Self:
+        """The same recipe with parameters that are yet to be chosen from the data, by name."""
+        step = self.model_copy()
+        step._searches = dict(searches)
+        return step
+
+    @property
+    def searches(self) -> bool:
+        """Whether a parameter is yet to be chosen from the data; before that, the step cannot be fitted."""
+        return bool(self._searches)
+
+    def recipe(self) -> dict[str, Any]:
+        """The kind and every parameter, defaults included, as builtins."""
+        return {"kind": self.kind, **self.model_dump(mode="json"), **self._searches}
+
+    def live_recipe(self) -> dict[str, Any]:
+        """The same with Python functions and arrays as they are: no file holds it, and a step can be built from it."""
+        return {"kind": self.kind, **self.model_dump(mode="python", warnings=False), **self._searches}
+
+    @abstractmethod
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        """Learn from the sample; all randomness comes from `rng`."""
+
+    @abstractmethod
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        """The name and the shape of every array that a state of this recipe has.
+
+        Sizes that come from the data may be read off `state`; everything else must follow from the recipe
+        and from `n_features_in`, so that a state that disagrees with them is refused.
+        """
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        """The dtypes of those arrays of a state that hold no floats, by name."""
+        return {}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        """Raise ValueError for values that no fit gives, where using them would do harm: indices, for example."""
+        if "gamma" in state and not state["gamma"] > 0.0:
+            raise ValueError(f"state.gamma: expected a number above 0, got {float(state['gamma']):g}")
+
+    @abstractmethod
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        """The width of the output, told without computing anything."""
+
+    @abstractmethod
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        """The transform in `dtype`."""
+
+    @abstractmethod
+    def exact(self, state: State, pair: Pair) -> Pair:
+        """The truth that the transform stands for: new coordinates (a scaler) or the kernel (a sampler)."""
+
+
+def _build_nested(recipe: object, info: ValidationInfo) -> Step:
+    # Handed down by whoever builds the outer step: the registry of kinds stands above the kinds.
+    build: Callable[[object], Step] = (info.context or {})["build_step"]
+    return build(recipe)
+
+
+def dump_step(step: Step, info: SerializationInfo) -> dict[str, Any]:
+    """The recipe of a step that stands in another model: live unless builtins are asked for."""
+    return step.recipe() if info.mode == "json" else step.live_recipe()
+
+
+ANY_STEP = {
+    "type": "object",
+    "description": "a step: its kind, and parameters of that kind",
+    "required": ["kind"],
+}
+"""What JSON Schema says of a step before its kind is known."""
+
+NestedStep = Annotated[
+    Step,
+    PlainValidator(_build_nested),
+    PlainSerializer(dump_step, return_type=dict[str, Any]),
+    Says("a step (a mapping with a kind)", "steps"),
+    WithJsonSchema(ANY_STEP),
+]
+"""A field of a step that holds a step of any kind."""
+
+
+class Scaler(Step):
+    """A step whose output is itself the truth: coordinates in, coordinates out."""
+
+    @property
+    def spreads(self) -> Spreads:
+        return "keeps"
+
+    @abstractmethod
+    def scale(self, state: State, X: Floats) -> Floats:
+        """The image of `X` (n, d), in its own precision."""
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return n_features_in
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        return ScalerTransform(self, state, n_features_in, dtype)
+
+    def exact(self, state: State, pair: Pair) -> Pair:
+        if not isinstance(pair, Coordinates):
+            raise TypeError(f"{self.kind} needs coordinates")
+        return Coordinates(self.scale(state, pair.x), self.scale(state, pair.y))
+
+
+def takes_missing(steps: Iterable[Step]) -> bool:
+    """Whether a chain of these steps takes NaN for a missing number: one of them fills it, those before pass it."""
+    for step in steps:
+        if step.missing != "pass":
+            return step.missing == "fill"
+    return False
+
+
+class ScalerTransform(Transform):
+    """A scaler as a transform, its state cast to the map's dtype."""
+
+    def __init__(self, scaler: Scaler, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
+        self.n_features_in, self.n_features_out = n_features, scaler.n_features_out(state, n_features)
+        self._scaler = scaler
+        self._state = {name: value.astype(dtype) for name, value in state.items()}
+
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        out[...] = self._scaler.scale(self._state, X)
+
+
+def refuse_parameter(name: str, expected: str, got: object) -> NoReturn:
+    """Refuse a parameter for its relation to another one: call it from a pydantic model validator."""
+    raise PydanticCustomError(
+        "parameter", "expected {expected}, got {got}", {"field": name, "expected": expected, "got": got}
+    )
+
+
+def refuse_odd(n_components: int, why: str) -> None:
+    """Refuse outputs that do not come in twos; `why` reads "for paired features"."""
+    if n_components % 2:
+        neighbours = f"{n_components - 1} or {n_components + 1}" if n_components > 1 else "2"
+        refuse_parameter("n_components", f"an even number {why} ({neighbours})", n_components)
+
+
+def parameter(default: Any, description: str, **bounds: Any) -> Any:
+    """Declare a parameter: its default, what it means, and its bounds (gt, ge, lt, le)."""
+    return Field(default=default, description=description, **bounds)
+
+
+PositiveFloat = Annotated[float, Field(gt=0)]
+PositiveInt = Annotated[int, Field(ge=1)]
+MOST_FEATURES = 10_000_000
+"""Inputs of a map, or outputs of a step: a tile of more would not fit into any machine."""
+Width = Annotated[int, Field(ge=1, le=1_000_000)]
+"""A number of outputs: more than this is a slip of the finger, and no machine could hold it."""

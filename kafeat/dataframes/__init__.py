@@ -1,0 +1,1 @@
+"""What Dask and Spark share."""

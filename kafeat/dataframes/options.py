@@ -1,0 +1,75 @@
+"""What a frame of features holds, for the engines that cut frames into partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from kafeat.errors import UsageError
+from kafeat.io.columns.labels import unique
+from kafeat.io.columns.names import indices_of, require
+from kafeat.io.readers.base import Source
+from kafeat.model.feature_map import FeatureMap
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The kept columns, then the features: one column each, or one column of lists."""
+
+    keep: tuple[str, ...]
+    keeps_all: bool
+    layout: Literal["columns", "list"]
+    names: tuple[str, ...]
+    """Of the columns of features; of lists there is one."""
+    dtype: np.dtype[Any]
+
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """The memory order in which features go into it without a copy, as into a file of that layout."""
+        return "F" if self.layout == "columns" else "C"
+
+    @property
+    def not_features(self) -> tuple[str, ...]:
+        """Columns that a map without names does not take; with all kept, features are among them."""
+        return () if self.keeps_all else self.keep
+
+    def empty(self, rows: int, width: int) -> np.ndarray[Any, Any]:
+        """Memory for the features of `rows` rows."""
+        return np.empty((rows, width), self.dtype, order=self.order)
+
+
+def frame_of(
+    source: Source,
+    fm: FeatureMap,
+    keep: Sequence[str],
+    layout: Literal["columns", "list"],
+    prefix: str | None,
+    dtype: str | None,
+    dtypes: Sequence[str],
+) -> Frame:
+    """The frame that was asked for, of the map's features and columns of `source`; refuses what makes no sense."""
+    if layout not in ("columns", "list"):
+        raise UsageError(f"layout: expected columns or list, got {layout!r}")
+    if dtype is not None and dtype not in dtypes:
+        raise UsageError(f"dtype: expected one of {', '.join(dtypes)}, got {dtype!r}")
+    if isinstance(keep, str) and keep != "all":
+        raise UsageError(f"keep: expected a list of columns or 'all', got {keep!r}")
+    kept = tuple(field.name for field in source.fields) if keep == "all" else tuple(keep)
+    require(source, kept, "keep")
+    indices_of(source, kept)
+    if not unique(kept):
+        raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
+    if layout == "list":
+        names: tuple[str, ...] = ("features" if prefix is None else prefix,)
+    else:
+        names = tuple(f"{'f' if prefix is None else prefix}{i}" for i in range(fm.n_components))
+    both = [name for name in kept if name in set(names)]
+    if both:
+        raise UsageError(
+            f"keep: expected columns with other names than the features, got {', '.join(both)}; "
+            "choose another prefix for the features"
+        )
+    return Frame(kept, keep == "all", layout, names, np.dtype(dtype or fm.dtype))

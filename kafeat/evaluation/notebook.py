@@ -1,0 +1,121 @@
+"""A feature map in a notebook: a small table, and pictures of it against its exact kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kafeat.chain.blas import one_blas_thread
+from kafeat.contract.describe import spell
+from kafeat.errors import DataError, UsageError
+from kafeat.io.columns.labels import shown
+from kafeat.maths.row_sample import row_hashes
+from kafeat.model.feature_map import FeatureMap
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from kafeat.evaluation.report.gallery import Exhibit
+
+_MOST_NAMES = 8
+
+
+def table(fm: FeatureMap) -> str:
+    """HTML of two columns; whatever came from a file is escaped."""
+    names = [shown(name) for name in fm.columns.names]
+    some = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 2], "…", names[-1]]
+    origin = fm.provenance
+    rows = [
+        ("inputs", f"{fm.n_features_in:,}: {', '.join(some)}"),
+        *((f"step {i}", _step(fitted.step.recipe())) for i, fitted in enumerate(fm.chain.steps)),
+        ("features", f"{fm.n_components:,}, {fm.dtype}"),
+        *(
+            ("fitted on", f"{origin.rows_fitted:,} of {source.rows:,} rows of {source.name}")
+            for source in origin.sources
+        ),
+    ]
+    body = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
+        for name, text in rows
+    )
+    return f"<table><caption>kafeat.FeatureMap</caption><tbody>{body}</tbody></table>"
+
+
+def _step(recipe: dict[str, Any]) -> str:
+    parameters = ", ".join(f"{name}: {spell(value)}" for name, value in recipe.items() if name != "kind")
+    return f"{recipe['kind']} ({parameters})" if parameters else str(recipe["kind"])
+
+
+def plot_error(fm: FeatureMap, X: Any, rows: int) -> tuple[Axes, Axes]:
+    """Approximate over exact values, and the histogram of their differences."""
+    left, right = _drawn(fm, X, rows, "entries", 2)
+    return left, right
+
+
+def plot_kernel(fm: FeatureMap, X: Any, rows: int) -> tuple[Axes, Axes, Axes]:
+    """Exact, approximate, difference."""
+    exact, approximate, difference = _drawn(fm, X, rows, "gram", 3)
+    return exact, approximate, difference
+
+
+def plot_distances(fm: FeatureMap, X: Any, rows: int) -> Axes:
+    """Distances of the features over those of the kernel."""
+    return _drawn(fm, X, rows, "distances")[0]
+
+
+def plot_spectrum(fm: FeatureMap, X: Any, rows: int) -> Axes:
+    """Eigenvalues, largest first."""
+    return _drawn(fm, X, rows, "spectra")[0]
+
+
+def _drawn(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
+    """A portrait in a figure of pyplot's: that is what notebooks show by themselves."""
+    try:
+        from matplotlib import pyplot
+
+        from kafeat.evaluation.report import portraits
+        from kafeat.evaluation.report.canvas import STYLES, plain
+    except ImportError as error:
+        raise UsageError(
+            f"plot: expected matplotlib, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+    exhibit = _exhibit(fm, X, rows)
+    figure, axes = pyplot.subplots(
+        1, columns, figsize=(4.4 * columns, 3.4), layout="constrained", squeeze=False
+    )
+    figure.set_facecolor(STYLES[0].paper)
+    for one in axes[0]:
+        plain(one, STYLES[0])
+    getattr(portraits, portrait)(axes[0] if columns > 1 else axes[0, 0], STYLES[0], exhibit)
+    relative = exhibit.record["relative_frobenius"]
+    figure.suptitle(f"{exhibit.record['map']}: relative error {relative:.3g}", fontsize=10)
+    return list(axes[0])
+
+
+def _exhibit(fm: FeatureMap, X: Any, rows: int) -> Exhibit:
+    """The map on rows with the largest hashes: of the data that it was fitted on, those that it saw last if at all."""
+    from kafeat.evaluation.fidelity import relative_frobenius
+    from kafeat.evaluation.report.gallery import Gallery
+
+    if rows < 2:
+        raise UsageError(f"rows: expected at least 2 to compare, got {rows}")
+    # categories are codes from here on
+    read, whole = replace(fm, columns=fm.columns.as_read), fm.matrix(X)
+    if len(whole) < 2:
+        raise DataError(f"X: expected at least 2 rows to compare, got {len(whole)}")
+    some = np.sort(np.argsort(row_hashes(fm.config.seed, 0, len(whole)))[-rows:])
+    part = np.ascontiguousarray(whole[some])
+    K, Z = read.exact_kernel(part), read.transform(part).astype(np.float64)
+    gallery = Gallery()
+    with one_blas_thread():
+        record = {
+            "map": " -> ".join(fitted.step.kind for fitted in fm.chain.steps),
+            "setting": {},
+            "n_components": fm.n_components,
+            "relative_frobenius": relative_frobenius(K, Z),
+        }
+        gallery.keep(record, read, part, K, Z, between=False)
+    return gallery.exhibits[0]

@@ -1,0 +1,1 @@
+"""The page of a comparison and its figures."""

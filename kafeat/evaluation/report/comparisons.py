@@ -1,0 +1,160 @@
+"""Pictures of maps side by side: error, score and time over the number of columns, or over a swept parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
+
+from kafeat.evaluation.report.canvas import Style, cycle, legend
+from kafeat.evaluation.summary import is_number, spell
+
+Summary = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What maps are compared over: `n_components`, `transform_seconds`, or a parameter that was swept."""
+
+    key: str
+
+    @property
+    def label(self) -> str:
+        known = {"n_components": "columns D", "transform_seconds": "seconds to transform"}
+        return known.get(self.key, self.key)
+
+    def of(self, entry: Summary) -> float:
+        """Where an entry stands."""
+        value = entry["setting"].get(self.key, entry.get(self.key))
+        return float(value["mean"] if isinstance(value, Mapping) else value)
+
+    def lines(self, summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
+        """Settings of a map that differ along the axis only are a line; other settings make other lines."""
+        found: dict[str, list[Summary]] = {}
+        for entry in summaries:
+            rest = {key: value for key, value in entry["setting"].items() if not self._holds(key)}
+            found.setdefault(spell({"map": entry["map"], "setting": rest}), []).append(entry)
+        return {name: sorted(entries, key=self.of) for name, entries in found.items()}
+
+    def _holds(self, key: str) -> bool:
+        known = self.key in ("n_components", "transform_seconds")
+        return key.endswith("n_components") if known else key == self.key
+
+
+COLUMNS, SECONDS = Axis("n_components"), Axis("transform_seconds")
+
+
+def swept(summaries: Sequence[Summary]) -> list[Axis]:
+    """Parameters that were swept over numbers, beside the number of columns."""
+    keys = dict.fromkeys(key for entry in summaries for key in entry["setting"])
+    values = {key: [entry["setting"].get(key) for entry in summaries] for key in keys}
+    return [
+        Axis(key)
+        for key, found in values.items()
+        if not COLUMNS._holds(key) and all(map(is_number, found)) and len(set(found)) > 1
+    ]
+
+
+def error_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
+    """Relative Frobenius errors; over columns, with the slope that random features have."""
+    top: tuple[float, float] | None = None
+    for (name, entries), hue in zip(axis.lines(summaries).items(), cycle(style), strict=False):
+        _bars(axes, axis, entries, "relative_frobenius", hue, name)
+        first = entries[0]["relative_frobenius"]["mean"]
+        if first and (top is None or first > top[1]):
+            top = axis.of(entries[0]), first
+    axes.set(yscale="log", ylabel="relative error")
+    if top is not None and axis == COLUMNS:
+        widths = np.unique([axis.of(entry) for entry in summaries])
+        axes.plot(widths, top[1] * np.sqrt(top[0] / widths), ":", color=style.ink, label="slope of 1/√D")
+    _along(axes, axis, summaries)
+    legend(axes, style)
+
+
+def score_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
+    """Scores beside those of the raw columns and of the exact kernel: each line beside its own, where they differ."""
+    lines = axis.lines(summaries)
+    for (name, entries), hue in zip(lines.items(), cycle(style), strict=False):
+        _bars(axes, axis, entries, "score_map", hue, name, "" if axis == SECONDS else "-")
+    raw = [entry["score_raw"]["mean"] for entry in summaries if entry["score_raw"]["mean"] is not None]
+    if raw:
+        axes.axhline(max(raw), ls="--", lw=1.2, color=style.ink, label="raw columns, linear")
+    _exact(axes, style, lines, axis, f"exact kernel, {summaries[0]['rows_exact']:,} rows")
+    axes.set(ylabel="accuracy" if summaries[0].get("task") == "classification" else "R²")
+    _along(axes, axis, summaries)
+    legend(axes, style)
+
+
+def _exact(axes: Axes, style: Style, lines: Mapping[str, Sequence[Summary]], axis: Axis, label: str) -> None:
+    """One line for all maps, or where their kernels differ, one beside each in its colour."""
+    found = {
+        name: [(axis.of(entry), entry["score_exact"]["mean"]) for entry in entries]
+        for name, entries in lines.items()
+    }
+    scores = {score for points in found.values() for _, score in points}
+    if scores == {None}:
+        return
+    if len(scores) == 1:
+        axes.axhline(scores.pop(), ls="-.", lw=1.2, color=style.ink, label=label)
+        return
+    if len({tuple(points) for points in found.values()}) == 1:
+        found = dict([*found.items()][:1])  # what the lines differ in does not change the kernel
+    hues = [style.ink] if len(found) == 1 else cycle(style)
+    for points, hue in zip(found.values(), hues, strict=False):
+        x, y = zip(*points, strict=True)
+        mark = "_" if len(x) == 1 else None  # a single point has no line to be seen by
+        axes.plot(x, np.array(y, dtype=float), "-.", marker=mark, ms=12, lw=1.2, color=hue)
+    beside = "" if len(found) == 1 else ", in the colour of the map"
+    axes.plot([], [], "-.", lw=1.2, color=style.ink, label=f"{label}{beside}")
+
+
+def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
+    """Seconds to transform and to learn."""
+    for (name, entries), hue in zip(COLUMNS.lines(summaries).items(), cycle(style), strict=False):
+        D = [COLUMNS.of(entry) for entry in entries]
+        for key, dash, label in (("transform_seconds", "-", name), ("learn_seconds_map", "--", None)):
+            if key in entries[0]:
+                seconds = [entry[key]["mean"] for entry in entries]
+                axes.plot(D, seconds, dash, marker="o", ms=4, color=hue, label=label)
+    axes.set(yscale="log", ylabel="seconds")
+    _along(axes, COLUMNS, summaries)
+    legend(axes, style)
+
+
+def _bars(
+    axes: Axes, axis: Axis, entries: Sequence[Summary], key: str, hue: str, label: str, line: str = "-"
+) -> None:
+    figures = [entry[key] for entry in entries]
+    means = [np.nan if figure["mean"] is None else figure["mean"] for figure in figures]
+    errors = [figure["standard_error"] or 0.0 for figure in figures]
+    axes.errorbar(
+        [axis.of(entry) for entry in entries], means, yerr=errors,
+        marker="o", ms=4, ls=line, lw=1.5, capsize=2, color=hue, label=label,
+    )  # fmt: skip
+
+
+def _along(axes: Axes, axis: Axis, summaries: Sequence[Summary]) -> None:
+    """Label the axis and mark it: on a logarithmic scale unless there are numbers of 0 or below."""
+    found = np.unique([axis.of(entry) for entry in summaries])
+    axes.set(xlabel=axis.label)
+    if found[0] > 0.0:
+        axes.set(xscale="log")
+    if axis == SECONDS:
+        _few_ticks(axes)
+        return
+    some = found if len(found) <= 8 else found[:: len(found) // 8 + 1]
+    axes.set_xticks(some, [f"{int(x):,}" if axis == COLUMNS else f"{x:g}" for x in some])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _few_ticks(axes: Axes) -> None:
+    """Seconds: powers of ten, or where there are hardly any, numbers evenly apart."""
+    low, high = axes.get_xlim()
+    if high < 30.0 * low:
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())

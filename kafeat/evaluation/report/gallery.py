@@ -1,0 +1,144 @@
+"""What pictures of a map are made from: small parts of what an evaluation computes anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kafeat.chain.chain import Chain
+from kafeat.errors import KafeatError
+from kafeat.model.feature_map import FeatureMap
+from kafeat.types import Array, Floats
+
+_GRAM_ROWS = 200
+_PAIRS = 40_000
+_SPECTRUM_ROWS = 600
+_LINE = 161
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One map with one setting: its first seed."""
+
+    record: Mapping[str, Any]
+    exact: Floats
+    approximate: Floats
+    """Gram matrices of some rows, (r, r), rows of like kind beside each other."""
+    pairs: tuple[Floats, Floats]
+    """k(x, y) and z(x)·z(y) of random pairs."""
+    distances: tuple[Floats, Floats]
+    """‖φ(x) − φ(y)‖ and ‖z(x) − z(y)‖ of the same."""
+    spectra: tuple[Floats, Floats]
+    """Eigenvalues of K and of ZZᵀ, largest first."""
+    line: tuple[Floats, Floats, Floats] | None
+    """t, and k and its approximation between a row and a point on the way to another."""
+    curve: tuple[Floats, Floats, Floats] | None
+    """log(y/x), the closed-form error of a homogeneous map there, and how often the data have that ratio."""
+    landmarks: tuple[Floats, Floats] | None
+    """Rows and landmarks in the plane that shows most of the rows."""
+
+
+@dataclass
+class Gallery:
+    """Collects exhibits: of each map and setting the first seed."""
+
+    exhibits: list[Exhibit] = field(default_factory=list)
+
+    def keep(
+        self, record: Mapping[str, Any], fm: FeatureMap, X: Floats, K: Floats, Z: Floats, between: bool
+    ) -> None:
+        """Look at a map: X (n, d) as it reads them, K (n, n) exact, Z (n, D).
+
+        `between` says whether there is something between two rows: not between codes of categories.
+        """
+        if any(
+            (old.record["map"], old.record["setting"]) == (record["map"], record["setting"])
+            for old in self.exhibits
+        ):
+            return
+        rng = np.random.default_rng(0)
+        some = _in_order(K, rng)
+        n = len(K)
+        i, j = rng.integers(n, size=(2, _PAIRS))
+        apart = i != j
+        i, j = i[apart], j[apart]
+        near = np.einsum("ij,ij->i", Z[i], Z[j])
+        norms = np.einsum("ij,ij->i", Z, Z)
+        self.exhibits.append(
+            Exhibit(
+                record=record,
+                exact=K[np.ix_(some, some)],
+                approximate=Z[some] @ Z[some].T,
+                pairs=(K[i, j], near),
+                distances=(
+                    np.sqrt(np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)),
+                    np.sqrt(np.maximum(norms[i] + norms[j] - 2.0 * near, 0.0)),
+                ),
+                spectra=tuple(
+                    _eigenvalues(G) for G in (K[:_SPECTRUM_ROWS, :_SPECTRUM_ROWS], _gram(Z[:_SPECTRUM_ROWS]))
+                ),  # type: ignore[arg-type]
+                line=_line(fm, X, K) if between else None,
+                curve=_curve(fm, X),
+                landmarks=_landmarks(fm, X),
+            )
+        )
+
+
+def _gram(Z: Floats) -> Floats:
+    G: Floats = Z @ Z.T
+    return G
+
+
+def _in_order(K: Floats, rng: np.random.Generator) -> Array:
+    """Some rows, ordered along the leading eigenvector, so that a picture shows blocks and no noise."""
+    some = np.sort(rng.choice(len(K), min(len(K), _GRAM_ROWS), replace=False))
+    part = K[np.ix_(some, some)]
+    centred = part - part.mean(axis=0) - part.mean(axis=1)[:, None] + part.mean()
+    order: Array = some[np.argsort(np.linalg.eigh(centred)[1][:, -1])]
+    return order
+
+
+def _eigenvalues(G: Floats) -> Floats:
+    values: Floats = np.maximum(np.linalg.eigvalsh(G)[::-1], 0.0)
+    return values
+
+
+def _line(fm: FeatureMap, X: Floats, K: Floats) -> tuple[Floats, Floats, Floats] | None:
+    """From the first row to the one that the kernel finds least like it."""
+    t = np.linspace(0.0, 1.0, _LINE)
+    start, end = X[0].astype(np.float64), X[int(np.argmin(K[0]))].astype(np.float64)
+    path = (start + t[:, None] * (end - start)).astype(X.dtype)
+    try:
+        Z = fm.transform(path).astype(np.float64)
+        return t, fm.exact_kernel(path[:1], path)[0], Z @ Z[0]
+    except KafeatError:
+        return None
+
+
+def _before(fm: FeatureMap, index: int, X: Floats) -> Floats:
+    """X behind the first steps, as the step of that index gets it."""
+    return X if not index else Chain(fm.chain.steps[:index]).transform(X)
+
+
+def _curve(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats, Floats] | None:
+    for index, fitted in enumerate(fm.chain.steps):
+        if fitted.step.kind == "homogeneous":
+            return fitted.step.error_curve(fitted.state, _before(fm, index, X))  # type: ignore[attr-defined, no-any-return]
+    return None
+
+
+def _landmarks(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats] | None:
+    for index, fitted in enumerate(fm.chain.steps):
+        L = fitted.state.get("landmarks")
+        if L is None:
+            continue
+        rows = _before(fm, index, X).astype(np.float64)
+        if L.ndim != 2 or L.shape[1] != rows.shape[1] or rows.shape[1] < 2:
+            return None
+        mean = rows.mean(axis=0)
+        plane = np.linalg.svd(rows - mean, full_matrices=False)[2][:2].T
+        return (rows - mean) @ plane, (L - mean) @ plane
+    return None

@@ -1,0 +1,150 @@
+"""All pictures of an evaluation that mean something for its maps; they need matplotlib."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from kafeat.evaluation.recommendation import choose, same_but
+from kafeat.evaluation.report import comparisons, portraits
+from kafeat.evaluation.report.canvas import Picture, drawn
+from kafeat.evaluation.report.gallery import Exhibit
+from kafeat.evaluation.summary import spell
+
+
+def pictures(summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[Exhibit]) -> Iterator[Picture]:
+    """All pictures that mean something for these maps, the comparisons first."""
+    yield from _comparisons(summaries)
+    for exhibit in _best_of_each(summaries, exhibits):
+        yield from _of_one(exhibit)
+        yield from _line(exhibit, exhibits)
+
+
+def _comparisons(summaries: Sequence[Mapping[str, Any]]) -> Iterator[Picture]:
+    widths = len({entry["n_components"] for entry in summaries}) > 1
+    others = comparisons.swept(summaries)
+    for axis in [*([comparisons.COLUMNS] if widths else []), *others]:
+        over = "columns" if axis == comparisons.COLUMNS else axis.key
+        yield drawn(
+            f"error-over-{_slug(over)}", "svg", f"Error over {over}", _OF_ERROR[axis == comparisons.COLUMNS],
+            lambda axes, style, axis=axis: comparisons.error_over(axes, style, summaries, axis),  # type: ignore[misc]
+        )  # fmt: skip
+    if "score_map" in summaries[0] and len(summaries) > 1:
+        for axis in [*([comparisons.COLUMNS] if widths else []), *others, comparisons.SECONDS]:
+            over = {comparisons.COLUMNS: "columns", comparisons.SECONDS: "time"}.get(axis, axis.key)
+            yield drawn(
+                f"score-over-{_slug(over)}", "svg", f"Score over {over}", _OF_SCORE,
+                lambda axes, style, axis=axis: comparisons.score_over(axes, style, summaries, axis),  # type: ignore[misc]
+            )  # fmt: skip
+    if widths:
+        yield drawn(
+            "time-over-columns", "svg", "Time over columns",
+            "Seconds to transform the rows that were compared and, dashed, to learn from the features of all rows to "
+            "train on. A row takes the bytes of its columns: four or eight each.",
+            lambda axes, style: comparisons.times_over_columns(axes, style, summaries),
+        )  # fmt: skip
+
+
+_OF_ERROR = {
+    True: "Relative Frobenius error of the kernel matrix; bars are standard errors over the seeds. The dotted line "
+    "falls like 1/√D, as random Fourier features do: what is below it, or steeper, does better than chance.",
+    False: "Relative Frobenius error of the kernel matrix, each setting against its own exact kernel; bars are "
+    "standard errors over the seeds. Errors against different kernels say how near each map is to its own, not which "
+    "suits.",
+}
+_OF_SCORE = (
+    "The score on rows that were held out. The lines are a linear model on the raw columns and the machine with the "
+    "exact kernel: a map is worth its cost between the two, and above."
+)
+
+
+def _best_of_each(summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[Exhibit]) -> Iterator[Exhibit]:
+    """Of each map one setting: what is recommended, or what would be, were it the only map; else most columns."""
+    overall = choose(summaries)
+    for name in dict.fromkeys(exhibit.record["map"] for exhibit in exhibits):
+        own = [entry for entry in summaries if entry["map"] == name]
+        best = overall if overall in own else choose(own) or max(own, key=lambda one: one["n_components"])
+        yield next(one for one in exhibits if _key(one.record) == _key(best))
+
+
+def _key(record: Mapping[str, Any]) -> tuple[str, str]:
+    return record["map"], repr(record["setting"])
+
+
+def _line(exhibit: Exhibit, exhibits: Sequence[Exhibit]) -> Iterator[Picture]:
+    """The map beside itself with other numbers of columns, or where there are none, other values of one parameter."""
+    if exhibit.line is None:
+        return
+    setting = exhibit.record["setting"]
+    family, varied = [exhibit], ""
+    for key in sorted(setting, key=lambda one: not one.endswith("n_components")):
+        found = [
+            one for one in exhibits if one.line is not None and same_but(one.record, exhibit.record, key)
+        ]
+        if len(found) > 1:
+            family, varied = found, key
+            break
+    what = spell({**exhibit.record, "setting": {key: setting[key] for key in setting if key != varied}})
+    yield drawn(
+        f"line-{_slug(exhibit.record['map'])}", "svg", f"The kernel along a line: {what}",
+        "Between a row and the points on the way to the row that is least like it; dashed, the exact kernel.",
+        lambda axes, style: portraits.lines(axes, style, _some(family, exhibit), varied),
+    )  # fmt: skip
+
+
+_MOST_LINES = 4
+
+
+def _some(family: Sequence[Exhibit], shown: Exhibit) -> list[Exhibit]:
+    """At most four, the one that is shown elsewhere among them."""
+    if len(family) <= _MOST_LINES:
+        return list(family)
+    evenly = {int(i) for i in np.linspace(0, len(family) - 1, _MOST_LINES)}
+    wanted = next(i for i, one in enumerate(family) if one is shown)
+    nearest = min(evenly, key=lambda i: abs(i - wanted))
+    return [family[i] for i in sorted(evenly - {nearest} | {wanted})]
+
+
+def _of_one(exhibit: Exhibit) -> Iterator[Picture]:
+    name, what = _slug(exhibit.record["map"]), spell(exhibit.record)
+    yield drawn(
+        f"gram-{name}", "png", f"Gram matrices: {what}",
+        "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",
+        lambda axes, style: portraits.gram(axes, style, exhibit), columns=3,
+    )  # fmt: skip
+    yield drawn(
+        f"entries-{name}", "png", f"Entries: {what}",
+        "Left, the approximate against the exact value of random pairs: on the line where they agree. Right, how the "
+        "errors are distributed.",
+        lambda axes, style: portraits.entries(axes, style, exhibit), columns=2,
+    )  # fmt: skip
+    yield drawn(
+        f"distances-{name}", "png", f"Distances: {what}",
+        "Distance of random pairs in the kernel's space, before, and between their features, after.",
+        lambda axes, style: portraits.distances(axes, style, exhibit),
+    )  # fmt: skip
+    yield drawn(
+        f"spectrum-{name}", "svg", f"Spectra: {what}",
+        "Eigenvalues of the kernel matrix, exact and approximate. Where the exact ones fall fast, few landmarks do.",
+        lambda axes, style: portraits.spectra(axes, style, exhibit),
+    )  # fmt: skip
+    if exhibit.curve is not None:
+        yield drawn(
+            f"curve-{name}", "svg", f"Closed-form error: {what}",
+            "Error of the homogeneous map at the ratio y/x of two entries, per √(xy); the shade is how often the data "
+            "have that ratio.",
+            lambda axes, style: portraits.curve(axes, style, exhibit),
+        )  # fmt: skip
+    if exhibit.landmarks is not None:
+        yield drawn(
+            f"landmarks-{name}", "png", f"Landmarks: {what}",
+            "Rows and landmarks, in the plane that shows most of the rows.",
+            lambda axes, style: portraits.landmarks(axes, style, exhibit),
+        )  # fmt: skip
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or "map"

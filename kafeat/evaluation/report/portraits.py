@@ -1,0 +1,120 @@
+"""Pictures of one map: Gram matrices, entries, distances, a line, spectra, and what its kind has of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from kafeat.evaluation.report.canvas import Style, cycle, legend
+from kafeat.evaluation.report.gallery import Exhibit
+
+
+def gram(axes: Sequence[Axes], style: Style, exhibit: Exhibit) -> None:
+    """Three matrices on one scale of colours, the difference on its own."""
+    K, G = exhibit.exact, exhibit.approximate
+    low, high = float(min(K.min(), G.min())), float(max(K.max(), G.max()))
+    off = max(float(np.abs(G - K).max()), 1e-12)
+    for one, values, title, limits, colours in (
+        (axes[0], K, "exact", (low, high), "viridis"),
+        (axes[1], G, "approximate", (low, high), "viridis"),
+        (axes[2], G - K, f"difference, up to {off:.2g}", (-off, off), "RdBu_r"),
+    ):
+        shown = one.imshow(values, vmin=limits[0], vmax=limits[1], cmap=colours, interpolation="nearest")
+        one.set_title(title)
+        one.set_xticks([])
+        one.set_yticks([])
+        bar = one.figure.colorbar(shown, ax=one, shrink=0.8)
+        bar.ax.tick_params(colors=style.ink, labelsize=8)
+        bar.outline.set_edgecolor(style.faint)
+
+
+def entries(axes: Sequence[Axes], style: Style, exhibit: Exhibit) -> None:
+    """Approximate over exact values, and the histogram of their differences."""
+    exact, near = exhibit.pairs
+    axes[0].scatter(exact, near, s=2, alpha=0.25, lw=0, color=style.hues[0], rasterized=True)
+    ends = [float(min(exact.min(), near.min())), float(max(exact.max(), near.max()))]
+    axes[0].plot(ends, ends, color=style.ink, lw=1)
+    axes[0].set(xlabel="exact", ylabel="approximate")
+    axes[1].hist(near - exact, bins=80, color=style.hues[0])
+    axes[1].axvline(0.0, color=style.ink, lw=1)
+    axes[1].set(xlabel="error", ylabel="pairs")
+    axes[1].xaxis.set_major_locator(MaxNLocator(5))  # small errors have long labels
+
+
+def distances(axes: Axes, style: Style, exhibit: Exhibit) -> None:
+    """How often which distance becomes which."""
+    before, after = exhibit.distances
+    top = float(max(before.max(), after.max(), 1e-12))
+    counts, xs, ys = np.histogram2d(before, after, bins=90, range=[[0.0, top], [0.0, top]])
+    shown = axes.pcolormesh(xs, ys, np.ma.masked_equal(counts.T, 0), cmap="viridis", rasterized=True)
+    axes.plot([0, top], [0, top], color=style.ink, lw=1)
+    axes.set(xlabel="distance before the map", ylabel="distance after the map")
+    bar = axes.figure.colorbar(shown, ax=axes, label="pairs")
+    bar.ax.tick_params(colors=style.ink, labelsize=8)
+    bar.ax.yaxis.label.set_color(style.ink)
+    bar.outline.set_edgecolor(style.faint)
+
+
+def lines(axes: Axes, style: Style, family: Sequence[Exhibit], varied: str) -> None:
+    """Each map beside its exact kernel, which is one for all or one for each; `varied` is what they differ in."""
+    known = [(one.record, one.line) for one in family if one.line is not None]
+    one_kernel = all(np.allclose(line[1], known[0][1][1], rtol=0.0, atol=1e-9) for _, line in known)
+    for (record, (t, exact, near)), hue in zip(known, cycle(style), strict=False):
+        columns = varied.endswith("n_components") or not varied
+        label = f"D = {record['n_components']:,}" if columns else f"{varied} = {record['setting'][varied]}"
+        axes.plot(t, near, color=hue, lw=1.4, label=label)
+        if not one_kernel:
+            axes.plot(t, exact, color=hue, lw=1.4, ls="--")
+    if one_kernel:
+        t, exact, _ = known[0][1]
+        axes.plot(t, exact, color=style.ink, lw=1.6, ls="--", label="exact")
+    else:
+        axes.plot([], [], color=style.ink, lw=1.4, ls="--", label="exact, in the same colour")
+    axes.set(xlabel="way from a row to another", ylabel="k(x, y)")
+    legend(axes, style)
+
+
+def spectra(axes: Axes, style: Style, exhibit: Exhibit) -> None:
+    """Eigenvalues, largest first."""
+    for values, hue, label in zip(exhibit.spectra, style.hues, ("exact", "approximate"), strict=False):
+        least = float(values.max(initial=0.0)) * 1e-8
+        axes.plot(
+            np.arange(1, len(values) + 1), np.where(values > least, values, np.nan), color=hue, label=label
+        )
+    axes.set(xscale="log", yscale="log", xlabel="number of the eigenvalue", ylabel="eigenvalue")
+    legend(axes, style)
+
+
+def curve(axes: Axes, style: Style, exhibit: Exhibit) -> None:
+    """Error over log(y/x), and the weights of the ratios behind it."""
+    if exhibit.curve is None:
+        return
+    ratios, error, weights = exhibit.curve
+    shade = axes.twinx()
+    shade.fill_between(
+        ratios, weights / max(float(weights.max()), 1e-300), color=style.faint, alpha=0.6, lw=0
+    )
+    shade.set_yticks([])
+    for spine in shade.spines.values():
+        spine.set_visible(False)
+    axes.set_zorder(shade.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    axes.plot(ratios, error, color=style.hues[0])
+    axes.axhline(0.0, color=style.ink, lw=0.8)
+    axes.set(xlabel="log(y/x)", ylabel="error / √(xy)")
+
+
+def landmarks(axes: Axes, style: Style, exhibit: Exhibit) -> None:
+    """Rows, and landmarks among them."""
+    if exhibit.landmarks is None:
+        return
+    rows, landmarks = exhibit.landmarks
+    axes.scatter(rows[:, 0], rows[:, 1], s=3, alpha=0.4, lw=0, color=style.hues[0], label="rows")
+    axes.scatter(
+        landmarks[:, 0], landmarks[:, 1], s=12, marker="x", lw=0.9, color=style.hues[1], label="landmarks"
+    )
+    axes.set(xlabel="first direction", ylabel="second direction")
+    legend(axes, style)

@@ -1,0 +1,1 @@
+"""Which columns of a table are read, and as which numbers."""

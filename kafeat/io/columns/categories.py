@@ -1,0 +1,179 @@
+"""Columns of categories as codes: 0, 1, ... by place in a vocabulary that is learned when a map is fitted.
+
+A category is the text of a cell without the spaces around it. Other values are spelled as files of text spell them:
+7 and 7.0 are `7`, a float is the shortest decimal that gives it, a decimal keeps its places, a boolean is `true` or
+`false`, a date is `2024-02-29`. A value that is spelled otherwise than every category of the fit is the one category of
+the same value: `1.50` is 1.5, `True` and `1` are true. So the formats agree. `007` is no number, and differs from 7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafeat.errors import DataError
+from kafeat.io.columns.numbers import indices_of
+from kafeat.types import Floats
+
+MOST = 10_000
+"""Categories of a column; more are a quantity or a name."""
+UNKNOWN = -1.0
+"""The code of an unknown or missing category where these are let through."""
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+][0-9]{1,3})?", re.IGNORECASE)
+_POINT_ZERO = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
+
+Codes = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The vocabulary of a column, in the order of its codes; `lenient` lets unknown and missing ones through."""
+
+    values: tuple[str, ...]
+    lenient: bool
+
+    @cached_property
+    def _known(self) -> Mapping[str, int]:
+        return {value: code for code, value in enumerate(self.values)}
+
+    @cached_property
+    def _numbers(self) -> Mapping[Decimal, int]:
+        """The codes of the categories that stand for a number, and are the only ones that stand for it."""
+        numbers = [_number(value) for value in self.values]
+        counts = Counter(numbers)
+        return {n: code for code, n in enumerate(numbers) if n is not None and counts[n] == 1}
+
+    def codes(self, values: pa.Array) -> Codes:
+        """A code for every value; NaN for one to refuse."""
+        return _codes(values, self._code)
+
+    def _code(self, category: str | None) -> float:
+        code = self._known.get(category or "")
+        if code is None and category:
+            number = _number(category)
+            code = None if number is None else self._numbers.get(number)
+        if code is None:
+            return UNKNOWN if self.lenient else np.nan
+        return code
+
+    def problem(self, value: object) -> str:
+        """What is wrong with a value whose code is NaN."""
+        return _problem(value) or (
+            f"expected one of the {len(self.values)} categories of the fit, got {_spell(value)}; "
+            "one_hot with unknown: ignore lets others through"
+        )
+
+
+class Vocabulary:
+    """A vocabulary while it is learned: a new category gets the next code."""
+
+    def __init__(self, where: str, lenient: bool) -> None:
+        self._where, self.lenient = where, lenient
+        self._known: dict[str, int] = {}
+        self._used: set[int] | None = None
+
+    def use(self, codes: Floats) -> None:
+        """Take note that rows of these codes are fitted on; once it has been called, other categories are none."""
+        self._used = (self._used or set()) | set(np.unique(codes[codes >= 0.0]).astype(int).tolist())
+
+    def codes(self, values: pa.Array) -> Codes:
+        """A code for every value; NaN for one to refuse. It is preliminary: `settled` says what becomes of it."""
+        return _codes(values, self._code)
+
+    def _code(self, category: str | None) -> float:
+        if category is None:
+            return UNKNOWN if self.lenient else np.nan
+        code = self._known.setdefault(category, len(self._known))
+        if len(self._known) > MOST:
+            raise DataError(
+                f"{self._where}: expected at most {MOST:,} categories, got more: a quantity needs no one_hot"
+            )
+        return code
+
+    def problem(self, value: object) -> str:
+        """What is wrong with a value whose code is NaN."""
+        return _problem(value) or f"expected a category, got {_spell(value)}"
+
+    def settled(self) -> tuple[Categories, npt.NDArray[np.intp]]:
+        """In order: numbers by size if all are, else text; and the final code of each preliminary one."""
+        used = [c for c, code in self._known.items() if self._used is None or code in self._used]
+        if not used:
+            raise DataError(f"{self._where}: expected at least one category, got none")
+        numbers = all(_NUMBER.fullmatch(category) for category in used)
+        values = sorted(used, key=(lambda c: (Decimal(c), c)) if numbers else (lambda c: (0, c)))
+        places = {category: code for code, category in enumerate(values)}
+        final = [places.get(category, int(UNKNOWN)) for category in self._known]
+        return Categories(tuple(values), self.lenient), np.array(final, np.intp)
+
+
+def _codes(values: pa.Array, code: Callable[[str | None], float]) -> Codes:
+    """Each different value is looked at once."""
+    if pa.types.is_float16(values.type):  # Arrow makes no dictionary of them
+        different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
+        values = pa.array(np.array([float(str(value)) for value in different])[places])
+    if not pa.types.is_dictionary(values.type):
+        values = values.dictionary_encode()
+    table = [np.nan if _unfit(value) else code(_category(value)) for value in _builtins(values.dictionary)]
+    indices = indices_of(values, len(table))
+    table.append(code(None) if values.indices.null_count else np.nan)
+    return np.array(table, dtype=np.float64)[indices]
+
+
+def _builtins(values: pa.Array) -> list[Any]:
+    """The values, of narrow floats the double that is spelled as they are: 0.1 and not 0.10000000149."""
+    found: list[Any] = values.to_pylist()
+    if pa.types.is_float32(values.type):
+        return [None if value is None else float(str(np.float32(value))) for value in found]
+    return found
+
+
+def _category(value: object) -> str | None:
+    """The spelling of a value; None for a missing one."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float | Decimal) and value == int(value):
+        return str(int(value))
+    text = f"{value:f}" if isinstance(value, Decimal) else str(value).strip()
+    zero = _POINT_ZERO.fullmatch(text)
+    text = zero[1] if zero else text
+    return "0" if text == "-0" else text or None
+
+
+def _number(category: str) -> Decimal | None:
+    """The number that a category stands for, which true and false do, too; None for any other text."""
+    word = category.lower()
+    if word in ("true", "false"):
+        return Decimal(word == "true")
+    return Decimal(category) if _NUMBER.fullmatch(category) else None
+
+
+def _unfit(value: object) -> bool:
+    """An infinity, or what has no one spelling; a NaN is missing."""
+    if isinstance(value, float):
+        return bool(np.isinf(value))
+    return not (value is None or isinstance(value, bool | int | str | Decimal | date))
+
+
+def _problem(value: object) -> str | None:
+    if _unfit(value):
+        return f"expected a finite number as a category, got {value}"
+    if _category(value) is None:
+        return "expected a category, got null; one_hot with unknown: ignore makes it zeros"
+    return None
+
+
+def _spell(value: object) -> str:
+    return repr(value.strip()[:60]) if isinstance(value, str) else str(value)

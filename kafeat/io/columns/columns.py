@@ -1,0 +1,159 @@
+"""The columns that a map reads, as it keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kafeat.contract.describe import spell
+from kafeat.contract.step import MOST_FEATURES
+from kafeat.errors import quoted
+from kafeat.io.columns.categories import MOST, Categories, Vocabulary
+from kafeat.io.columns.labels import is_harmful
+from kafeat.types import Floats
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature column: one number a row, a list of `width` numbers, or a category as its code."""
+
+    name: str
+    width: int | None
+    categories: Categories | Vocabulary | None = None
+
+    @property
+    def n_features(self) -> int:
+        """How many features the column stands for."""
+        return 1 if self.width is None else self.width
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a map reads, in order. `input_width` is the whole width of a positional source.
+
+    `missing`: a missing number is read as NaN, and not refused.
+    """
+
+    features: tuple[Column, ...]
+    positional: bool
+    input_width: int | None
+    missing: bool = False
+
+    @property
+    def n_features(self) -> int:
+        """How many features the columns hold, lists counted by their length."""
+        return sum(column.n_features for column in self.features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of every feature; a list column x gives x[0], x[1], ..."""
+        return tuple(
+            column.name if column.width is None else f"{column.name}[{i}]"
+            for column in self.features
+            for i in range(column.n_features)
+        )
+
+    @property
+    def n_categories(self) -> tuple[int, ...]:
+        """Of every feature the number of its categories, 0 for a plain number."""
+        return tuple(
+            len(column.categories.values) if isinstance(column.categories, Categories) else 0
+            for column in self.features
+            for _ in range(column.n_features)
+        )
+
+    @property
+    def as_read(self) -> Columns:
+        """The columns of what `matrix` gives, an array in which categories are codes already."""
+        features = tuple(Column(f"c{i}", None) for i in range(self.n_features))
+        return Columns(features, True, self.n_features, self.missing)
+
+    def use(self, X: Floats) -> None:
+        """Take note of the categories in rows (n, d) that are fitted on, where not all rows that are read are."""
+        at = 0
+        for column in self.features:
+            if isinstance(column.categories, Vocabulary):
+                column.categories.use(X[:, at])
+            at += column.n_features
+
+    def settled(self, X: Floats) -> Columns:
+        """The columns once every row has been read: vocabularies in order. The codes in `X` (n, d) follow them."""
+        features, at = [], 0
+        for column in self.features:
+            categories = column.categories
+            if isinstance(categories, Vocabulary):
+                categories, final = categories.settled()
+                known = X[:, at] >= 0.0
+                X[known, at] = final[X[known, at].astype(np.intp)]
+            features.append(replace(column, categories=categories))
+            at += column.n_features
+        return replace(self, features=tuple(features))
+
+    def to_plain(self) -> dict[str, Any]:
+        """As builtins."""
+        return {
+            "features": [_column_to_plain(column) for column in self.features],
+            "positional": self.positional,
+            "input_width": self.input_width,
+            "missing": self.missing,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: object) -> Columns:
+        """From `to_plain`, which may come from a stranger; ValueError says what is wrong."""
+        if type(plain) is not dict or set(plain) != {"features", "positional", "input_width", "missing"}:
+            raise ValueError("columns: expected a dict of features, positional, input_width and missing")
+        if type(plain["missing"]) is not bool:
+            raise ValueError(f"columns.missing: expected a bool, got {type(plain['missing']).__name__}")
+        features, positional, width = plain["features"], plain["positional"], plain["input_width"]
+        if type(features) is not list or not features:
+            raise ValueError(f"columns.features: expected a list of pairs, got {type(features).__name__}")
+        if type(positional) is not bool:
+            raise ValueError(f"columns.positional: expected a bool, got {type(positional).__name__}")
+        if width is not None and not _is_count(width):
+            raise ValueError(f"columns.input_width: expected a whole number above 0, got {spell(width)}")
+        columns = tuple(_column_from(pair) for pair in features)
+        if sum(column.n_features for column in columns) > MOST_FEATURES:
+            raise ValueError(f"columns.features: expected at most {MOST_FEATURES:,}, lists by their length")
+        if len({column.name for column in columns}) != len(columns):
+            raise ValueError("columns.features: expected every name once")
+        return cls(columns, positional, width, plain["missing"])
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _column_to_plain(column: Column) -> list[Any]:
+    if column.categories is None:
+        return [column.name, column.width]
+    if isinstance(column.categories, Vocabulary):
+        raise TypeError(f"column {column.name!r}: its vocabulary is still being learned")
+    return [column.name, None, list(column.categories.values), column.categories.lenient]
+
+
+def _column_from(entry: object) -> Column:
+    if not isinstance(entry, list | tuple) or len(entry) not in (2, 4):
+        raise ValueError("columns.features: expected pairs of name and width, or those with categories")
+    name, width = entry[0], entry[1]
+    if type(name) is not str or not (width is None or _is_count(width)):
+        raise ValueError(f"columns.features: expected a name and a width, got {spell(name)}, {spell(width)}")
+    if is_harmful(name):
+        raise ValueError(f"columns.features: expected names without control characters, got {quoted(name)}")
+    return Column(name, width, None if len(entry) == 2 else _categories_from(width, entry[2], entry[3]))
+
+
+def _categories_from(width: object, values: object, lenient: object) -> Categories:
+    if width is not None or type(lenient) is not bool:
+        raise ValueError("columns.features: expected categories of a column without width, and a bool")
+    if (
+        type(values) is not list
+        or not 1 <= len(values) <= MOST
+        or not all(type(v) is str and v for v in values)
+    ):
+        raise ValueError(f"columns.features: expected from 1 to {MOST:,} categories, each of them text")
+    if len(set(values)) != len(values):
+        raise ValueError("columns.features: expected every category once")
+    return Categories(tuple(values), lenient)

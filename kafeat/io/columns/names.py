@@ -1,0 +1,100 @@
+"""Finding columns by name, and saying which names are wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kafeat.contract.describe import near
+from kafeat.errors import DataError, quoted
+from kafeat.io.columns.labels import are_numbers, shown
+
+if TYPE_CHECKING:
+    from kafeat.io.columns.field import Field, Table
+
+
+MOST_LISTED = 12
+"""Names of columns that a line shows before it leaves some out."""
+NEAR = 0.8
+"""How alike a name is to one that was meant, from 0 to 1."""
+
+
+def require(source: Table, wanted: Iterable[str], origin: str | None = None) -> None:
+    """Refuse names that the source lacks, all of them at once, each with the nearest one that nobody asks for.
+
+    `origin` says who asked for them: an option, or a part of the config.
+    """
+    known = [field.name for field in source.fields]
+    found = set(known)
+    asked_for = dict.fromkeys(wanted)
+    missing = [name for name in asked_for if name not in found]
+    if missing:
+        free = [name for name in known if name not in asked_for]
+        hints = ", ".join(_with_hint(name, free) for name in missing[:20])
+        more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
+        has = ", ".join(map(shown, known[:12])) + (", ..." if len(known) > 12 else "")
+        asked = f"{origin}: " if origin else ""
+        raise DataError(
+            f"{source.place}: {asked}expected columns {hints}{more}, got {has or 'none'}{_advice(known)}"
+        )
+
+
+def as_spelled(source: Table, wanted: Iterable[str]) -> list[str]:
+    """Names as the source spells them: spaces around a name count only where the source has them."""
+    known = {field.name for field in source.fields}
+    return [name if name in known or name.strip() not in known else name.strip() for name in wanted]
+
+
+def refuse_slips(source: Table, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
+    """Refuse a name to leave out that is absent but near a feature: a slip would make a label a feature."""
+    features = list(features)
+    for name in absent:
+        meant = near(name, features, NEAR)
+        if meant is not None:
+            raise DataError(
+                f"{source.place}: {origin}: expected columns {quoted(name)} "
+                f"(did you mean {quoted(meant)}?); remove the name if it is meant to be absent"
+            )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of columns on one line, some of them where they are many."""
+    spelled = [shown(name) if name else "''" for name in names]
+    return ", ".join(spelled if len(spelled) <= MOST_LISTED else [*spelled[:8], "…", *spelled[-2:]])
+
+
+def _with_hint(name: str, known: Sequence[str]) -> str:
+    meant = near(name, known)
+    return quoted(name) if meant is None else f"{quoted(name)} (did you mean {quoted(meant)}?)"
+
+
+def _advice(known: list[str]) -> str:
+    """What may help where a row or a whole header was taken for a name."""
+    if known and are_numbers(known):
+        return "; is the first line a row (--no-header)?"
+    if len(known) == 1:
+        for option, char in (("';'", ";"), ("$'\\t'", "\t"), ("'|'", "|"), ("','", ",")):
+            if char in known[0]:
+                return f"; are they apart by another character (--delimiter {option})?"
+    return ""
+
+
+def indices_of(source: Table, wanted: Iterable[str]) -> list[int]:
+    """Where the columns of those names stand; each must be there, and be the only one of its name."""
+    names = list(wanted)
+    require(source, names)
+    counts = Counter(field.name for field in source.fields)
+    for name in names:
+        if counts[name] != 1:
+            raise DataError(
+                f"{source.place}: column {quoted(name)}: expected one column of that name, "
+                f"got {counts[name]}; rename one{_advice(list(counts.elements()))}"
+            )
+    places = {field.name: i for i, field in enumerate(source.fields)}
+    return [places[name] for name in names]
+
+
+def fields_of(source: Table, wanted: Iterable[str]) -> list[Field]:
+    """The fields of those names, on the same terms."""
+    return [source.fields[i] for i in indices_of(source, wanted)]

@@ -1,0 +1,231 @@
+"""Arrow columns to float64: one road for every type, so that formats agree to the bit.
+
+What is no number becomes NaN; `spell_problem` tells afterwards what stood there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafeat.io.columns.field import Field, Kind
+from kafeat.types import Array, Floats, Mask
+
+NOT_FINITE = ("nan", "inf", "infinity")
+
+Doubles = npt.NDArray[np.float64]
+
+
+def storage_of(kind: pa.DataType) -> pa.DataType:
+    """The type as it is stored: a tensor of fixed shape is a list."""
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values of the type are read as numbers."""
+    if pa.types.is_dictionary(kind):
+        return is_number(kind.value_type)
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    )
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of the type are text."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether values of the type are lists of numbers."""
+    lists = (pa.types.is_fixed_size_list(kind), pa.types.is_list(kind), pa.types.is_large_list(kind))
+    return any(lists) and is_number(kind.value_type)
+
+
+def field_from(field: pa.Field, width: int | None) -> Field:
+    """The field that stands for an Arrow field; `width` is what a list of variable length shows."""
+    kind = storage_of(field.type)
+    if is_number(kind):
+        return Field(field.name, "number", None, str(kind))
+    if is_list(kind):
+        fixed = kind.list_size if pa.types.is_fixed_size_list(kind) else width
+        if fixed != 0:
+            return Field(field.name, "list", fixed, str(kind))
+    of_values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    other: Kind = "date" if pa.types.is_date(of_values) else "other"
+    return Field(field.name, "text" if is_text(kind) else other, None, str(kind))
+
+
+def to_doubles(values: pa.Array) -> Doubles:
+    """The values as float64, correctly rounded; NaN where there is no number."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        table = np.append(to_doubles(values.dictionary), np.nan)
+        return cast(Doubles, table[indices_of(values, len(table) - 1)])
+    if is_text(kind):
+        return _text_to_doubles(values)
+    if pa.types.is_decimal(kind):
+        # Arrow scales a double by a power of ten, which may miss the nearest one; text does not.
+        values = values.cast(pa.string())
+        return _plain(values.cast(pa.float64()))
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.uint8())
+    return _plain(values)
+
+
+def _plain(values: pa.Array) -> Doubles:
+    numbers = stored(values).astype(np.float64, copy=False)
+    if values.null_count:
+        numbers = np.where(valid(values), numbers, np.nan)
+    return numbers
+
+
+def _text_to_doubles(values: pa.Array) -> Doubles:
+    try:
+        return _plain(values.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        pass
+    import pyarrow.compute as pc  # slow to import, and most files have numbers only
+
+    text = pc.utf8_trim_whitespace(values)
+    lower = pc.utf8_lower(text)
+    text = pc.if_else(pc.equal(lower, "true"), "1", pc.if_else(pc.equal(lower, "false"), "0", text))
+    try:
+        return _plain(text.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return np.array([_one(value) for value in text.to_pylist()], dtype=np.float64)
+
+
+def _one(text: str | None) -> float:
+    # Python rounds as Arrow does, but takes underscores and the digits of every script as well.
+    if not text or "_" in text or not text.isascii():
+        return np.nan
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+def lists_to_doubles(values: pa.Array, width: int) -> Doubles:
+    """The rows of a list column (n, width); a row that is null or of another length is all NaN."""
+    fixed = pa.types.is_fixed_size_list(values.type)
+    if fixed and not values.null_count:
+        first = values.offset * width
+        inner = values.values.slice(first, len(values) * width)
+        return to_doubles(inner).reshape(len(values), width)
+    import pyarrow.compute as pc
+
+    length = pc.fill_null(pc.list_value_length(values), -1).to_numpy(zero_copy_only=False)
+    good = length == width
+    if good.all():
+        return to_doubles(values.flatten()).reshape(len(values), width)
+    numbers = np.full((len(values), width), np.nan)
+    numbers[good] = to_doubles(values.filter(pa.array(good)).flatten()).reshape(-1, width)
+    return numbers
+
+
+def spell_problem(value: Any, width: int | None, element: int, dtype: np.dtype[Any]) -> str:
+    """What is wrong with the value of a cell: entry `element` of it where it is a list of `width`."""
+    if width is not None:
+        if value is None or len(value) != width:
+            got = "null" if value is None else f"{len(value)}"
+            return f"expected a list of {width} numbers, got {got}"
+        value = value[element]
+    if isinstance(value, str):
+        number = float(to_doubles(pa.array([value]))[0])
+        special = value.strip().lower().lstrip("+-") in NOT_FINITE
+        if value.strip() and np.isnan(number) and not special:
+            return f"expected a number, got {value[:60]!r}"
+        value = (value.strip() or None) if np.isnan(number) or np.isinf(number) else number
+    if value is None:
+        return "expected a finite number, got null"
+    if not isinstance(value, str) and np.isfinite(float(value)):
+        return f"expected a finite number, got {value}, which overflows {dtype.name}"
+    return f"expected a finite number, got {value}"
+
+
+def stored(values: pa.Array) -> npt.NDArray[Any]:
+    """The numbers of a column of integers or floats; where there is a null, whatever stands there."""
+    kind, (_, data) = values.type, values.buffers()
+    letter = "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
+    dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
+    if data is None:
+        return np.zeros(len(values), dtype=dtype)
+    return np.frombuffer(data, dtype=dtype, count=len(values), offset=values.offset * dtype.itemsize)
+
+
+def valid(values: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where a column that has nulls has none."""
+    bits = np.frombuffer(values.buffers()[0], dtype=np.uint8)
+    first = values.offset // 8
+    shown = np.unpackbits(bits[first : (values.offset + len(values) + 7) // 8], bitorder="little")
+    return shown[values.offset - 8 * first :][: len(values)].astype(np.bool_)
+
+
+def indices_of(values: pa.DictionaryArray, null: int) -> npt.NDArray[np.int64]:
+    """The codes of a dictionary column, `null` where there is none."""
+    codes = values.indices.cast(pa.int64())
+    found = stored(codes).copy()
+    if codes.null_count:
+        found[~valid(codes)] = null
+    return found
+
+
+TILE = 1 << 16
+
+
+def cast_finite(source: Array, out: Floats) -> bool:
+    """Write `source`, float64 or narrower, into `out`; False if an entry of `out` is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[...] = source
+    return all_finite(out)
+
+
+def all_finite(X: Array) -> bool:
+    """Whether no entry is NaN or infinite."""
+    if X.flags.forc:
+        flat = X.reshape(-1, order="A")
+        # A dot product runs as fast as memory and makes nothing; it can overflow, and only then one has to look.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if all(np.isfinite(np.dot(part, part)) for part in _parts(flat)):
+                return True
+    return bool(np.isfinite(X).all())
+
+
+def _parts(flat: Array) -> list[Array]:
+    return [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
+
+
+def first_of_rows(bad: Mask) -> Iterator[tuple[int, int]]:
+    """Row and column of the first entry that is true of each row that has one."""
+    for row in np.flatnonzero(bad.any(axis=1)):
+        yield int(row), int(bad[row].argmax())
+
+
+def refused(values: pa.Array, width: int | None, numbers: Floats) -> Mask:
+    """Entries of `numbers`, (n, k) as read from `values`, that are neither finite nor missing."""
+    infinite = np.isinf(numbers)
+    if width is not None:
+        import pyarrow.compute as pc  # slow to import
+
+        # A list that is null is missing as a whole; one of another length is a mistake.
+        length = pc.fill_null(pc.list_value_length(values), width).to_numpy(zero_copy_only=False)
+        wrong: Mask = infinite | (length != width)[:, None]
+        return wrong
+    plain = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    if not is_text(plain.type):
+        return infinite
+    bad = np.isnan(numbers)
+    rows = np.flatnonzero(bad[:, 0])
+    for row, value in zip(rows, plain.take(pa.array(rows)).to_pylist(), strict=True):
+        bad[row] = value is not None and value.strip().lower().lstrip("+-") not in ("", "nan")
+    result: Mask = infinite | bad
+    return result

@@ -1,0 +1,213 @@
+"""Which columns of a source a map reads: chosen when it is fitted, found again in any other source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kafeat.errors import DataError, quoted
+from kafeat.io.columns.categories import Vocabulary
+from kafeat.io.columns.columns import Column, Columns
+from kafeat.io.columns.labels import is_harmful
+from kafeat.io.columns.names import fields_of, refuse_slips, require
+
+if TYPE_CHECKING:
+    from kafeat.io.columns.field import Field, Table
+
+
+def choose(
+    source: Table,
+    include: Sequence[str] | None,
+    exclude: Sequence[str],
+    label: str | None,
+    coded: Mapping[str, bool] | None = None,
+    missing: bool = False,
+) -> Columns:
+    """The columns to fit on: those in `include`, or every numeric one, less row names, `exclude` and the label.
+
+    The columns of `coded` are read as categories, whatever their type, and are features too; its values say
+    whether unknown ones are let through. Their vocabularies grow while the source is read: see `Columns.settled`.
+    What `exclude` names may be absent: one config then serves files with labels and files without.
+    """
+    source.settle()
+    coded = coded or {}
+    left_out = {*exclude, *([] if label is None else [label])}
+    require(source, include or (), "columns.include")
+    require(source, [] if label is None else [label], "--label")
+    require(source, coded, "one_hot")
+    for name in coded:
+        if name in left_out or (include is not None and name not in include):
+            raise DataError(
+                f"{source.place}: column {quoted(name)}: expected a feature, as one_hot names it, got a column that "
+                "is left out or is the label"
+            )
+    if include is None:
+        ours = left_out | (source.row_names - set(coded))
+        fields = [f for f in source.fields if (f.numeric or f.name in coded) and f.name not in ours]
+        if not source.positional:
+            absent = left_out.difference(field.name for field in source.fields)
+            refuse_slips(source, sorted(absent), [field.name for field in fields], "columns.exclude")
+    else:
+        fields = fields_of(source, (name for name in dict.fromkeys(include) if name not in left_out))
+    fields_of(source, (field.name for field in fields))
+    for field in fields:
+        if is_harmful(field.name):
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected a name without control characters"
+            )
+        if field.name in coded:
+            _check_codable(source, field)
+        elif field.kind == "list" and field.width is None:
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected lists of numbers in the first rows, "
+                "got none; leave it out with columns.exclude"
+            )
+        elif not field.numeric:
+            advice = f"; one_hot codes {field.kind}s" if field.codable else ""
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected numbers, got {field.spelled}{advice}"
+            )
+    if not fields:
+        raise DataError(
+            f"{source.place}: expected at least one numeric feature column, got none{_texts(source)}"
+        )
+    columns = (
+        replace(_column(f), categories=Vocabulary(f"{source.place}: column {quoted(f.name)}", coded[f.name]))
+        if f.name in coded
+        else _column(f)
+        for f in fields
+    )
+    chosen = Columns(tuple(columns), source.positional, _width(source), missing)
+    _refuse_one_name(source, chosen)
+    return chosen
+
+
+def _refuse_one_name(source: Table, columns: Columns) -> None:
+    """Features are found by their names: a column may not be called as an element of a list column is."""
+    single = {column.name for column in columns.features if column.width is None}
+    for column in columns.features if single else ():
+        name = next(
+            (f"{column.name}[{i}]" for i in range(column.width or 0) if f"{column.name}[{i}]" in single), None
+        )
+        if name is not None:
+            raise DataError(
+                f"{source.place}: column {quoted(name)}: expected another name than that of an element of the list "
+                f"column {quoted(column.name)}, got the same; rename one"
+            )
+
+
+def _check_codable(source: Table, field: Field) -> None:
+    if not field.codable:
+        raise DataError(
+            f"{source.place}: column {quoted(field.name)}: expected text, numbers, dates or categories, "
+            f"got {field.spelled}; cast it to a date or to text"
+        )
+
+
+def match(source: Table, columns: Columns, not_features: Sequence[str], origin: str | None = None) -> Columns:
+    """The columns of a fitted map in another source: by name where both have names, else by position.
+
+    `origin` says who named those that are no features: an option.
+    """
+    require(source, not_features, origin)
+    if not (columns.positional or source.positional):
+        return _by_name(source, columns)
+    if (
+        columns.positional
+        and source.positional
+        and columns.input_width == _width(source)
+        and ({column.name for column in columns.features} <= {field.name for field in source.fields})
+    ):
+        return _by_name(source, columns)
+    coded = any(column.categories is not None for column in columns.features)
+    fields = [
+        field
+        for field in source.fields
+        if (field.numeric or (coded and field.codable))
+        and field.name not in {*not_features, *source.row_names}
+    ]
+    if source.rows == 0 and source.untyped:
+        # Without rows, text cannot be told from numbers.
+        fields = fields[: columns.n_features]
+    fields = _with_width(fields, columns.n_features)
+    found = Columns(tuple(map(_column, fields)), source.positional, _width(source), columns.missing)
+    if found.n_features != columns.n_features:
+        raise DataError(
+            f"{source.place}: expected {columns.n_features} feature columns, got {found.n_features}"
+            f"{_texts(source)}; columns without names are matched by position: "
+            "leave out, or name as label or kept, what is not a feature"
+        )
+    fields_of(source, (field.name for field in fields))
+    _refuse_one_name(source, found)
+    return _with_categories(source, found, columns) if coded else found
+
+
+def _with_width(fields: list[Field], n_features: int) -> list[Field]:
+    """The one list column whose rows do not show a length takes what the others leave of the features."""
+    unknown = [field for field in fields if field.kind == "list" and field.width is None]
+    rest = n_features - sum(field.width or 1 for field in fields if field not in unknown)
+    if len(unknown) != 1 or rest < 1:
+        return fields
+    return [replace(field, width=rest) if field in unknown else field for field in fields]
+
+
+def _with_categories(source: Table, found: Columns, columns: Columns) -> Columns:
+    """Columns found by position, with the vocabularies of the fitted ones."""
+    if [column.width for column in found.features] != [column.width for column in columns.features]:
+        raise DataError(
+            f"{source.place}: expected one column for every feature, as some are categories, got lists"
+        )
+    pairs = zip(found.features, columns.features, strict=True)
+    for column, field in zip(
+        columns.features, fields_of(source, (c.name for c in found.features)), strict=True
+    ):
+        if column.categories is None and not _readable(source, field):
+            raise DataError(
+                f"{source.place}: column {quoted(field.name)}: expected numbers, got {field.spelled}"
+            )
+    return replace(found, features=tuple(replace(one, categories=other.categories) for one, other in pairs))
+
+
+def _by_name(source: Table, columns: Columns) -> Columns:
+    fields = fields_of(source, (column.name for column in columns.features))
+    for column, field in zip(columns.features, fields, strict=True):
+        if column.categories is not None:
+            _check_codable(source, field)
+        elif not _fits(source, field, column):
+            got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
+            raise DataError(
+                f"{source.place}: column {quoted(column.name)}: expected {_spell(column)}, got {got}"
+            )
+    return Columns(columns.features, source.positional, _width(source), columns.missing)
+
+
+def _fits(source: Table, field: Field, column: Column) -> bool:
+    if field.kind == "list":
+        # Rows that show no length may be none at all; a row of another length is refused by its number.
+        return column.width is not None and field.width in (None, column.width)
+    return column.width is None and _readable(source, field)
+
+
+def _readable(source: Table, field: Field) -> bool:
+    # A guess from the first rows must not refuse a column: the row that holds text will.
+    return field.numeric or (source.untyped and field.kind == "text")
+
+
+def _column(field: Field) -> Column:
+    return Column(field.name, field.width)
+
+
+def _width(source: Table) -> int | None:
+    if not source.positional:
+        return None
+    return sum(field.width or 1 for field in source.fields)
+
+
+def _spell(column: Column) -> str:
+    return "numbers" if column.width is None else f"lists of {column.width} numbers"
+
+
+def _texts(source: Table) -> str:
+    texts = [f"{quoted(field.name)} ({field.spelled})" for field in source.fields if not field.numeric]
+    return f" (not numeric: {', '.join(texts[:5])}{', ...' if len(texts) > 5 else ''})" if texts else ""

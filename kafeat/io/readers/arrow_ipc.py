@@ -1,0 +1,208 @@
+"""Arrow IPC: Feather files (version 2), and streams, which can be piped.
+
+A file is a stream between two marks: one that comes by a pipe is read as a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from kafeat.errors import DataError, UsageError
+from kafeat.io.readers.arrow import ArrowSource, fields_from
+from kafeat.io.readers.text_stream import Tap, Unpacked
+from kafeat.io.storage.files import damage, digest_of, opened_regular, read_full
+from kafeat.io.storage.locations import kind_of
+
+FILE, STREAM, FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
+_FILE_MARK = 8
+"""Bytes of the mark of a file, with what fills them up."""
+_TAIL = 4 + len(FILE)
+"""Bytes behind the footer of a file: its length, and the mark."""
+
+_damage = partial(
+    damage,
+    expected="sound Arrow IPC",
+    kinds=(pa.ArrowException, OSError, ValueError, OverflowError, MemoryError),
+)
+
+
+def open_ipc(place: str, tap: Tap | None = None) -> ArrowSource:
+    """The source of a file or a stream, whichever is there; `tap` is standard input, if that was opened already."""
+    if place != "-" and kind_of(place) == "file":
+        with opened_regular(place) as file:
+            magic = read_full(file, len(FILE))
+        if magic == FILE:
+            return IpcFileSource(place)
+    return IpcStreamSource(place, tap)
+
+
+class IpcFileSource(ArrowSource):
+    """An Arrow IPC file, which tells its rows and is read a record batch at a time."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._file = opened_regular(place)
+        with ExitStack() as failing, _damage(place):
+            failing.callback(self.close)
+            reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
+            self.schema, self.rows = reader.schema, self._count(reader)
+            self.fields = fields_from(self.schema, self._peek)
+            failing.pop_all()
+
+    def _count(self, reader: Any) -> int:
+        if hasattr(reader, "count_rows"):  # pyarrow 26
+            return int(reader.count_rows())
+        if len(reader.schema):  # the batches of one column tell, too
+            options = pa.ipc.IpcReadOptions(included_fields=[0])
+            reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
+        return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
+
+    def _peek(self, index: int) -> pa.Array:
+        batch = next(self.pieces([index], 0), None)
+        return pa.array([], self.schema.field(index).type) if batch is None else batch.column(0)
+
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        del height
+        options = pa.ipc.IpcReadOptions(included_fields=indices or [0])
+        with _damage(self.place):
+            reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
+            order = sorted(set(indices))
+            for number in range(reader.num_record_batches):
+                batch = _sound(reader.get_batch(number))
+                yield batch.select([order.index(index) for index in indices])
+
+    def digest(self) -> str:
+        return digest_of(self.place)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class IpcStreamSource(ArrowSource):
+    """An Arrow IPC stream in a file, a pipe or standard input (`-`)."""
+
+    def __init__(self, place: str, tap: Tap | None = None) -> None:
+        self._name, self.place = place, "<stdin>" if place == "-" else place
+        self._once = kind_of(place) != "file" if place != "-" else True
+        self._bytes = Unpacked(self.place, tap or Tap(place))
+        with ExitStack() as failing, _damage(self.place):
+            failing.callback(self.close)
+            self._stream = _Stream(self.place, self._bytes)
+            self.schema = self._stream.schema
+            self._first = next(self._stream.batches(), None)
+            self.fields = fields_from(self.schema, self._peek)
+            failing.pop_all()
+        self._fresh = True
+
+    def _peek(self, index: int) -> pa.Array:
+        return (
+            pa.array([], self.schema.field(index).type) if self._first is None else self._first.column(index)
+        )
+
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        del height
+        with _damage(self.place):
+            for batch in self._all():
+                yield batch.select(indices)
+
+    def _all(self) -> Iterator[pa.RecordBatch]:
+        if self._fresh:
+            self._fresh, first, self._first = False, self._first, None
+            if first is not None:
+                yield first
+                yield from self._stream.batches()
+        elif self._once:
+            raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+        else:
+            with closing(Unpacked(self.place, Tap(self._name))) as again:
+                yield from _Stream(self.place, again).batches()
+
+    def digest(self) -> str:
+        return self._bytes.tap.digest() if self._once else digest_of(self._name)
+
+    def close(self) -> None:
+        self._first = None
+        self._bytes.close()
+
+
+class _Stream:
+    """The record batches of a stream that is complete. Arrow's own reader stops at any end between two of them.
+
+    The format lets a writer close the stream in place of the mark. The writers of pyarrow, Polars, Spark and kafeat
+    write the mark, and without it a writer that has failed cannot be told from one that is done.
+    """
+
+    def __init__(self, place: str, text: Unpacked) -> None:
+        magic = text.look(_FILE_MARK)
+        if magic.startswith(FEATHER_1):
+            raise DataError(f"{place}: expected Arrow IPC, got Feather of version 1; write it as version 2")
+        self._in_file = magic.startswith(FILE)
+        if self._in_file:
+            read_full(text, _FILE_MARK)
+        elif not magic.startswith(STREAM):
+            raise DataError(f"{place}: expected Arrow IPC, got bytes that start with {magic!r}")
+        self._place, self._whole = place, _Whole(text)
+        self._reader = pa.ipc.open_stream(pa.PythonFile(self._whole, mode="r"))
+        self.schema = self._reader.schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Those that are left."""
+        for batch in self._reader:
+            yield _sound(batch)
+        self._check_end()
+
+    def _check_end(self) -> None:
+        if self._whole.ended:
+            raise DataError(
+                f"{self._place}: expected the mark at the end of an Arrow IPC stream, got the end of the "
+                f"{'input' if self._place == '<stdin>' else 'file'}: it was cut off, or its writer failed"
+            )
+        length, tail = self._whole.rest()
+        if self._in_file:
+            length -= len(tail) + int.from_bytes(tail[:4], "little")
+            if length or tail[4:] != FILE:
+                raise DataError(
+                    f"{self._place}: expected the footer of an Arrow IPC file and its end, got other bytes"
+                )
+        elif length:
+            raise DataError(
+                f"{self._place}: expected nothing behind the end of the Arrow IPC stream, got {length:,} bytes more; "
+                "streams are not joined by cat"
+            )
+
+
+class _Whole:
+    """As many bytes as are asked for: the reader takes fewer for the end."""
+
+    closed = False
+    ended = False
+    """Fewer were there."""
+
+    def __init__(self, text: Unpacked) -> None:
+        self._text = text
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._text.read() if size < 0 else read_full(self._text, size)
+        self.ended |= len(data) < size
+        return data
+
+    def rest(self) -> tuple[int, bytes]:
+        """How many bytes are left, and the last 10 of them."""
+        length, tail = 0, b""
+        while data := read_full(self._text, 1 << 20):
+            length, tail = length + len(data), (tail + data)[-_TAIL:]
+        return length, tail
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Offsets and lengths are a stranger's, and are followed without a look later on."""
+    batch.validate(full=True)
+    return batch

@@ -1,0 +1,113 @@
+"""What the first rows of a CSV file show: the names of its columns and what they hold."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.errors import DataError, spell_row
+from kafeat.io.columns.field import Field
+from kafeat.io.columns.numbers import NOT_FINITE, to_doubles
+from kafeat.io.readers.text_stream import Unpacked
+
+LOOK = 1 << 20
+LONGEST = 1 << 28
+"""A row of more bytes than this is a quote that nobody closed."""
+BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
+
+
+@dataclass(frozen=True)
+class Sniffed:
+    """Names and kinds of columns, their first values, and a block that holds any likely row.
+
+    `skip`: rows before the first one of data. `empty`: there is none of those. `blanks`: a blank line is a row.
+    """
+
+    fields: tuple[Field, ...]
+    values: tuple[list[str], ...]
+    block: int
+    skip: int
+    empty: bool
+    blanks: bool
+
+
+def sniff(place: str, text: Unpacked, delimiter: str, header: bool) -> Sniffed:
+    """Look at the first rows, which `text` hands out again afterwards."""
+    rows, block = _first_rows(place, text, delimiter)
+    first = next((index for index, row in enumerate(rows) if row), None)
+    if first is None:
+        raise DataError(f"{place}: expected {'a header line' if header else 'rows'}, got an empty file")
+    names = rows[first] if header else [f"c{i}" for i in range(len(rows[first]))]
+    # Of one column, a blank line is a missing value; of more, it says nothing.
+    blanks = len(names) == 1
+    rows = [row or [""] for row in rows] if blanks else [row for row in rows if row]
+    skip = int(header) + (first if header and blanks else 0)
+    rows = rows[skip:]
+    empty = text.whole and not rows
+    # Short or long rows are the reader's business, which knows their number.
+    rows = [row for row in rows if len(row) == len(names)]
+    columns = [[row[i] for row in rows] for i in range(len(names))]
+    fields = tuple(_field(name, values) for name, values in zip(names, columns, strict=True))
+    return Sniffed(fields, tuple(columns), block, skip, empty, blanks)
+
+
+def _first_rows(place: str, text: Unpacked, delimiter: str) -> tuple[list[list[str]], int]:
+    """The rows that end within the first look, which grows until two are not blank."""
+    size = LOOK
+    while True:
+        head = text.look(size)
+        _refuse_binary(place, head)
+        rows = _parsed(place, head, delimiter, text.whole)
+        count = sum(map(bool, rows))
+        if count >= 2 or text.whole:
+            longest = len(head) // max(1, count) if count < 16 else 0
+            return rows, max(LOOK, 4 * longest)
+        if size >= LONGEST:
+            raise DataError(f"{place}: expected rows of less than {LONGEST} bytes; is a quote left open?")
+        size *= 4
+
+
+def _refuse_binary(place: str, head: bytes) -> None:
+    for magic, name in BINARY.items():
+        if head.startswith(magic):
+            raise DataError(
+                f"{place}: expected CSV, but this looks like {name}: --input-format {name.lower()}"
+            )
+    if b"\0" in head[:LOOK]:
+        raise DataError(
+            f"{place}: byte {head.index(0)}: expected UTF-8 text, got a byte of zero: this looks like a binary file, "
+            "or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
+        )
+
+
+def _parsed(place: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
+    # Bad UTF-8 is refused by the reader, once, wherever it stands.
+    text = head.decode("utf-8-sig", errors="replace")
+    csv.field_size_limit(LONGEST * 2)
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error as error:
+        raise DataError(f"{place}: expected CSV, got: {error}") from error
+    return rows if whole else rows[:-1]
+
+
+def _field(name: str, values: list[str]) -> Field:
+    """Numbers if most filled fields are: a stray word is to be refused, not a reason to drop a column."""
+    filled = [row for row, value in enumerate(values) if value.strip()]
+    if values and not filled:
+        return Field(name, "text", None, "empty fields")
+    numbers = to_doubles(pa.array([values[row] for row in filled], pa.string()))
+    words = [
+        row for row, value in zip(filled, numbers, strict=True) if np.isnan(value) and _is_word(values[row])
+    ]
+    if 2 * len(words) < len(filled) or not words:
+        return Field(name, "number", None, "numbers")
+    return Field(name, "text", None, f"text ({values[words[0]][:60]!r} in {spell_row(words[0])})")
+
+
+def _is_word(text: str) -> bool:
+    return text.strip().lower().lstrip("+-") not in NOT_FINITE

@@ -1,0 +1,201 @@
+"""A data set of many files as one source: the rows of its parts, one after the other, in the order of their names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kafeat.errors import DataError
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.selection import match
+from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.readers.open import open_source
+from kafeat.io.storage.data_set import Part, is_data_set, list_parts
+from kafeat.types import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EDGE = 1 << 16
+"""Bytes of either end of a part that count for the digest of the whole."""
+
+
+def open_data(
+    place: str,
+    format: str | None = None,
+    *,
+    delimiter: str = ",",
+    header: bool = True,
+    stamp: str | None = None,
+) -> Source:
+    """The source of that name: a file, which has that stamp where one is given, or a data set of many."""
+    if is_data_set(place):
+        return PartsSource(place, format, delimiter, header)
+    return open_source(place, format, delimiter=delimiter, header=header, stamp=stamp)
+
+
+def _width(source: Source) -> int:
+    return sum(field.width or 1 for field in source.fields)
+
+
+@dataclass(frozen=True)
+class _How:
+    format: str | None
+    delimiter: str
+    header: bool
+
+    def open(self, part: Part) -> Source:
+        return open_source(
+            part.place, self.format, delimiter=self.delimiter, header=self.header, stamp=part.stamp
+        )
+
+
+class PartsSource(Source):
+    """All parts, which are opened when their turn comes; rows are numbered through."""
+
+    def __init__(self, place: str, format: str | None, delimiter: str, header: bool) -> None:
+        self.place, self._how = place, _How(format, delimiter, header)
+        self._parts = list_parts(place, format).parts
+        self._aside = False
+        with self._first() as first:
+            self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
+            self._told, self._of_first, self._seekable = first.notes, first.place, first.seekable
+            self._row_names = first.row_names
+
+    def _first(self) -> Source:
+        """The first part that has rows: one without shows no types. The first if none has."""
+        for part in self._parts:
+            source = self._how.open(part)
+            if source.rows != 0:
+                return source
+            source.close()
+        return self._how.open(self._parts[0])
+
+    @property
+    def row_names(self) -> frozenset[str]:
+        return self._row_names
+
+    @property
+    def notes(self) -> dict[str, str]:
+        return dict(self._told)
+
+    @cached_property
+    def rows(self) -> int | None:  # type: ignore[override]
+        """The sum of what the parts tell of themselves; None where one does not."""
+        return None if self._starts is None else int(self._starts[-1])
+
+    @cached_property
+    def _starts(self) -> Array | None:
+        """The number of the first row of each part, and of all."""
+        starts = [0]
+        for part in self._parts:
+            with self._how.open(part) as source:
+                if source.rows is None:
+                    return None
+                starts.append(starts[-1] + source.rows)
+        return np.array(starts)
+
+    def settle(self) -> None:
+        """The widest of the parts, where all rows must be seen to tell."""
+        if all(field.width is not None for field in self.fields if field.kind == "list"):
+            return
+        for part in self._parts:
+            with self._how.open(part) as source:
+                source.settle()
+                if _width(source) > _width(self):
+                    self.fields = source.fields
+
+    def set_aside(self) -> None:
+        self._aside = True
+
+    def chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+    ) -> Iterator[Chunk]:
+        # Each part counts its own rows: to know the sum, all of them would have to be opened first.
+        return self._chunks(columns, keep, height, typed_keep=typed_keep)
+
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+    ) -> Iterator[Chunk]:
+        start = 0
+        for part in self._parts:
+            with self._open(part, columns, keep) as source:
+                if source.rows == 0:
+                    continue
+                rows = 0
+                for chunk in source.chunks(columns, keep, height, typed_keep=typed_keep):
+                    rows = chunk.start + chunk.rows
+                    yield chunk.behind(start)
+                source.check_unchanged()
+                start += rows
+
+    def chunks_with(
+        self, columns: Columns, keep: Sequence[str], height: int, wanted: Array
+    ) -> Iterator[Chunk] | None:
+        """Only chunks of the blocks that hold these rows, ascending numbers; None where rows cannot be found so."""
+        starts = self._starts
+        if starts is None or not self._seekable:
+            return None
+        return self._blocks_with(columns, keep, height, wanted, starts)
+
+    def _blocks_with(
+        self, columns: Columns, keep: Sequence[str], height: int, wanted: Array, starts: Array
+    ) -> Iterator[Chunk]:
+        for part, start, stop in zip(self._parts, starts[:-1], starts[1:], strict=True):
+            own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, stop)] - start
+            if not len(own):
+                continue
+            with self._open(part, columns, keep) as source:
+                blocks = source.blocks()
+                for number in np.unique(np.searchsorted(blocks, own, side="right")):
+                    source.only(int(blocks[number - 1]), int(blocks[number]))
+                    for chunk in source.chunks(columns, keep, height):
+                        yield chunk.behind(int(start))
+                source.check_unchanged()
+
+    def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Source:
+        source = self._how.open(part)
+        try:
+            if self._aside:
+                source.set_aside()
+            if source.rows != 0:
+                self._check(source, columns, keep)
+        except BaseException:
+            source.close()
+            raise
+        return source
+
+    def _check(self, source: Source, columns: Columns, keep: Sequence[str]) -> None:
+        """Columns are found by their names, and are of a type that can be read; without names, parts are as wide."""
+        if not (self.positional or source.positional):
+            match(source, columns, keep)
+        if self.positional and len(source.fields) != len(self.fields):
+            raise DataError(
+                f"{source.place}: expected {len(self.fields)} columns, as {self._of_first} has, got "
+                f"{len(source.fields)}"
+            )
+
+    def locate(self, row: int) -> tuple[str, int]:
+        if self._starts is None:
+            return self.place, row
+        number = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return self._parts[number].place, row - int(self._starts[number])
+
+    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        with self._first() as first:
+            return first.kept_fields(keep, typed)
+
+    def digest(self) -> str:
+        """SHA-256 of names, sizes, and both ends of every part: not of all bytes, which nobody may want to read."""
+        from kafeat.io.storage.files import ends_of
+
+        seen = hashlib.sha256()
+        for part in self._parts:
+            seen.update(f"{part.name}\0{part.bytes}\0".encode(errors="surrogateescape"))
+            seen.update(ends_of(part.place, part.bytes, EDGE))
+        return seen.hexdigest()

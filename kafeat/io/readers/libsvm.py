@@ -1,0 +1,221 @@
+"""LIBSVM (SVMlight) files, packed or not, or standard input: sparse rows with a label."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from functools import cached_property
+from typing import IO, Self
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.errors import DataError, UsageError, ValueRefused, spell_row
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.field import Field
+from kafeat.io.columns.names import indices_of
+from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.readers.libsvm_text import Labelled, cut, label_of, parsed, tidied
+from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
+from kafeat.io.readers.text_stream import Tap, Unpacked
+from kafeat.io.storage.files import digest_of
+from kafeat.io.storage.locations import kind_of, size_of
+from kafeat.types import Array, Mask
+
+LABEL = "label"
+LOOK = 1 << 20
+BLOCK = 4 << 20
+LONGEST = 1 << 28
+"""A line of more bytes than this is none."""
+EXACT = 2.0**53
+"""Labels are read as doubles: from here on, two whole numbers may be one."""
+
+
+class LibsvmSource(Source):
+    """Two columns: `label`, which is no feature, and `features`, whose width all rows together tell."""
+
+    positional = True
+
+    def __init__(self, place: str) -> None:
+        self._name, self.place = place, "<stdin>" if place == "-" else place
+        self._once = place == "-" or kind_of(place) != "file"
+        text = self._open()
+        self._tap = text.tap
+        self._copy: IO[bytes] | None = None
+        with ExitStack() as failing:
+            failing.callback(self.close)
+            self._look(text)
+            failing.pop_all()
+        self.fields = self._fields(None)
+        self._aside = False
+        self._text: Unpacked | None = text if self._once else None
+        if not self._once:
+            text.close()
+
+    def _look(self, text: Unpacked) -> None:
+        head = text.look(LOOK)
+        if not head:
+            raise DataError(f"{self.place}: expected rows, got an empty file")
+        if b"\0" in head:
+            raise DataError(
+                f"{self.place}: byte {head.index(0)}: expected the text of LIBSVM, got a byte of zero"
+            )
+        whole = head + b"\n" if text.whole else head[: head.rfind(b"\n") + 1]
+        labels = parsed(tidied(whole)).labels
+        labels = labels[~np.isnan(labels)]
+        self._kind = pa.int64() if _whole(labels).all() else pa.float64()
+
+    def _fields(self, width: int | None) -> tuple[Field, ...]:
+        return Field(LABEL, "other", None, "the label"), features_field(width, "sparse rows")
+
+    def settle(self) -> None:
+        width, row = 0, 0
+        if self._once:
+            self._spool()
+        for lines, rows in cut(self._pieces(), 1 << 14):
+            found = parsed(lines).entries
+            if found.broken and not self._aside:
+                first = min(found.broken)
+                raise DataError(f"{self.place}: {spell_row(row + first)}: {found.broken[first][0]}")
+            width, row = max(width, int(found.columns.max(initial=-1)) + 1), row + rows
+        if row and not width:
+            raise DataError(f"{self.place}: expected at least one index:value, got labels only")
+        self.fields = self._fields(width or None)
+
+    def _spool(self) -> None:
+        """What can be read once is read twice from a copy."""
+        if self._text is None:
+            raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+        self._copy = tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".libsvm")  # noqa: SIM115
+        shutil.copyfileobj(self._text, self._copy)
+        self._copy.flush()
+        self._text = None
+
+    def set_aside(self) -> None:
+        self._aside = True
+
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+    ) -> Iterator[Chunk]:
+        del typed_keep
+        indices_of(self, (column.name for column in columns.features))
+        kept = self.kept_fields(keep)
+        start = 0
+        for lines, rows in cut(self._pieces(), height):
+            yield LibsvmChunk(self.place, start, rows, columns, lines, kept, not self._aside)
+            start += rows
+
+    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        del typed
+        indices_of(self, keep)
+        refuse_to_copy(self.place, list(keep))
+        return pa.schema([(name, self._kind) for name in keep])
+
+    def estimated_rows(self) -> int | None:
+        if self._once:
+            return None
+        with closing(self._open()) as text:
+            head = text.look(8 << 20)
+            share = text.tap.n_bytes / max(1, size_of(self._name) or 0)
+        return round(tidied(head).count(b"\n") / max(share, 1e-12))
+
+    def digest(self) -> str:
+        return self._tap.digest() if self._once else digest_of(self._name)
+
+    def close(self) -> None:
+        self._tap.close()
+        if self._copy is not None:
+            self._copy.close()
+
+    def _open(self) -> Unpacked:
+        return Unpacked(self.place, Tap(self._name))
+
+    def _pieces(self) -> Iterator[bytes]:
+        """Whole lines, tidied."""
+        if self._copy is not None:
+            text = Unpacked(self.place, Tap(self._copy.name))
+        elif self._once:
+            if self._text is None:
+                raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+            text, self._text = self._text, None
+        else:
+            text = self._open()
+        try:
+            rest = b""
+            while data := text.read(BLOCK):
+                data = rest + data
+                end = data.rfind(b"\n") + 1
+                rest = data[end:]
+                if len(rest) > LONGEST:
+                    raise DataError(
+                        f"{self.place}: expected lines of less than {LONGEST} bytes, got a longer one"
+                    )
+                yield tidied(data[:end])
+            if rest:
+                yield tidied(rest + b"\n")
+        finally:
+            if text.tap is not self._tap or not self._once:
+                text.close()
+
+
+class LibsvmChunk(SparseChunk):
+    """Some lines."""
+
+    def __init__(
+        self, place: str, start: int, rows: int, columns: Columns, lines: bytes, kept: pa.Schema, strict: bool
+    ) -> None:
+        super().__init__(place, start, rows, columns)
+        self._lines, self._kept, self._strict = lines, kept, strict
+
+    @cached_property
+    def _parsed(self) -> Labelled:
+        return parsed(self._lines)
+
+    def head(self, rows: int) -> Self:
+        lines = b"".join(line + b"\n" for line in self._lines.split(b"\n", rows)[:rows])
+        return type(self)(self.place, self.start, rows, self.columns, lines, self._kept, self._strict)
+
+    def read(self) -> Entries:
+        return self._parsed.entries
+
+    @cached_property
+    def kept(self) -> pa.Table | None:
+        if not len(self._kept):
+            return None
+        found = self._parsed
+        if self._strict and found.entries.broken:
+            first = min(found.entries.broken)
+            raise self.located(ValueRefused(first, None, found.entries.broken[first][0]))
+        kind = self._kept.field(0).type
+        broken = np.zeros(self.rows, bool)
+        broken[list(found.entries.broken)] = True
+        whole = pa.types.is_integer(kind)
+        odd = ~_whole(found.labels) if whole else np.abs(found.labels) >= EXACT
+        for row in np.flatnonzero(~broken & odd):
+            written = label_of(self._lines, int(row))
+            if whole or _lost(written, found.labels[row]):
+                large = np.isfinite(found.labels[row]) and abs(found.labels[row]) >= EXACT
+                raise DataError(
+                    f"{self.place}: {spell_row(self.first_row + int(row))}, column 'label': expected a whole number "
+                    f"{'below 2**53' if large or not whole else 'as in the first rows'}, got {written[:60]}"
+                )
+        numbers = np.where(broken, 0.0, found.labels)
+        return pa.table(
+            [pa.array(numbers.astype(kind.to_pandas_dtype()), kind, mask=broken if broken.any() else None)]
+            * len(self._kept),
+            self._kept,
+        )
+
+
+def _whole(labels: Array) -> Mask:
+    """Which labels are whole numbers that are read exactly."""
+    exact: Mask = (np.abs(labels) < EXACT) & (labels == np.rint(labels))
+    return exact
+
+
+def _lost(written: str, label: np.float64) -> bool:
+    """Whether digits are those of another number than was read."""
+    digits = written.lstrip("+-")
+    return digits.isdecimal() and (np.isinf(label) or int(written) != int(label))

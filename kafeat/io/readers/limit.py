@@ -1,0 +1,84 @@
+"""The first rows of a source, to try something on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kafeat.io.columns.columns import Columns
+from kafeat.io.readers.base import Chunk, Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Head(Source):
+    """The first `limit` rows of a source, in the chunks that the source itself has: the last of them is cut short.
+
+    A row's bytes do not depend on what follows it, so the output is the beginning of the whole one. The digest
+    remains that of the whole source.
+    """
+
+    def __init__(self, source: Source, limit: int) -> None:
+        self._source, self._limit = source, limit
+        self.fields, self.positional, self.untyped = source.fields, source.positional, source.untyped
+        self.rows = None if source.rows is None else min(source.rows, limit)
+
+    @property
+    def place(self) -> str:
+        """The name of the source, which may be renamed."""
+        return self._source.place
+
+    @place.setter
+    def place(self, name: str) -> None:
+        self._source.place = name
+
+    @property
+    def row_names(self) -> frozenset[str]:
+        return self._source.row_names
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return self._source.notes
+
+    def estimated_rows(self) -> int | None:
+        rows = self._source.estimated_rows()
+        return None if rows is None else min(rows, self._limit)
+
+    def settle(self) -> None:
+        self._source.settle()
+        self.fields = self._source.fields
+
+    def set_aside(self) -> None:
+        self._source.set_aside()
+
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+    ) -> Iterator[Chunk]:
+        left = self._limit
+        for chunk in self._source.chunks(columns, keep, height, typed_keep=typed_keep):
+            yield chunk if chunk.rows <= left else _cut(chunk, left)
+            left -= chunk.rows
+            if left <= 0:  # before the source is asked for a chunk that nobody wants
+                return
+
+    def locate(self, row: int) -> tuple[str, int]:
+        return self._source.locate(row)
+
+    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        return self._source.kept_fields(keep, typed)
+
+    def digest(self) -> str:
+        return self._source.digest()
+
+    def check_unchanged(self) -> None:
+        self._source.check_unchanged()
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def _cut(chunk: Chunk, rows: int) -> Chunk:
+    head = chunk.head(rows)
+    head.before = chunk.before
+    return head

@@ -1,0 +1,128 @@
+"""Sources over what is in memory already: arrays, and tables of any library that speaks Arrow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.errors import DataError, UsageError
+from kafeat.io.columns.field import Field
+from kafeat.io.readers.array import ArraySource
+from kafeat.io.readers.arrow import PEEK, ArrowSource, fields_from
+from kafeat.io.readers.base import Source
+from kafeat.io.readers.table import cut
+from kafeat.types import Array
+
+DIGEST_ROWS = 1 << 16
+
+
+def source_of(data: object) -> Source:
+    """A source over an array (rows, features), a sparse matrix of SciPy, or a table that speaks Arrow.
+
+    A source is handed back as it is.
+    """
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, list | tuple):
+        try:
+            data = np.asarray(data)
+        except ValueError as error:
+            raise DataError("<array>: expected rows of one length, got lists of different lengths") from error
+    if isinstance(data, np.ndarray):
+        return MemorySource(data)
+    if isinstance(data, pa.RecordBatch):
+        return TableSource(pa.Table.from_batches([data]))
+    if isinstance(data, pa.Table):
+        return TableSource(data)
+    if hasattr(data, "tocsr"):
+        from kafeat.io.readers.sparse_matrix import MemoryCsr
+
+        return MemoryCsr(data)
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            return TableSource(pa.table(data))
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise DataError(f"<table>: expected a table, got: {error}") from error
+    raise UsageError(f"<array>: expected an array or a table, got {type(data).__name__}")
+
+
+class MemorySource(ArraySource):
+    """An array; it must not change while it is read."""
+
+    def __init__(self, array: Array, place: str = "<array>") -> None:
+        super().__init__(place, array.shape, array.dtype, lambda start, stop: array[start:stop])
+        self._array = array
+
+    def digest(self) -> str:
+        seen = hashlib.sha256(f"{self._array.dtype.str} {self._array.shape} ".encode())
+        for start in range(0, len(self._array), DIGEST_ROWS):
+            seen.update(np.ascontiguousarray(self._array[start : start + DIGEST_ROWS]).data)
+        return seen.hexdigest()
+
+
+class NamedSource(MemorySource):
+    """An array whose columns have names."""
+
+    positional = False
+
+    def __init__(self, array: Array, names: Sequence[str]) -> None:
+        super().__init__(array)
+        self.fields = tuple(Field(name, "number", None, str(array.dtype)) for name in names)
+
+
+class TableSource(ArrowSource):
+    """A table in memory."""
+
+    def __init__(self, table: pa.Table, place: str = "<table>") -> None:
+        self.place, self.schema, self.rows, self._table = place, table.schema, table.num_rows, table
+        self.fields = fields_from(table.schema, lambda index: table.column(index).slice(0, PEEK))
+
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        del height
+        yield from self._table.select(indices).to_batches()
+
+    def digest(self) -> str:
+        """Of the Arrow stream in pieces of fixed height: it does not depend on how the table was built."""
+        seen = _Hash()
+        with pa.ipc.new_stream(pa.PythonFile(seen, mode="w"), self.schema) as writer:
+            for _, piece in cut(self._table.to_batches(), DIGEST_ROWS):
+                writer.write_table(piece.combine_chunks())
+        return seen.digest.hexdigest()
+
+
+class BatchSource(ArrowSource):
+    """Record batches of one schema, read once, as they come. Lists whose type tells no length show none."""
+
+    def __init__(self, place: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
+        self.place, self.schema, self._batches = place, schema, batches
+        self.fields = fields_from(schema, lambda _: pa.nulls(0))
+
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        del height
+        for batch in self._batches:
+            yield batch.select(indices)
+
+    def digest(self) -> str:
+        raise TypeError("batches that are read once have no digest")
+
+
+class _Hash:
+    """A file that remembers nothing but the hash of what was written."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        return
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,152 @@
+"""NPY files and objects, read a chunk at a time.
+
+They are read and not mapped: a file that is cut short or a disk that fails while it is mapped kills the process
+without a word.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from kafeat.errors import DataError, KafeatError, first_line
+from kafeat.io.readers.array import ArraySource
+from kafeat.io.storage.files import digest_of, opened_regular, refused
+from kafeat.io.storage.uri import is_remote, local_path, shown
+from kafeat.types import Array
+
+_BLOCK = 256
+"""Rows that are read at once where only some are wanted."""
+
+
+class NpySource(ArraySource):
+    """The array of an NPY file or object."""
+
+    seekable = True
+
+    def __init__(self, place: str) -> None:
+        self._name = place
+        if is_remote(place):
+            with _no_array(shown(place)):
+                there = RemoteNpy(place)
+            self._offset, self._by_rows = there.offset, there.by_rows
+            super().__init__(shown(place), there.shape, there.dtype, self._rows)
+            self._file: RemoteNpy | io.FileIO = there
+            return
+        opened_regular(place).close()
+        mapped = _mapped(place)
+        self._offset, self._by_rows = int(mapped.offset), bool(mapped.flags.c_contiguous)  # type: ignore[attr-defined]
+        super().__init__(place, mapped.shape, mapped.dtype, self._rows)
+        self._file = opened_regular(place)
+
+    def _rows(self, start: int, stop: int) -> Array:
+        rows, width, size = stop - start, len(self.fields), self._dtype.itemsize
+        if self._by_rows:
+            block = np.empty((rows, width), self._dtype)
+            self._fill(block, self._offset + start * width * size)
+            return block
+        columns = np.empty((width, rows), self._dtype)
+        for j, column in enumerate(columns):
+            self._fill(column, self._offset + (j * self._n_rows + start) * size)
+        return columns.T
+
+    def _fill(self, block: Array, at: int) -> None:
+        rest = block.reshape(-1).view(np.uint8)
+        if isinstance(self._file, RemoteNpy):
+            self._file.fill(rest, at)
+            return
+        while len(rest):
+            try:
+                done = os.preadv(self._file.fileno(), [rest.data], at)
+            except OSError as error:
+                raise refused(self.place, error) from error
+            if not done:
+                raise DataError(
+                    f"{self.place}: expected {len(rest):,} more bytes at byte {at:,}, got the end of the file: "
+                    "it was cut short while it was read"
+                )
+            rest, at = rest[done:], at + done
+
+    def blocks(self) -> Array:
+        return np.append(np.arange(0, self._n_rows, _BLOCK), self._n_rows)
+
+    def digest(self) -> str:
+        return digest_of(self._name)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _mapped(place: str) -> Array:
+    """The array behind the header."""
+    with _no_array(place):
+        array: np.memmap[Any, Any] = np.lib.format.open_memmap(local_path(place), mode="r")
+    return array
+
+
+@contextmanager
+def _no_array(place: str) -> Iterator[None]:
+    """A header may be a lie, and NumPy says so in many ways."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except KafeatError:
+        raise
+    except OSError as error:
+        raise refused(place, error) from error
+    except Exception as error:  # the header is a stranger's, and NumPy reads it with Python's own tools
+        raise DataError(f"{place}: expected an NPY file of numbers, got {first_line(error)}") from error
+
+
+# More than any header of numbers; the length that an object claims is not believed.
+_HEAD = 1 << 16
+
+
+class RemoteNpy:
+    """An NPY object that is read at random. Raises what NumPy says of a header that is none."""
+
+    def __init__(self, place: str) -> None:
+        from kafeat.io.storage.object_store import opened_at_random, unreachable
+
+        self._place, self._refused = place, unreachable
+        self._file = opened_at_random(place)
+        size = int(self._file.size())
+        head = io.BytesIO(self._at(0, min(_HEAD, size)))
+        version = np.lib.format.read_magic(head)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"format version {version}, expected 1.0 or 2.0")
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        self.shape, by_columns, self.dtype = read(head)
+        if self.dtype.hasobject:
+            raise ValueError("Python objects")
+        self.offset, self.by_rows = head.tell(), not by_columns
+        needed = self.offset + int(np.prod([int(n) for n in self.shape], dtype=object)) * self.dtype.itemsize
+        if size < needed:
+            raise ValueError(f"{size:,} bytes, and a header that claims {needed:,}")
+
+    def fill(self, block: Array, at: int) -> None:
+        """Fill a flat array of bytes from there on."""
+        data = self._at(at, len(block))
+        if len(data) < len(block):
+            raise DataError(
+                f"{self._place}: expected {len(block):,} bytes at byte {at:,}, got {len(data):,}: "
+                "it was cut short while it was read"
+            )
+        block[:] = np.frombuffer(data, np.uint8)
+
+    def _at(self, at: int, n: int) -> Any:
+        try:
+            return self._file.read_at(n, at)
+        except OSError as error:
+            raise self._refused(self._place, error) from error
+
+    def close(self) -> None:
+        """Let it go."""
+        self._file.close()

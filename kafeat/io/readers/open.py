@@ -1,0 +1,82 @@
+"""Open an input in the format that its name or its first bytes tell. Readers load when they are used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafeat.errors import UsageError
+from kafeat.io.storage.formats import INPUTS, PIPED, delimiter_of, format_of
+from kafeat.io.storage.locations import entry_of
+
+if TYPE_CHECKING:
+    from kafeat.io.readers.base import Source
+
+
+def open_source(
+    place: str,
+    format: str | None = None,
+    *,
+    delimiter: str = ",",
+    header: bool = True,
+    stamp: str | None = None,
+) -> Source:
+    """The source of that name; close it, or use it in a `with`. Arrow on standard input need not be named.
+
+    `stamp` is that of a file that was listed; where there is none, the file must stay as it is from now on.
+    """
+    if stamp is None and place != "-":
+        entry = entry_of(place)
+        stamp = None if entry is None else entry.stamp
+    source = _source(place, format, delimiter, header)
+    source.origin = None if stamp is None else (place, stamp)
+    return source
+
+
+def _source(place: str, format: str | None, delimiter: str, header: bool) -> Source:
+    name = format_of(place, format, INPUTS)
+    if name not in INPUTS:
+        raise UsageError(
+            f"{place}: expected an input format of {', '.join(INPUTS)}, got {name}: it is written only"
+        )
+    if place == "-" and name not in PIPED:
+        raise UsageError(
+            f"-: expected CSV, Arrow or LIBSVM on standard input, got {name}: it cannot be piped"
+        )
+    if name == "csv":
+        from kafeat.io.readers.csv import CsvSource
+        from kafeat.io.readers.text_stream import Tap
+
+        tap = Tap(place) if place == "-" else None
+        if tap is not None and format is None and is_arrow(tap.magic):
+            from kafeat.io.readers.arrow_ipc import open_ipc
+
+            return open_ipc(place, tap)
+        return CsvSource(place, delimiter=delimiter_of(place, delimiter), header=header, tap=tap)
+    return _opened(place, name)
+
+
+def is_arrow(head: bytes) -> bool:
+    """Whether bytes begin as Arrow IPC does, a stream or a file."""
+    return head.startswith((b"\xff\xff\xff\xff", b"ARROW1"[:4]))
+
+
+def _opened(place: str, name: str) -> Source:
+    if name == "parquet":
+        from kafeat.io.readers.parquet import ParquetSource
+
+        return ParquetSource(place)
+    if name == "arrow":
+        from kafeat.io.readers.arrow_ipc import open_ipc
+
+        return open_ipc(place)
+    if name == "libsvm":
+        from kafeat.io.readers.libsvm import LibsvmSource
+
+        return LibsvmSource(place)
+    if name == "npz":
+        from kafeat.io.readers.sparse_matrix import NpzSource
+
+        return NpzSource(place)
+    from kafeat.io.readers.npy import NpySource
+
+    return NpySource(place)

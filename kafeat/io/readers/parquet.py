@@ -1,0 +1,164 @@
+"""Parquet files and objects, read a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafeat.errors import DataError, KafeatError, first_line, quoted, spell_row
+from kafeat.io.columns.numbers import is_text, storage_of
+from kafeat.io.readers.arrow import PEEK, ArrowSource, fields_from
+from kafeat.io.readers.base import wrong_count
+from kafeat.io.storage.files import digest_of, opened_regular
+from kafeat.io.storage.uri import is_remote, local_path, shown
+from kafeat.types import Array
+
+READ_BUFFER = 1 << 16
+"""Column chunks are read through a buffer: a row group is never held whole."""
+
+
+class ParquetSource(ArrowSource):
+    """A Parquet file or object."""
+
+    seekable = True
+
+    def __init__(self, place: str) -> None:
+        self._name, self.place, self._remote = place, shown(place), is_remote(place)
+        if not self._remote:
+            opened_regular(place).close()
+        with _damage(self.place):
+            self._file = _opened(place)
+            self.schema = self._file.schema_arrow
+            self.rows = self._file.metadata.num_rows
+            self._check_rows()
+            self.fields = fields_from(self.schema, self._peek)
+
+    def _check_rows(self) -> None:
+        rows, blocks = self.rows, self.blocks()
+        if rows != blocks[-1]:
+            raise DataError(
+                f"{self.place}: expected {rows:,} rows in its row groups, as the footer says, got {blocks[-1]:,}"
+            )
+
+    def _peek(self, index: int) -> pa.Array:
+        batch = next(self.pieces([index], PEEK), None)
+        return pa.array([], self.schema.field(index).type) if batch is None else batch.column(0)
+
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        names = [self.schema.field(i).name for i in indices]
+        groups, skip = self._groups()
+        promised, got = self._check_values(groups, names), 0
+        left, row = self.rows or 0, self.first
+        texts = [name for name, i in zip(names, indices, strict=True) if _has_text(self.schema.field(i).type)]
+        # What is fetched before it is asked for is kept to the end of the call: a row group at a time bounds it.
+        calls = [[group] for group in groups] if self._remote else [groups]
+        with _damage(self.place):
+            for call in calls:
+                # The reader takes names as prefixes of paths, and may hand over more than was asked for.
+                for batch in self._file.iter_batches(height, row_groups=call, columns=names):
+                    got += batch.num_rows
+                    wanted = batch.select(names).slice(skip, left)
+                    skip = max(0, skip - batch.num_rows)
+                    left -= wanted.num_rows
+                    for name in texts:
+                        _require_utf8(self.place, row, name, wanted.column(name))
+                    row += wanted.num_rows
+                    yield wanted
+        if got != promised:
+            raise wrong_count(self.place, promised, got)
+
+    def _check_values(self, groups: list[int], names: list[str]) -> int:
+        """The rows of row groups. A column that holds more or fewer values is refused: Arrow would drop rows."""
+        metadata, rows, wanted = self._file.metadata, 0, set(names)
+        leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
+        single = [j for j, leaf in enumerate(leaves) if leaf.path in wanted and not leaf.max_repetition_level]
+        for number in groups:
+            group = metadata.row_group(number)
+            rows += group.num_rows
+            for j in single:
+                values = group.column(j).num_values
+                if values != group.num_rows:
+                    raise DataError(
+                        f"{self.place}: column {quoted(leaves[j].path)}: expected {group.num_rows:,} values in row "
+                        f"group {number + 1}, as it has rows, got {values:,}"
+                    )
+        return rows
+
+    def only(self, first: int, behind: int) -> None:
+        self.first, self.rows = first, behind - first
+
+    def blocks(self) -> Array:
+        groups = self._file.metadata
+        heights = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
+        return np.cumsum([0, *heights])
+
+    def _groups(self) -> tuple[list[int], int]:
+        """The row groups that hold the rows that are asked for, and how many rows come before these."""
+        groups: list[int] = []
+        skip = start = 0
+        for group in range(self._file.metadata.num_row_groups):
+            stop = start + self._file.metadata.row_group(group).num_rows
+            if start < self.first + (self.rows or 0) and stop > self.first:
+                if not groups:
+                    skip = self.first - start
+                groups.append(group)
+            start = stop
+        return groups, skip
+
+    def digest(self) -> str:
+        return digest_of(self._name)
+
+    def close(self) -> None:
+        self._file.close(force=True)
+
+
+def _has_text(kind: pa.DataType) -> bool:
+    kind = storage_of(kind)
+    if pa.types.is_dictionary(kind):
+        return _has_text(kind.value_type)
+    return is_text(kind) or any(_has_text(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _require_utf8(place: str, start: int, name: str, text: pa.Array) -> None:
+    """The reader takes the bytes of text as they are."""
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        for row in range(len(text)):
+            try:
+                text[row].as_py()
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{place}: {spell_row(start + row)}, column {quoted(name)}: expected UTF-8 text, "
+                    f"got {error.object[:60]!r}"
+                ) from error
+        raise
+
+
+def _opened(place: str) -> pq.ParquetFile:
+    if not is_remote(place):
+        return pq.ParquetFile(local_path(place), pre_buffer=False, buffer_size=READ_BUFFER)
+    from kafeat.io.storage.object_store import opened_at_random
+
+    # Over a network the ranges of all columns of a row group are fetched at once, near ones as one.
+    return pq.ParquetFile(opened_at_random(place), pre_buffer=True)
+
+
+@contextmanager
+def _damage(place: str) -> Iterator[None]:
+    """Whatever the decoder stumbles over is the file's fault, as it could be opened; unless its store fails."""
+    try:
+        yield
+    except KafeatError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        if isinstance(error, OSError) and "://" in place:
+            from kafeat.io.storage.object_store import is_of_transport, unreachable
+
+            if is_of_transport(error):
+                raise unreachable(place, error) from error
+        raise DataError(f"{place}: expected a sound Parquet file, got: {first_line(error)}") from error

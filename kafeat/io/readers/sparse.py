@@ -1,0 +1,111 @@
+"""Chunks of sparse rows: one list column `features`, of which only what is not zero is there."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kafeat.contract.sparse_rows import Rows, SparseRows
+from kafeat.errors import UsageError, ValueRefused
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.field import Field
+from kafeat.io.columns.numbers import spell_problem
+from kafeat.io.readers.base import Chunk
+from kafeat.types import Array
+
+FEATURES = "features"
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Rows as they were read: `columns` from 0, ascending in each row; what is wrong with rows, and their text."""
+
+    values: npt.NDArray[np.float64]
+    columns: Array
+    starts: Array
+    broken: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+
+def features_field(width: int | None, spelled: str) -> Field:
+    """The field of all features."""
+    return Field(FEATURES, "list", width, spelled)
+
+
+class SparseChunk(Chunk):
+    """Some sparse rows; their width is that of the columns, and a row that is wider is one with a mistake."""
+
+    def __init__(self, place: str, start: int, rows: int, columns: Columns, first: int = 1) -> None:
+        super().__init__(place, start, rows, columns)
+        self._first = first
+        """The number that the source gives to the first column."""
+
+    @abstractmethod
+    def read(self) -> Entries:
+        """The entries; called once."""
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The entries of the rows that are within the width, and what is wrong with the others."""
+        found, width = self.read(), self.columns.n_features
+        beyond = found.columns >= width
+        if not self.columns.features or not beyond.any():
+            return found
+        row_of = np.repeat(np.arange(self.rows), np.diff(found.starts))
+        broken = dict(found.broken)
+        for row in np.unique(row_of[beyond]).tolist():
+            last = int(found.columns[found.starts[row + 1] - 1]) + self._first
+            problem = f"expected no index above {width - 1 + self._first}, the width of the map, got {last}"
+            broken[row] = problem, self._spelled(found, row)
+        keep = ~np.isin(row_of, list(broken))
+        counts = np.bincount(row_of[keep], minlength=self.rows)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        return Entries(found.values[keep], found.columns[keep], starts, broken)
+
+    def decode(self, dtype: np.dtype[Any]) -> tuple[Rows, bool]:
+        found = self.entries
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = found.values.astype(dtype)
+        X = SparseRows(values, found.columns, found.starts, self.columns.n_features)
+        return X, not found.broken and not self._bad(X).any()
+
+    def _bad(self, X: SparseRows) -> Array:
+        return np.isinf(X.values) if self.columns.missing else ~np.isfinite(X.values)
+
+    def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
+        found = self.entries
+        if not isinstance(X, SparseRows):
+            raise TypeError("expected what decode gave")
+        bad = np.flatnonzero(self._bad(X))
+        rows, first = np.unique(X.row_of[bad], return_index=True)
+        entry_of = dict(zip(rows.tolist(), bad[first].tolist(), strict=True))
+        for row in sorted({*entry_of, *found.broken}):
+            if row in found.broken:
+                yield ValueRefused(row, None, found.broken[row][0])
+                continue
+            entry = entry_of[row]
+            problem = spell_problem(float(found.values[entry]), None, 0, X.dtype)
+            yield ValueRefused(row, int(X.columns[entry]), problem)
+
+    def cells(self, row: int) -> list[Any]:
+        return [self._spelled(self.entries, row)] if self.columns.features else []
+
+    def broken_text(self, row: int) -> str | None:
+        broken = self.entries.broken.get(row)
+        return None if broken is None else broken[1]
+
+    def _spelled(self, found: Entries, row: int) -> str:
+        part = slice(found.starts[row], found.starts[row + 1])
+        pairs = zip(found.columns[part].tolist(), found.values[part].tolist(), strict=True)
+        return " ".join(f"{column + self._first}:{value!r}" for column, value in pairs)
+
+
+def refuse_to_copy(place: str, names: list[str]) -> None:
+    """Sparse features are no column that could stand beside the output."""
+    if FEATURES in names:
+        raise UsageError(f"{place}: --keep: expected columns beside the sparse features, got {FEATURES}")

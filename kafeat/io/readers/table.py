@@ -1,0 +1,154 @@
+"""Chunks of Arrow tables, cut without copying from whatever pieces a format hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.contract.sparse_rows import Rows, dense
+from kafeat.errors import ValueRefused
+from kafeat.io.columns.columns import Column, Columns
+from kafeat.io.columns.numbers import (
+    cast_finite,
+    first_of_rows,
+    lists_to_doubles,
+    refused,
+    spell_problem,
+    to_doubles,
+)
+from kafeat.io.readers.base import Chunk
+from kafeat.types import Floats, Mask
+
+Keeper = Callable[[pa.Table, int], pa.Table]
+Broken = Callable[[int], tuple[str, str] | None]
+"""What is wrong with a row as a whole, and its text."""
+
+
+def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterator[tuple[int, pa.Table]]:
+    """Tables of `height` rows, the last shorter, each with the number of its first row, from `start` on."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for piece in pieces:
+        if not piece.num_rows:
+            continue
+        waiting.append(piece)
+        rows += piece.num_rows
+        if rows < height:
+            continue
+        table = pa.Table.from_batches(waiting)
+        whole = rows - rows % height
+        for first in range(0, whole, height):
+            yield start + first, table.slice(first, height)
+        start, rows = start + whole, rows - whole
+        waiting = table.slice(whole).to_batches() if rows else []
+    if rows:
+        yield start, pa.Table.from_batches(waiting)
+
+
+class TableChunk(Chunk):
+    """A chunk whose feature columns come first in `table`, in the order of `columns`."""
+
+    def __init__(
+        self,
+        place: str,
+        start: int,
+        table: pa.Table,
+        columns: Columns,
+        keeper: Keeper | None,
+        broken: Broken | None = None,
+    ) -> None:
+        super().__init__(place, start, table.num_rows, columns)
+        self._table, self._keeper, self._broken = table, keeper, broken
+
+    @cached_property
+    def kept(self) -> pa.Table | None:
+        return None if self._keeper is None else self._keeper(self._table, self.first_row)
+
+    def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
+        # A single list column is row-major in Arrow; scalar columns are feature-major.
+        lists = len(self.columns.features) == 1 and self.columns.features[0].width is not None
+        out = np.empty((self.rows, self.columns.n_features), dtype, order="C" if lists else "F")
+        finite, at = True, 0
+        for index, column in enumerate(self.columns.features):
+            finite &= self._read(index, column, out[:, at : at + column.n_features])
+            at += column.n_features
+        return out, finite and not self._broken_rows()
+
+    def _broken_rows(self) -> dict[int, tuple[str, str]]:
+        """Rows that are none, by their numbers within the chunk."""
+        if self._broken is None:
+            return {}
+        found = ((row, self._broken(self.first_row + row)) for row in range(self.rows))
+        return {row: problem for row, problem in found if problem is not None}
+
+    def _read(self, index: int, column: Column, out: Floats) -> bool:
+        """Whether every entry may stand; `out` may be filled in part where one may not."""
+        return all(
+            _decode(column, piece, out[rows]) or not self._bad(column, piece, out[rows]).any()
+            for piece, rows in self._pieces(index)
+        )
+
+    def _pieces(self, index: int) -> Iterator[tuple[pa.Array, slice]]:
+        row = 0
+        for piece in self._table.column(index).chunks:
+            stored = piece.storage if isinstance(piece, pa.ExtensionArray) else piece
+            yield stored, slice(row, row + len(piece))
+            row += len(piece)
+
+    def _bad(self, column: Column, piece: pa.Array, out: Floats) -> Mask:
+        if self.columns.missing and column.categories is None:
+            return refused(piece, column.width, out)
+        return ~np.isfinite(out)
+
+    def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
+        X = dense(X)
+        # Reading stopped at the first one of a column, and the first of a row may stand elsewhere.
+        bad, at = np.zeros(X.shape, dtype=bool), 0
+        for index, column in enumerate(self.columns.features):
+            block = slice(at, at + column.n_features)
+            for piece, rows in self._pieces(index):
+                _decode(column, piece, X[rows, block])
+                bad[rows, block] = self._bad(column, piece, X[rows, block])
+            at = block.stop
+        broken = self._broken_rows()
+        bad[list(broken)] = True
+        for row, feature in first_of_rows(bad):
+            if row in broken:
+                yield ValueRefused(row, None, broken[row][0])
+            else:
+                yield ValueRefused(row, feature, self._problem(row, feature, X.dtype))
+
+    def head(self, rows: int) -> Self:
+        table = self._table.slice(0, rows)
+        return type(self)(self.place, self.start, table, self.columns, self._keeper, self._broken)
+
+    def cells(self, row: int) -> list[Any]:
+        return [self._table.column(index)[row].as_py() for index in range(len(self.columns.features))]
+
+    def broken_text(self, row: int) -> str | None:
+        broken = None if self._broken is None else self._broken(self.first_row + row)
+        return None if broken is None else broken[1]
+
+    def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:
+        index, element = 0, feature
+        while element >= self.columns.features[index].n_features:
+            element -= self.columns.features[index].n_features
+            index += 1
+        column = self.columns.features[index]
+        value = self._table.column(index)[row].as_py()
+        if column.categories is not None:
+            return column.categories.problem(value)
+        return spell_problem(value, column.width, element, dtype)
+
+
+def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
+    """Write the numbers of a piece of a column; whether all are finite."""
+    if column.categories is not None:
+        return cast_finite(column.categories.codes(piece)[:, None], out)
+    if column.width is None:
+        return cast_finite(to_doubles(piece)[:, None], out)
+    return cast_finite(lists_to_doubles(piece, column.width), out)

@@ -1,0 +1,191 @@
+"""Bytes of a text source: hashed as they come in, unpacked, with a first look that loses nothing."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+import threading
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kafeat.errors import DataError
+from kafeat.io.storage.files import opened, read_full, refused, standard_input
+
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
+"""Behind a byte from 0x50 to 0x5f: a frame that decoders pass over."""
+
+
+class Tap(io.RawIOBase):
+    """The raw bytes of a file or of standard input, and their hash."""
+
+    _file: io.RawIOBase | None = None  # where it cannot be opened: Python closes the tap all the same
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._file = standard_input() if place == "-" else opened(place)
+        self._hash = hashlib.sha256()
+        # Arrow reads ahead in a thread of its own, also while `digest` reads the rest of what was cut short.
+        self._lock = threading.Lock()
+        self.ended = False
+        self.n_bytes = 0
+        self._ahead = self._take(4)
+        self.magic = self._ahead
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            size = 1 << 20
+        ahead, self._ahead = self._ahead[:size], self._ahead[size:]
+        return ahead or self._take(size)
+
+    def _take(self, size: int) -> bytes:
+        with self._lock:
+            if self.ended or self._file is None:
+                return b""
+            try:
+                data = read_full(self._file, size)
+            except OSError as error:
+                raise refused(self._place, error) from error
+            self.ended = len(data) < size
+            self._hash.update(data)
+            self.n_bytes += len(data)
+            return data
+
+    def digest(self) -> str:
+        """SHA-256 of all bytes; the rest is read if need be."""
+        while not self.ended:
+            self._take(1 << 20)
+        return self._hash.hexdigest()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        super().close()
+
+
+class Unpacked(io.RawIOBase):
+    """The text of a tap, unpacked where it is packed; `head` is what was looked at and is read again."""
+
+    def __init__(self, place: str, tap: Tap) -> None:
+        self._place, self.tap = place, tap
+        packing = _packing(tap.magic)
+        source = pa.PythonFile(tap, mode="r")
+        self._stream = source if packing is None else pa.CompressedInputStream(source, packing)
+        self._packing = packing
+        self.head = b""
+        self._at = 0
+        self.whole = False
+
+    def look(self, size: int) -> bytes:
+        """The first `size` bytes, or all if there are fewer: then `whole` is true."""
+        parts = [self.head]
+        have = len(self.head)
+        while have < size and not self.whole:
+            data = self._take(size - have)
+            self.whole = not data
+            parts.append(data)
+            have += len(data)
+        self.head = b"".join(parts)
+        return self.head
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self._at < len(self.head):
+            stop = len(self.head) if size < 0 else self._at + size
+            data, self._at = self.head[self._at : stop], min(stop, len(self.head))
+            return data
+        self.head, self._at = b"", 0
+        return self._take(size if size >= 0 else 1 << 20)
+
+    def _take(self, size: int) -> bytes:
+        try:
+            data: bytes = self._stream.read(size)
+        except OSError as error:
+            raise DataError(f"{self._place}: expected sound {self._packing} data, got: {error}") from error
+        return data
+
+    def __del__(self) -> None:
+        """Nothing: Python would close it, and the tap with it, which may be read on for its hash."""
+
+    def close(self) -> None:
+        self.tap.close()
+        super().close()
+
+
+@dataclass(frozen=True)
+class NotUtf8:
+    """Bytes that are no UTF-8: in which line of the text, from 1, and behind how many bytes of it."""
+
+    line: int
+    offset: int
+    data: bytes
+
+    def __str__(self) -> str:
+        return (
+            f"line {self.line}, byte {self.offset}: expected UTF-8 text, got {self.data!r}; convert it: "
+            "iconv -f LATIN1 -t UTF-8, or whatever it is"
+        )
+
+
+class Utf8:
+    """Looks at a text piece by piece."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._line, self._offset, self._rest = 1, 0, b""
+
+    def mistake(self, data: bytes) -> NotUtf8 | None:
+        """What is wrong with the text up to the end of the next piece; an empty one is the last."""
+        whole = self._rest + data
+        try:
+            self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            line = self._line + whole[: error.start].count(b"\n")
+            return NotUtf8(line, self._offset + error.start, whole[error.start : error.start + 4])
+        # the decoder holds back the bytes of a character that goes on in the next piece
+        held = len(self._decoder.getstate()[0])
+        self._rest = whole[len(whole) - held :]
+        self._line += whole[: len(whole) - held].count(b"\n")
+        self._offset += len(whole) - held
+        return None
+
+
+def first_not_utf8(text: Unpacked) -> NotUtf8 | None:
+    """The first bytes of a text, from here on, that are none; None if all of it is UTF-8."""
+    look = Utf8()
+    while True:
+        data = text.read(1 << 20)
+        found = look.mistake(data)
+        if found is not None or not data:
+            return found
+
+
+class Utf8Only(io.RawIOBase):
+    """A text that ends with an error where it is no UTF-8."""
+
+    def __init__(self, place: str, text: io.RawIOBase) -> None:
+        self._place, self._text, self._look = place, text, Utf8()
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._text.read(size)
+        found = self._look.mistake(data)
+        if found is not None:
+            raise DataError(f"{self._place}: {found}")
+        return data
+
+
+def _packing(magic: bytes) -> str | None:
+    if magic.startswith(GZIP):
+        return "gzip"
+    skippable = len(magic) == 4 and magic[0] & 0xF0 == 0x50 and magic[1:] == ZSTD_SKIPPABLE
+    return "zstd" if magic.startswith(ZSTD) or skippable else None

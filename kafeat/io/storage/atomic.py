@@ -1,0 +1,234 @@
+"""Files that appear whole or not at all.
+
+What is written is a draft beside its place, which takes the name when it is complete and on the disk. What is for an
+object store is a draft in the temporary folder, and uploaded when it is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import IO
+
+from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.storage.drafts import draft_of, remove_dead
+from kafeat.io.storage.files import digest_of, refused
+from kafeat.io.storage.locations import entry_of, kind_of, stamp_of
+from kafeat.io.storage.uri import identity, is_remote, local_path, name_of, shown
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where to write: `path`, on this machine, exists and is empty. `regular` is false for a pipe or a device."""
+
+    path: str
+    regular: bool
+
+
+@dataclass
+class Written:
+    """What was written, known once it is complete: bytes, SHA-256 and stamp; None for a pipe or a device."""
+
+    bytes: int | None = None
+    sha256: str | None = None
+    stamp: str | None = None
+
+
+Guard = Callable[[], AbstractContextManager[object]]
+"""Gives what is held while a file gets its name, or raises if it must not get it."""
+
+
+@contextmanager
+def atomic(
+    path: str,
+    clobber: bool = True,
+    *,
+    fsync: bool = True,
+    written: Written | None = None,
+    sweep: bool = True,
+    guard: Guard = nullcontext,
+) -> Iterator[Output]:
+    """A file to write that takes the name `path` when the block ends, and vanishes when it fails.
+
+    A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
+    through. With `fsync` the content is on the disk before the name is, and the name before this returns.
+    `written` is filled in. Drafts of the dead are looked for if `sweep`: among many files that takes time. `guard` is
+    held while the file gets its name. A remote place gets its object when the block ends, by an upload that is complete
+    or not there; `guard` is asked right before.
+    """
+    if is_remote(path):
+        with (
+            naming(f"{shown(path)} (written to {tempfile.gettempdir()} first)"),
+            _for_upload(path, clobber, written, guard) as output,
+        ):
+            yield output
+        return
+    path = local_path(path)
+    with naming(path), _writing(path, clobber, fsync, written, sweep, guard) as output:
+        yield output
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """What the system refuses in the block is said of that file; that the reader of a pipe has left is not its word."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise refused(path, error) from error
+
+
+# Names of open files: /dev/shm holds files like any other.
+_OF_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
+
+
+def check_place(path: str, clobber: bool) -> int | None:
+    """Refuse a place that `atomic` would refuse; the mode of a local file that is there, None for nothing."""
+    if is_remote(path):
+        _check_there(path, clobber)
+        return None
+    path = local_path(path)
+    if path.endswith(os.sep):
+        raise SystemRefusedError(f"{path}: expected the name of a file, got that of a folder")
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        if os.path.isdir(os.path.dirname(os.path.realpath(path))):
+            return None
+        raise
+    if stat.S_ISDIR(mode):
+        raise SystemRefusedError(f"{path}: expected a file, got a directory")
+    if stat.S_ISREG(mode) and path.startswith(_OF_OPEN_FILES):
+        raise UsageError(
+            f"{path}: expected the file's own name, got that of an open one, whose content would be lost"
+            f"{'; - is standard output' if path == '/dev/stdout' else ''}"
+        )
+    if stat.S_ISREG(mode) and not clobber:
+        raise _taken(path)
+    return mode
+
+
+def write_bytes(
+    path: str, data: bytes, clobber: bool = True, *, fsync: bool = True, guard: Guard = nullcontext
+) -> None:
+    """Write a small file at once."""
+    with atomic(path, clobber, fsync=fsync, guard=guard) as output, open(output.path, "wb") as file:
+        file.write(data)
+
+
+@contextmanager
+def beside(path: str, fsync: bool, *, sweep: bool = True, guard: Guard = nullcontext) -> Iterator[IO[str]]:
+    """A text file that stands beside an output; that its reader has left is an error, unlike with the output."""
+    if path == "-":
+        raise UsageError("-: expected the name of a file: standard output is for the features")
+    try:
+        with (
+            atomic(path, fsync=fsync, sweep=sweep, guard=guard) as output,
+            open(output.path, "w", encoding="utf-8", errors="replace", newline="") as file,
+        ):
+            yield file
+    except BrokenPipeError as error:
+        raise refused(path, error) from error
+
+
+@contextmanager
+def _for_upload(place: str, clobber: bool, written: Written | None, guard: Guard) -> Iterator[Output]:
+    from kafeat.io.storage.upload import upload
+
+    def may_stand() -> None:
+        if not clobber:
+            _check_there(place, clobber)
+        with guard():
+            pass
+
+    _check_there(place, clobber)
+    target = spool_of(place)
+    remove_dead(target)
+    # Nobody else is to read what may lie in a folder of all users.
+    with draft_of(target, 0o600) as (spool, _):
+        yield Output(spool, regular=True)
+        if written is not None:
+            written.bytes, written.sha256 = os.path.getsize(spool), digest_of(spool)
+        upload(spool, place, may_stand)
+    if written is not None:
+        entry = entry_of(place)
+        if entry is None or entry.bytes != written.bytes:
+            raise SystemRefusedError(f"{shown(place)}: expected the object that was written, got another")
+        written.stamp = entry.stamp
+
+
+def spool_of(place: str) -> str:
+    """The name in the temporary folder by which drafts for a remote place are known."""
+    mark = hashlib.sha256(identity(place).encode()).hexdigest()[:12]
+    return os.path.join(tempfile.gettempdir(), f"{mark}-{name_of(place)}")
+
+
+def _check_there(place: str, clobber: bool) -> None:
+    """Refuse what is no key, a missing bucket, a folder, and with `clobber` off an object that is there."""
+    from kafeat.io.storage.object_store import bucket_is_missing
+
+    if place.partition("?")[0].endswith("/") or not name_of(place):
+        raise SystemRefusedError(f"{place}: expected the name of an object, got that of a folder")
+    if bucket_is_missing(place):
+        raise SystemRefusedError(f"{shown(place)}: expected a bucket of that name, got none; make it first")
+    if not clobber and kind_of(place) is not None:
+        raise _taken(shown(place))
+
+
+@contextmanager
+def _writing(
+    path: str, clobber: bool, fsync: bool, written: Written | None, sweep: bool, guard: Guard
+) -> Iterator[Output]:
+    mode = check_place(path, clobber)
+    if mode is not None and not stat.S_ISREG(mode):
+        # By its own name: what /dev/stdout links to may have none.
+        yield Output(path, regular=False)
+        return
+    target = os.path.realpath(path)
+    if sweep:
+        remove_dead(target)
+    with draft_of(target, mode) as (draft, file):
+        yield Output(draft, regular=True)
+        if written is not None:
+            written.bytes, written.sha256 = os.path.getsize(draft), digest_of(draft)
+        if fsync:
+            os.fsync(file)
+        with guard():
+            _publish(draft, target, path, clobber)
+        if written is not None:
+            written.stamp = stamp_of(os.fstat(file))  # of this very file, whatever has that name by now
+        if fsync:
+            _sync_folder(target)
+
+
+def _publish(draft: str, target: str, path: str, clobber: bool) -> None:
+    if clobber:
+        os.replace(draft, target)
+        return
+    try:
+        # Unlike a rename, a link fails if someone else was faster.
+        os.link(draft, target)
+    except FileExistsError:
+        raise _taken(path) from None
+    os.unlink(draft)
+
+
+def _sync_folder(target: str) -> None:
+    folder = os.open(os.path.dirname(target), os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _taken(path: str) -> UsageError:
+    return UsageError(
+        f"{path}: expected no file of that name, got one; allow it to be replaced (--overwrite, in Python "
+        "overwrite=True), or name another"
+    )

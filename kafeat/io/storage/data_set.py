@@ -1,0 +1,261 @@
+"""Data sets of many files: the parts of a folder, a glob or a list, each with the name that it has in an output."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
+from kafeat.io.storage import data_set as part_lists
+from kafeat.io.storage.files import opened
+from kafeat.io.storage.formats import OUTPUTS, SUFFIXES, format_of
+from kafeat.io.storage.locations import Entry, entry_of, join, kind_of, listed
+from kafeat.io.storage.uri import identity, is_remote, lies_in, parent, parsed, path_of, shown
+
+MANIFEST = "_kafeat.json"
+_MAGIC = re.compile(r"[*?\[]")
+_REMOTE_MAGIC = re.compile(r"[*\[]")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of a data set, or some of its rows: independent of all others.
+
+    `name` is what it is called in an output, below its folder, with `/`. `only` are the first row and the one behind
+    the last.
+    """
+
+    name: str
+    place: str
+    bytes: int
+    stamp: str
+    only: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a data set, by name. `folder` is what they all lie in; None for a list of places.
+
+    `pattern` is that of their names below the folder; empty: whatever lies there is a part.
+    """
+
+    place: str
+    folder: str | None
+    parts: tuple[Part, ...]
+    pattern: str = ""
+
+    def would_hold(self, place: str, folder: bool = False) -> bool:
+        """Whether a file at that place would be a part, too; or a file somewhere below it, if it is a folder."""
+        if self.folder is None:
+            return False
+        own, whole = identity(place), identity(self.folder)
+        if not lies_in(own, whole):
+            return False
+        if folder:
+            return not self.pattern or "**" in self.pattern
+        name = own[len(whole) :].strip("/")
+        return is_hidden(name) <= is_hidden(self.pattern) and (
+            not self.pattern or _matches(name, self.pattern)
+        )
+
+
+def is_data_set(place: str) -> bool:
+    """Whether a name stands for many files: a folder, a glob, or a list of names."""
+    kind = None if place == "-" else kind_of(place)
+    if kind is not None:
+        return kind == "folder" or (kind == "file" and _is_list(place))
+    return is_pattern(place) or path_of(place).endswith("/")
+
+
+def list_parts(place: str, format: str | None = None) -> Parts:
+    """The parts of a data set, in the order of their names.
+
+    Names that begin with `_` or `.` are left out, folders too, as all readers of such data do. Files of no known
+    format are refused, unless `format` says what they are.
+    """
+    found = find_parts(place)
+    if not found.parts:
+        raise DataError(f"{place}: expected at least one file, got none")
+    for part in found.parts:
+        _check(place, part, format)
+    return found
+
+
+def find_parts(place: str) -> Parts:
+    """The same, without a check of what they are."""
+    pattern = ""
+    if kind_of(place) == "file":
+        folder, found = None, [_part(entry, at, name) for name, at, entry in named_in(place)]
+    elif kind_of(place) == "folder":
+        folder, found = place, list(_in_folder(place, ""))
+    elif not is_pattern(place):
+        raise SystemRefusedError(f"{place}: expected a folder, got nothing of that name")
+    else:
+        folder, pattern = _fixed(place)
+        if kind_of(folder) != "folder":
+            raise DataError(f"{place}: expected files of that pattern, got no folder {shown(folder)}")
+        found = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
+    return Parts(place, folder, tuple(sorted(found, key=lambda part: part.name)), pattern)
+
+
+def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
+    """The parts as they are called in an output of that format, or each of its own: Parquet if that is only read.
+
+    Two of one name are refused.
+    """
+    out: dict[str, Part] = {}
+    for part in parts:
+        own = format_of(part.name, input_format)
+        wanted = format or (own if own in OUTPUTS else "parquet")
+        name = part.name if _is_of(part.name, wanted) else f"{stem(part.name)}.{wanted}"
+        if name in out:
+            raise UsageError(
+                f"{part.place}: expected parts with different names in the output, got {quoted(name)} for "
+                f"{out[name].place}, too"
+            )
+        out[name] = replace(part, name=name)
+    return list(out.values())
+
+
+def _is_of(name: str, format: str) -> bool:
+    try:
+        return format_of(name) == format
+    except UsageError:
+        return False
+
+
+def stem(name: str) -> str:
+    """A name without the suffix of a format."""
+    known = next(
+        (suffix for suffix in sorted(SUFFIXES, key=len, reverse=True) if name.lower().endswith(suffix)), ""
+    )
+    return name[: len(name) - len(known)] if known else name
+
+
+def is_hidden(name: str) -> bool:
+    """Whether readers leave it out: a name, or a folder above it, that begins with `_` or `.`."""
+    return any(piece.startswith(("_", ".")) for piece in name.split("/"))
+
+
+def is_pattern(place: str) -> bool:
+    """Whether a name has wildcards; in a URI, `?` begins the options."""
+    return bool((_REMOTE_MAGIC if is_remote(place) else _MAGIC).search(path_of(place)))
+
+
+def _is_list(place: str) -> bool:
+    return path_of(place).lower().endswith(part_lists.LIST_SUFFIXES)
+
+
+def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
+    wanted = is_hidden(pattern)  # who spells it out wants it
+    for entry in listed(folder):
+        if wanted or not is_hidden(entry.name):
+            yield _part(entry, join(folder, entry.name), entry.name)
+
+
+def _part(entry: Entry, place: str, name: str) -> Part:
+    return Part(name, place, entry.bytes, entry.stamp)
+
+
+def _fixed(pattern: str) -> tuple[str, str]:
+    """The folder above the first wildcard, and the pattern below it."""
+    pieces = path_of(pattern).split("/")
+    first = next(i for i, piece in enumerate(pieces) if _MAGIC.search(piece))
+    folder = "/".join(pieces[:first]) if first else "."
+    if is_remote(pattern):
+        folder = replace(parsed(pattern), path="/".join(parsed(pattern).path.split("/")[:first])).spelled()
+    return folder or "/", "/".join(pieces[first:])
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Whether a name is of a pattern; `**` stands for any number of folders, `*` for none."""
+    return _pieces_match(name.split("/"), pattern.split("/"))
+
+
+def _pieces_match(names: list[str], patterns: list[str]) -> bool:
+    if not patterns:
+        return not names
+    if patterns[0] == "**":
+        return any(_pieces_match(names[i:], patterns[1:]) for i in range(len(names) + 1))
+    return (
+        bool(names) and fnmatch.fnmatchcase(names[0], patterns[0]) and _pieces_match(names[1:], patterns[1:])
+    )
+
+
+def _check(place: str, part: Part, format: str | None) -> None:
+    if not part.name.isprintable():
+        raise DataError(f"{place}: expected names of printable UTF-8, got {quoted(part.name)}; rename it")
+    if format is not None:
+        return
+    try:
+        format_of(part.name)
+    except UsageError:
+        raise DataError(
+            f"{place}: expected data files, got {quoted(part.name)}; choose with a glob, or name the format with "
+            "--input-format"
+        ) from None
+
+
+LIST_SUFFIXES = (".json", ".txt", ".list")
+
+
+def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:
+    """The files that a list names, each with what it is called below a folder, and its place."""
+    for name, at in _places_in(place):
+        entry = entry_of(at)
+        if entry is None:
+            raise DataError(f"{place}: expected a file, got none of the name {quoted(shown(name))}")
+        inside = not _is_whole(name) and ".." not in name.split("/")
+        yield os.path.normpath(name) if inside else entry.name, at, entry
+
+
+def places_in(place: str) -> Iterator[str]:
+    """The places of the files that a list names, without a look at them."""
+    return (at for _, at in _places_in(place))
+
+
+def _places_in(place: str) -> Iterator[tuple[str, str]]:
+    with opened(place) as file:
+        text = file.readall().decode("utf-8", errors="surrogateescape")
+    folder = parent(place)
+    for name in _names(place, text):
+        if not _can_be(name):
+            raise DataError(f"{place}: expected names that a file can have, got {quoted(shown(name))}")
+        yield name, name if _is_whole(name) else join(folder, name)
+
+
+def _is_whole(name: str) -> bool:
+    return os.path.isabs(name) or "://" in name or is_remote(name)
+
+
+def _can_be(name: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:  # half of a character that UTF-16 makes of two
+        return False
+
+
+def _names(place: str, text: str) -> list[str]:
+    if not path_of(place).lower().endswith(".json"):
+        return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{place}: expected JSON, got {error}") from None
+    except RecursionError:
+        raise DataError(
+            f"{place}: expected a list of names, got lists in lists, too deep to be read"
+        ) from None
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        if content.get("state") != "complete":
+            raise DataError(
+                f"{place}: expected the manifest of a finished run, got {content.get('state')!r}; --resume it"
+            )
+        content = [part.get("name") if isinstance(part, dict) else None for part in content["parts"]]
+    if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
+        raise DataError(f"{place}: expected a list of names, or the manifest of a run, got another JSON")
+    return content

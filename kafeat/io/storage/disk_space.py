@@ -1,0 +1,51 @@
+"""Room on the disk: better refused before an hour of work than after it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+from kafeat.errors import SystemRefusedError
+from kafeat.io.storage.uri import is_remote, local_path, shown
+
+
+def require_space(place: str, n_bytes: int) -> None:
+    """Refuse to start writing so many bytes to a file that its disk cannot hold."""
+    free = free_bytes(place)
+    if free is not None and n_bytes > free:
+        where = (
+            f"in {tempfile.gettempdir()}, where it is written first (TMPDIR)"
+            if is_remote(place)
+            else "on its disk"
+        )
+        raise SystemRefusedError(
+            f"{shown(place)}: expected room for {spell_bytes(n_bytes)}, got {spell_bytes(free)} free {where}; "
+            "--output-dtype float16 halves the bytes"
+        )
+
+
+def free_bytes(place: str) -> int | None:
+    """Bytes that are free where the file `place` would be; None for a device, a pipe, or no such folder.
+
+    For a remote place, where it is written before it is uploaded.
+    """
+    if is_remote(place):
+        return shutil.disk_usage(tempfile.gettempdir()).free
+    place = local_path(place)
+    if place == "-" or (os.path.exists(place) and not os.path.isfile(place)):
+        return None
+    try:
+        return shutil.disk_usage(os.path.dirname(os.path.realpath(place))).free
+    except OSError:
+        return None
+
+
+def spell_bytes(n: int) -> str:
+    """With a unit, in powers of 1,024."""
+    value, unit = float(n), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1024.0 or unit == "PiB":
+            break
+        value /= 1024.0
+    return f"{n} B" if unit == "B" else f"{value:.1f} {unit}"

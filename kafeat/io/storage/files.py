@@ -1,0 +1,137 @@
+"""Opening files, and their SHA-256; what the machine refuses is said plainly."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import select
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kafeat.errors import DataError, KafeatError, SystemRefusedError, first_line
+from kafeat.io.storage.uri import is_remote, local_path
+
+
+def refused(place: str, error: OSError) -> SystemRefusedError:
+    """An error of the operating system, in the words of the one who asked."""
+    return SystemRefusedError(f"{place}: {os.strerror(error.errno) if error.errno else error}")
+
+
+def opened(place: str) -> io.RawIOBase:
+    """The file or object for reading, unbuffered."""
+    if is_remote(place):
+        from kafeat.io.storage.object_store import RemoteFile
+
+        return RemoteFile(place)
+    return _opened_here(local_path(place))
+
+
+def _opened_here(place: str) -> io.FileIO:
+    try:
+        if stat.S_ISDIR(os.stat(place).st_mode):
+            raise SystemRefusedError(f"{place}: expected a file, got a directory")
+        return open(place, "rb", buffering=0)
+    except ValueError as error:
+        raise SystemRefusedError(f"{place!r}: {error}") from error
+    except OSError as error:
+        raise refused(place, error) from error
+
+
+def standard_input() -> io.FileIO:
+    """Without Python's buffer: a thread that is stuck in a read would hold the buffer's lock for ever."""
+    # A closed one is None: its number may be that of another file by now.
+    if sys.stdin is None:
+        raise SystemRefusedError("-: expected an open standard input, got a closed one")
+    return _standard(0, "rb")
+
+
+def standard_output() -> io.FileIO:
+    """The same for writing."""
+    if sys.stdout is None:
+        raise SystemRefusedError("-: expected an open standard output, got a closed one")
+    return _standard(1, "wb")
+
+
+def _standard(number: int, mode: str) -> io.FileIO:
+    try:
+        return io.FileIO(number, mode, closefd=False)
+    except OSError as error:
+        raise refused("-", error) from error
+
+
+def read_full(file: io.RawIOBase, size: int) -> bytes:
+    """As many bytes as asked for, fewer only at the end: a pipe hands over less at a time."""
+    data = bytearray()
+    while len(data) < size:
+        part = file.read(size - len(data))
+        if part is None:  # the other side has made it one that does not wait
+            select.select([file], [], [])
+        elif not part:
+            break
+        else:
+            data += part
+    return bytes(data)
+
+
+def write_full(file: io.FileIO, data: Any) -> None:
+    """All bytes, however few the file takes at a time."""
+    rest = memoryview(data).cast("B")
+    while rest.nbytes:
+        written = file.write(rest)
+        if written is None:
+            select.select([], [file], [])
+        else:
+            rest = rest[written:]
+
+
+def opened_regular(place: str) -> io.FileIO:
+    """A local file, for formats that are read out of order."""
+    file = _opened_here(local_path(place))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise SystemRefusedError(
+            f"{place}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
+        )
+    return file
+
+
+def ends_of(place: str, size: int, edge: int) -> bytes:
+    """The first and the last `edge` bytes of a file of `size` bytes; all of a short one."""
+    if is_remote(place):
+        from kafeat.io.storage.object_store import opened_at_random
+
+        opening = opened_at_random(place)
+    else:
+        opening = opened_regular(place)
+    with opening as file:
+        try:
+            head: bytes = file.read(edge)
+            file.seek(max(len(head), size - edge))
+            tail: bytes = file.read(edge)
+            return head + tail
+        except OSError as error:
+            raise refused(place, error) from error
+
+
+def digest_of(place: str) -> str:
+    """SHA-256 of the bytes, in hex."""
+    with opened(place) as file:
+        try:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise refused(place, error) from error
+
+
+@contextmanager
+def damage(place: str, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Exceptions of these kinds in the block mean that what is there is not what was `expected`."""
+    try:
+        yield
+    except (KafeatError, GeneratorExit):
+        raise
+    except kinds as error:
+        raise DataError(f"{place}: expected {expected}, got: {first_line(error)}") from error

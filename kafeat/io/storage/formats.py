@@ -1,0 +1,68 @@
+"""Formats by the endings of names."""
+
+from __future__ import annotations
+
+from kafeat.errors import UsageError
+from kafeat.io.storage.uri import path_of
+
+SUFFIXES = {
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".csv.zst": "csv",
+    ".tsv": "csv",
+    ".tsv.gz": "csv",
+    ".tsv.zst": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npy": "npy",
+    ".npz": "npz",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    **{
+        f"{ending}{packed}": "libsvm"
+        for ending in (".libsvm", ".svmlight", ".svm")
+        for packed in ("", ".gz", ".zst")
+    },
+    **{f"{ending}{packed}": "jsonl" for ending in (".jsonl", ".ndjson") for packed in ("", ".gz", ".zst")},
+}
+INPUTS = ("csv", "parquet", "npy", "arrow", "libsvm", "npz")
+OUTPUTS = ("csv", "parquet", "npy", "arrow", "jsonl")
+FORMATS = tuple(dict.fromkeys((*INPUTS, *OUTPUTS)))
+PIPED = ("csv", "arrow", "jsonl", "libsvm")
+"""What standard input and output can be."""
+COUNTED = ("parquet", "npy", "npz")
+"""Formats that always tell their rows."""
+
+
+def format_of(place: str, given: str | None = None, among: tuple[str, ...] = FORMATS) -> str:
+    """The one given, or by the suffix; `-` is CSV. Where nothing tells, the suffixes of `among` are told."""
+    if given is not None:
+        if given not in FORMATS:
+            raise UsageError(f"{place}: expected a format of {', '.join(FORMATS)}, got {given!r}")
+        return given
+    if place == "-":
+        return "csv"
+    for suffix, name in SUFFIXES.items():
+        if path_of(place).lower().endswith(suffix):
+            return name
+    options = {INPUTS: "--input-format", OUTPUTS: "--output-format"}
+    raise UsageError(
+        f"{place}: expected a name that ends in one of {', '.join(_suffixes(among))}; "
+        f"else name the format with {options.get(among, ' or '.join(options.values()))}"
+    )
+
+
+def _suffixes(formats: tuple[str, ...]) -> list[str]:
+    """Packed ones of CSV only, as they are many."""
+    return [
+        suffix for suffix, name in SUFFIXES.items()
+        if name in formats and (suffix.count(".") == 1 or suffix.startswith((".csv", ".tsv")))
+    ]  # fmt: skip
+
+
+def delimiter_of(place: str, delimiter: str) -> str:
+    """A tab for .tsv where nothing else was asked for."""
+    tabs = delimiter == "," and path_of(place).lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
+    return "\t" if tabs else delimiter

@@ -1,0 +1,70 @@
+"""Arrow IPC: files, and streams to pipes and standard output."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.errors import UsageError
+from kafeat.io.writers.arrow_columns import features_of, nulls_of, schema_of, shared
+from kafeat.io.writers.base import Layout, Sink
+from kafeat.io.writers.buffer_pool import Arenas
+from kafeat.io.writers.byte_output import Pour
+from kafeat.types import Floats, Mask
+
+COMPRESSIONS = ("none", "lz4", "zstd")
+
+
+class IpcSink(Sink):
+    """A record batch for every block of rows."""
+
+    order = "F"
+
+    def __init__(self, place: str, path: str, regular: bool, layout: Layout) -> None:
+        super().__init__(layout)
+        compression = layout.compression or "none"
+        if compression not in COMPRESSIONS:
+            raise UsageError(
+                f"--compression: expected one of {', '.join(COMPRESSIONS)} for Arrow, got {compression!r}"
+            )
+        self.wants = "F" if layout.layout == "columns" else "C"
+        self._schema = schema_of(layout)
+        most = layout.block_rows
+        self._arenas = Arenas(most, most, len(layout.names), layout.dtype, self.wants)
+        self._pour = Pour(place, path)
+        # What is small is collected: every number in the head of a batch would be a write of its own.
+        self._file = pa.BufferedOutputStream(pa.PythonFile(self._pour, mode="w"), 1 << 16)
+        options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
+        new = pa.ipc.new_file if regular and not place.lower().endswith(".arrows") else pa.ipc.new_stream
+        self._writer = new(self._file, self._schema, options=options)
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        return self._arenas.take(rows)
+
+    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+        piece = self._arenas.back(block, good)
+        if kept is not None and good is not None:
+            kept = kept.filter(pa.array(good))
+        block = piece.block
+        if len(block):
+            nulls = nulls_of(block) if self.layout.nullable else None
+            columns = [] if kept is None else [_values(column) for column in kept.columns]
+            columns += features_of(block, self._schema, self.layout.layout, nulls, apart=True)
+            self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+            # A reader of the pipe can begin.
+            self._file.flush()
+        self._arenas.free(piece)
+
+    def _end(self) -> None:
+        self._writer.close()
+        self._file.close()
+
+    def close(self) -> None:
+        self._pour.deaf = True
+        self._pour.close()
+
+
+def _values(column: pa.ChunkedArray) -> pa.Array:
+    # A copy without what lies behind a slice, with which IPC would fill up: bytes would depend on how rows were read.
+    whole = column.take(shared(np.arange(len(column)))).combine_chunks()
+    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)

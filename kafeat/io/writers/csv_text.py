@@ -1,0 +1,83 @@
+"""Rows as the text of CSV: a value is quoted for what it holds, never for its neighbours.
+
+RFC 4180: quotes stand around a value that holds the delimiter, a quote, CR or LF, and nowhere else. A null and an
+empty text are both nothing between two delimiters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafeat.io.columns.numbers import storage_of
+
+TEXT = pa.large_string()
+ROWS = 1024
+"""Rows that are spelled at a time."""
+
+
+def spelled(kind: pa.DataType) -> bool:
+    """Whether values of the type have a spelling in CSV."""
+    kind = storage_of(kind)
+    bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    if any(test(kind) for test in (*bytes_, pa.types.is_binary_view, pa.types.is_nested)):
+        return False
+    try:
+        # A time zone is looked up for a value, and not for none.
+        (pa.array([0]).cast(kind) if pa.types.is_timestamp(kind) else pa.array([], kind)).cast(TEXT)
+    except (pa.ArrowException, NotImplementedError):
+        return False
+    return True
+
+
+def lines(
+    kept: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array], delimiter: str
+) -> Iterator[pa.Buffer]:
+    """The rows of these columns, some at a time; `numbers` need no quotes.
+
+    A null is nothing, but in a single column: a blank line is no row to many readers.
+    """
+    rows = len(numbers[0])
+    null = "" if len(kept) + len(numbers) > 1 else '""'
+    for start in range(0, rows, ROWS):
+        columns = [quoted(_one_array(column.slice(start, ROWS)), delimiter) for column in kept]
+        columns += [_digits(column.slice(start, ROWS), null) for column in numbers]
+        yield _joined(columns, delimiter)
+
+
+def header(names: Iterable[str], delimiter: str) -> pa.Buffer:
+    """The line of the names."""
+    return _joined([quoted(pa.array([name], TEXT), delimiter) for name in names], delimiter)
+
+
+def quoted(values: pa.Array, delimiter: str) -> pa.Array:
+    """The values as text, nulls empty, in quotes where they need them."""
+    text = pc.fill_null(values.cast(TEXT), "")
+    needy = pc.match_substring(text, delimiter)
+    for mark in ('"', "\n", "\r"):
+        needy = pc.or_(needy, pc.match_substring(text, mark))
+    if not pc.any(needy).as_py():
+        return text
+    quote = pa.scalar('"', TEXT)
+    inner = pc.replace_substring(text, '"', '""')
+    return pc.if_else(needy, pc.binary_join_element_wise(quote, inner, quote, pa.scalar("", TEXT)), text)
+
+
+def _digits(numbers: pa.Array, null: str) -> pa.Array:
+    if numbers.type == pa.float16():  # Arrow spells none; the value is one of float32
+        numbers = numbers.cast(pa.float32())
+    text = numbers.cast(TEXT)
+    return pc.fill_null(text, null) if numbers.null_count else text
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return pa.chunked_array([chunk.cast(TEXT) for chunk in column.chunks], TEXT).combine_chunks()
+
+
+def _joined(columns: Sequence[pa.Array], delimiter: str) -> pa.Buffer:
+    """A line for every row: the memory of the array of lines is the text itself."""
+    lines = pc.binary_join_element_wise(*columns, pa.scalar(delimiter, TEXT))
+    lines = pc.binary_join_element_wise(lines, pa.scalar("", TEXT), pa.scalar("\n", TEXT))
+    return lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())

@@ -1,0 +1,229 @@
+"""Kept columns in types and values that a format can hold: what it cannot is refused before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kafeat.errors import UsageError, ValueRefused, quoted
+from kafeat.io.columns.numbers import is_text, storage_of
+from kafeat.types import Mask
+
+NAMES = {"csv": "CSV", "jsonl": "JSON lines", "arrow": "Arrow", "parquet": "Parquet"}
+_EXPECTED = {"csv": "of plain values", "jsonl": "that JSON can spell"}
+
+
+class Kept:
+    """The kept columns of an output: `schema` is theirs as they are written."""
+
+    def __init__(self, place: str, format: str, schema: pa.Schema) -> None:
+        self._format = format
+        held: dict[pa.DataType, bool] = {}
+        for field in schema:
+            if field.type not in held:
+                held[field.type] = _held(format, field.type)
+            if not held[field.type]:
+                raise UsageError(
+                    f"{place}: column {quoted(field.name)}: expected a kept column "
+                    f"{_EXPECTED.get(format, f'that {NAMES[format]} can hold')}, got {field.type}; {_remedy(format)}"
+                )
+        self.schema = pa.schema(
+            [f.with_type(written(f.type, format)) for f in schema], metadata=schema.metadata
+        )
+        self._timed = [field.name for field in schema if is_timed(field.type, format)]
+
+    def table(self, kept: pa.Table, good: Mask | None = None) -> pa.Table:
+        """The same rows as they are written; ValueRefused for a value of a good row that has no place in the format."""
+        for name in self._timed:
+            self._check(name, kept.column(name), good)
+        fields = [f.with_type(written(f.type, self._format)) for f in kept.schema]
+        columns = [_as(column, f.type) for column, f in zip(kept.columns, fields, strict=True)]
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=kept.schema.metadata))
+
+    def _check(self, name: str, column: pa.ChunkedArray, good: Mask | None) -> None:
+        if beyond(column, self._format) is None:
+            return
+        for row in range(len(column)) if good is None else map(int, np.flatnonzero(good)):
+            found = beyond(column.slice(row, 1), self._format)
+            if found is not None:
+                raise ValueRefused(
+                    row,
+                    name,
+                    f"expected a {found.type} that {NAMES[self._format]} can hold, got {digits(found)}; "
+                    f"{_remedy(self._format)}",
+                )
+
+
+def _remedy(format: str) -> str:
+    others = [name for key, name in NAMES.items() if key != format and key != "csv"]
+    return f"leave it out of --keep, or write {' or '.join(others[::-1])}"
+
+
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array([plain(chunk, kind) for chunk in column.chunks], kind)
+
+
+def _held(format: str, kind: pa.DataType) -> bool:
+    """Whether values of the type can be written: Arrow tells by doing it, of no rows."""
+    target = written(kind, format)
+    try:
+        column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)
+        if format == "csv":
+            from kafeat.io.writers.csv_text import spelled
+        elif format == "jsonl":
+            from kafeat.io.writers.jsonl_text import spelled
+        elif format == "parquet":
+            import pyarrow.parquet as pq
+
+            pq.write_table(pa.table({"k": column}), pa.BufferOutputStream())
+            return True
+        else:
+            column.take(pa.array([], pa.int64()))
+            return True
+        return bool(spelled(target))
+    except (pa.ArrowException, NotImplementedError, OSError):
+        return False
+
+
+def written(kind: pa.DataType, format: str) -> pa.DataType:
+    """The type in which values of that type are written."""
+    if format == "parquet" and pa.types.is_dictionary(kind) and is_text(kind):
+        return pa.dictionary(kind.index_type, written(kind.value_type, "arrow"), kind.ordered)
+    if pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind):
+        return written(kind.value_type, format)
+    if format != "parquet" and (pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)):
+        return pa.string() if pa.types.is_string_view(kind) else pa.binary()
+    if not pa.types.is_nested(kind) or pa.types.is_union(kind) or pa.types.is_map(kind):
+        return kind
+    parts = [kind.field(i) for i in range(kind.num_fields)]
+    parts = [part.with_type(written(part.type, "arrow")) for part in parts]
+    if pa.types.is_struct(kind):
+        return pa.struct(parts)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(parts[0], kind.list_size)
+    large = pa.types.is_large_list(kind) or pa.types.is_large_list_view(kind)
+    return (pa.large_list if large else pa.list_)(parts[0])
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as plain values."""
+    kind = written(column.type, "arrow")
+    return pa.chunked_array([plain(chunk, kind) for chunk in column.chunks], kind)
+
+
+def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values in that type, which is the one that `written` tells."""
+    own = values.type
+    if pa.types.is_dictionary(kind):
+        return _coded(values, kind)
+    if own == kind:
+        return values
+    if pa.types.is_run_end_encoded(own):
+        import pyarrow.compute as pc
+
+        return plain(pc.run_end_decode(values), kind)
+    if pa.types.is_dictionary(own):
+        words = plain(values.dictionary, kind)
+        return pa.DictionaryArray.from_arrays(values.indices, words).dictionary_decode()
+    mask = values.is_null() if values.null_count else None
+    if pa.types.is_struct(own):
+        parts = [plain(part, kind.field(i).type) for i, part in enumerate(values.flatten())]
+        return pa.StructArray.from_arrays(parts, fields=[kind.field(i) for i in range(len(parts))], mask=mask)
+    if pa.types.is_fixed_size_list(own):
+        inner = values.values.slice(values.offset * own.list_size, len(values) * own.list_size)
+        return pa.FixedSizeListArray.from_arrays(plain(inner, kind.value_type), type=kind, mask=mask)
+    if pa.types.is_nested(own):
+        return _list(values, kind, mask)
+    return values.cast(kind)
+
+
+def _coded(values: pa.DictionaryArray, kind: pa.DataType) -> pa.DictionaryArray:
+    words, codes = plain(values.dictionary, kind.value_type), values.indices
+    if words.null_count:  # a missing value has two spellings then, of which Parquet knows one
+        missing = words.is_null().to_numpy(zero_copy_only=False)
+        codes = pa.array(np.cumsum(~missing) - 1, kind.index_type, mask=missing).take(codes)
+        words = words.drop_null()
+    return pa.DictionaryArray.from_arrays(codes, words, ordered=kind.ordered)
+
+
+def _list(values: pa.Array, kind: pa.DataType, mask: pa.Array | None) -> pa.Array:
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    large = pa.types.is_large_list(kind)
+    offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int64() if large else pa.int32())
+    inner = plain(values.flatten(), kind.value_type)
+    return (pa.LargeListArray if large else pa.ListArray).from_arrays(offsets, inner, type=kind, mask=mask)
+
+
+_BEYOND = "<value out of range"
+"""So begins Arrow's text of a time that it cannot spell."""
+
+
+def is_timed(kind: pa.DataType, format: str) -> bool:
+    """Whether there are dates and times in it that the format may not hold."""
+    kind = storage_of(kind)
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return is_timed(kind.value_type, format)
+    if pa.types.is_nested(kind):
+        return any(is_timed(kind.field(i).type, format) for i in range(kind.num_fields))
+    if format == "parquet":  # has neither times in seconds nor 64 bits for a date
+        return bool(pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "s"))
+    times = (pa.types.is_date, pa.types.is_time, pa.types.is_timestamp)
+    return format in ("csv", "jsonl") and any(test(kind) for test in times)
+
+
+def beyond(column: pa.ChunkedArray, format: str) -> pa.Scalar | None:
+    """A date or time that the format cannot hold."""
+    import pyarrow.compute as pc
+
+    for chunk in column.chunks:
+        for leaf in _leaves(chunk):
+            if is_timed(leaf.type, format):
+                ends = pc.min_max(leaf)
+                for end in (ends["min"], ends["max"]):
+                    if end.is_valid and not _fits(end, format):
+                        return end
+    return None
+
+
+def _leaves(values: pa.Array) -> Iterator[pa.Array]:
+    """The arrays of plain values that a nested one is made of."""
+    if isinstance(values, pa.ExtensionArray):
+        yield from _leaves(values.storage)
+    elif pa.types.is_dictionary(values.type):
+        yield from _leaves(values.dictionary_decode())
+    elif pa.types.is_run_end_encoded(values.type):
+        import pyarrow.compute as pc
+
+        yield from _leaves(pc.run_end_decode(values))
+    elif pa.types.is_struct(values.type):
+        for part in values.flatten():
+            yield from _leaves(part)
+    elif pa.types.is_map(values.type):
+        pairs = pa.StructArray.from_arrays([values.keys, values.items], ["key", "value"])
+        yield from _leaves(pa.ListArray.from_arrays(values.offsets, pairs))
+    elif pa.types.is_nested(values.type):
+        yield from _leaves(values.flatten())
+    else:
+        yield values
+
+
+def _fits(end: pa.Scalar, format: str) -> bool:
+    kind = end.type
+    if format != "parquet":
+        return not str(end.cast(pa.string())).startswith(_BEYOND)
+    if pa.types.is_date64(kind):
+        return abs(digits(end)) // 86_400_000 < 2**31
+    try:
+        end.cast(pa.timestamp("ms", kind.tz))
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def digits(value: pa.Scalar) -> int:
+    """The number that stands for a date or time."""
+    return int(value.cast(pa.int32() if value.type.bit_width == 32 else pa.int64()).as_py())

@@ -1,0 +1,107 @@
+"""NPY files, written by the workers, each block to its place."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kafeat.errors import UsageError
+from kafeat.io.writers.base import Layout, Sink
+from kafeat.io.writers.buffer_pool import Arenas
+from kafeat.types import Floats, Mask
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEADER = 128
+"""Bytes before the numbers, whatever the number of rows: the header can be written last."""
+
+
+class NpySink(Sink):
+    """A matrix in C order."""
+
+    def __init__(self, place: str, path: str, regular: bool, layout: Layout) -> None:
+        super().__init__(layout)
+        if layout.kept_schema is not None and len(layout.kept_schema):
+            raise UsageError(
+                f"{place}: expected no kept columns in NPY, got {', '.join(layout.kept_schema.names)}"
+            )
+        if layout.compression not in (None, "none"):
+            raise UsageError(f"{place}: expected no compression for NPY, got {layout.compression!r}")
+        width = len(layout.names)
+        self._row = width * layout.dtype.itemsize
+        self._arenas = Arenas(layout.block_rows, layout.block_rows, width, layout.dtype, self.order)
+        self._rows = 0
+        self._stored: set[int] = set()
+        self._file = io.FileIO(path, "wb")
+        self._place, self._regular = place, regular
+        self._late = layout.rows is None
+
+    def begin(self) -> None:
+        if self._late and not self._regular and not self._file.seekable():
+            raise UsageError(
+                f"{self._place}: expected a file, got a pipe: the number of rows is known at the end only"
+            )
+        self._put(_header(self.layout.dtype, self.layout.rows or 0, len(self.layout.names)))
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        return self._arenas.take(rows)
+
+    def filled(self, start: int, block: Floats) -> None:
+        if self._regular and not self.layout.dropping:
+            self._put_at(start, block)
+            self._stored.add(start)
+
+    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+        del kept
+        piece = self._arenas.back(block, good)
+        block = piece.block
+        start, self._rows = self.layout.first + self._rows, self._rows + len(block)
+        if self.layout.rows is not None and self._rows > self.layout.rows:
+            raise AssertionError("more rows than were announced")
+        if start in self._stored:
+            self._stored.remove(start)
+        elif self._regular:
+            self._put_at(start, block)
+        else:
+            self._put(np.ascontiguousarray(block, self.layout.dtype))
+        self._arenas.free(piece)
+
+    def _put_at(self, start: int, block: Floats) -> None:
+        rest, at = (
+            _bytes(np.ascontiguousarray(block, self.layout.dtype)),
+            HEADER + (start - self.layout.first) * self._row,
+        )
+        while rest.nbytes:
+            done = os.pwrite(self._file.fileno(), rest, at)
+            rest, at = rest[done:], at + done
+
+    def _put(self, data: Any) -> None:
+        rest = _bytes(data)
+        while rest.nbytes:
+            rest = rest[self._file.write(rest) :]
+
+    def _end(self) -> None:
+        if self._late:
+            self._file.seek(0)
+            self._put(_header(self.layout.dtype, self._rows, len(self.layout.names)))
+        elif self._rows != self.layout.rows:
+            raise AssertionError("fewer rows than were announced")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _bytes(data: Any) -> memoryview:
+    view = memoryview(data)
+    return view.cast("B") if view.nbytes else memoryview(b"")
+
+
+def _header(dtype: np.dtype[Any], rows: int, width: int) -> bytes:
+    text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': ({rows}, {width}), }}"
+    return (
+        b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little") + text.ljust(HEADER - 11).encode() + b"\n"
+    )

@@ -1,0 +1,1 @@
+"""Transform a data set of many files."""

@@ -1,0 +1,110 @@
+"""One big input as many parts: ranges of its rows, cut where chunks begin, so that every row's bytes stay the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from itertools import chain, count, islice
+
+from kafeat.errors import KafeatError, UsageError
+from kafeat.io.storage.atomic import Written, check_place
+from kafeat.io.storage.data_set import Part, stem
+from kafeat.io.storage.formats import OUTPUTS, format_of
+from kafeat.io.storage.locations import entry_of, join
+from kafeat.io.storage.uri import name_of
+from kafeat.jobs.dataset.part import Outcome, failed, record_of, this_machine
+from kafeat.jobs.transform.options import Input, Output, Rules
+from kafeat.jobs.transform.transform import Stream
+from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.pool import Engine
+
+
+def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: int) -> list[Part] | None:
+    """Parts of at most `rows` rows, whole chunks each; None where an input must be read from its beginning."""
+    if rows < chunk_rows:
+        raise UsageError(
+            f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
+        )
+    entry = None if source == "-" else entry_of(source)
+    if entry is None:
+        return None
+    with reading.open(source, entry.stamp) as opened:
+        if opened.rows is None or not opened.seekable:
+            return None
+        height = rows - rows % chunk_rows
+        starts = range(0, max(1, opened.rows), height)
+        return [
+            Part(
+                name_of_part(source, reading, writing, i, len(starts)),
+                source,
+                entry.bytes,
+                entry.stamp,
+                (start, min(start + height, opened.rows)),
+            )
+            for i, start in enumerate(starts)
+        ]
+
+
+def check_pouring(source: str, rules: Rules, engine: Engine) -> None:
+    """Refuse what cannot be with text."""
+    if not engine.here:
+        raise UsageError(
+            f"{source}: expected Parquet or NPY for --engine {engine.name}, got text, whose rows cannot be found "
+            "without reading all before; --engine threads cuts it"
+        )
+    if rules.rejects is not None:
+        raise UsageError("--rejects: expected Parquet or NPY with --rows-per-file, got text")
+
+
+def pour_parts(
+    fm: FeatureMap,
+    source: str,
+    target: str,
+    reading: Input,
+    writing: Output,
+    rules: Rules,
+    jobs: int | None,
+    rows: int,
+    may_replace: Callable[[str], bool],
+) -> Generator[Outcome]:
+    """The same for text, which is read from its first row to its last, by the threads of this process."""
+    entry = None if source == "-" else entry_of(source)
+    whole = Part("", source, entry.bytes if entry else 0, entry.stamp if entry else "")
+    format = format_of(name_of_part(source, reading, writing, 0, 1))
+    writing = replace(writing, format=format, overwrite=True, sweep=False)
+    with reading.open(source, None if entry is None else entry.stamp) as opened:
+        stream = Stream(fm, opened, format, writing, rules, jobs)
+        chunks = stream.chunks()
+        for number in count():
+            name = name_of_part(source, reading, writing, number, 0)
+            first = None if number == 0 else next(chunks, None)
+            if number and first is None:
+                return
+            at = 0 if first is None else first.start
+            group = chain(
+                [] if first is None else [first], islice(chunks, rows // fm.chunk_rows - (number > 0))
+            )
+            started, written = time.perf_counter(), Written()
+            try:
+                place = join(target, name)
+                check_place(place, may_replace(name))
+                tally = stream.pour(group, place, None, None, at, written)
+            except KafeatError as error:
+                yield failed(name, str(error), error.exit_code)
+                for (
+                    _
+                ) in group:  # the rest of its rows; where the text itself is broken, there are none behind
+                    pass
+                continue
+            done = tally.done(time.perf_counter() - started, None, written)
+            part = replace(whole, name=name, only=(at, at + done.rows_read))
+            yield Outcome(record_of(part, done), None, this_machine())
+
+
+def name_of_part(source: str, reading: Input, writing: Output, number: int, parts: int) -> str:
+    """The name in the output of the part with that number, of so many."""
+    own = format_of(source, reading.format)
+    own = own if own in OUTPUTS else "parquet"
+    base = "part" if source == "-" else stem(name_of(source))
+    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"

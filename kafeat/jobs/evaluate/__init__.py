@@ -1,0 +1,1 @@
+"""Compare maps on held-out rows."""

@@ -1,0 +1,1 @@
+"""Fit a map on a sample of an input."""

@@ -1,0 +1,59 @@
+"""Parts of a fit sample: rows to try settings on, and rows that are held out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafeat.chain.chain import Chain
+from kafeat.contract.step import DOUBLE, Sample
+from kafeat.errors import DataError, ValueRefused
+from kafeat.types import Array, Floats
+
+# Rows that are looked at, and those held out of them.
+_MOST_ROWS = 6000
+_MOST_HELD_OUT = 1500
+_LEAST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Some rows of a sample, and their numbers in it."""
+
+    sample: Sample
+    rows: Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Give a row that is refused its number in the whole sample."""
+        try:
+            yield
+        except ValueRefused as refused:
+            raise ValueRefused(int(self.rows[refused.row]), refused.column, refused.problem) from None
+
+    def features(self, chain: Chain) -> Floats:
+        """What the chain makes of the rows, float64."""
+        with self.counted():
+            return chain.transform(self.sample.X).astype(np.float64)
+
+
+def train_and_test(sample: Sample, rng: np.random.Generator) -> tuple[Subset, Subset]:
+    """Three quarters of the rows, and the rest."""
+    order = rng.permutation(len(sample.X))[:_MOST_ROWS]
+    if len(order) < _LEAST_ROWS:
+        raise DataError(f"expected at least {_LEAST_ROWS} rows to choose sizes on, got {len(order)}")
+    held = min(len(order) // 4, _MOST_HELD_OUT)
+    return _subset(sample, np.sort(order[held:])), _subset(sample, np.sort(order[:held]))
+
+
+def _subset(sample: Sample, rows: Array) -> Subset:
+    label = None if sample.label is None else sample.label[rows]
+    # In float64 whatever the map: what is chosen does not depend on the last digits.
+    X = np.ascontiguousarray(sample.X[rows])
+    return Subset(replace(sample, X=X, label=label, dtype=DOUBLE), rows)

@@ -1,0 +1,88 @@
+"""What a transform would write and take, from its first chunks."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, replace
+
+from kafeat.errors import UsageError
+from kafeat.io.storage.atomic import check_place, naming
+from kafeat.io.storage.disk_space import free_bytes, require_space
+from kafeat.io.storage.formats import COUNTED, OUTPUTS, format_of
+from kafeat.io.storage.locations import kind_of
+from kafeat.io.storage.uri import name_of
+from kafeat.jobs.transform.options import Input, Output, Rules
+from kafeat.jobs.transform.overlaps import refuse_files
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.model.feature_map import FeatureMap, load
+from kafeat.runtime.environment import count_jobs
+
+# Enough for every thread to be warm.
+_CHUNKS_A_THREAD = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rows (`exact_rows`: known, not estimated), and estimates of the bytes of the output and of the seconds."""
+
+    rows: int
+    exact_rows: bool
+    columns: int
+    bytes: int
+    seconds: float
+    free: int | None = None
+
+
+def plan_transform(
+    model: str | FeatureMap,
+    source: str,
+    target: str,
+    *,
+    reading: Input,
+    writing: Output,
+    rules: Rules,
+    jobs: int | None = None,
+) -> Plan:
+    """Transform the first chunks to a temporary file, and take the rest to be like them."""
+    if source == "-" or kind_of(source) != "file":
+        raise UsageError(
+            f"{source}: expected a file for --dry-run, got a pipe or nothing: it could be read once only"
+        )
+    refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
+    if target != "-":
+        with naming(target):
+            check_place(target, writing.overwrite)
+    fm = load(model) if isinstance(model, str) else model
+    plan = estimate(fm, source, target, reading, writing, rules, jobs)
+    require_space(target, plan.bytes)
+    return replace(plan, free=free_bytes(target))
+
+
+def estimate(
+    fm: FeatureMap, source: str, target: str, reading: Input, writing: Output, rules: Rules, jobs: int | None
+) -> Plan:
+    """The plan for one file, whatever is where the output would be."""
+    format = format_of(target, writing.format, OUTPUTS)
+    ending = "".join(name_of(target).partition(".")[1:]) or f".{format}"
+    chunks = _CHUNKS_A_THREAD * count_jobs(jobs)
+    with tempfile.TemporaryDirectory(prefix="kafeat-") as folder:
+        sample = os.path.join(folder, f"sample{ending}")
+        done = transform_file(
+            fm,
+            source,
+            sample,
+            reading=reading,
+            writing=replace(writing, format=format, fsync=False),
+            rules=replace(rules, rejects=None, max_drift=None),
+            jobs=jobs,
+            first_chunks=chunks,
+        )
+        written = os.path.getsize(sample)
+    known = format_of(source, reading.format) in COUNTED
+    whole = done.rows_read < chunks * fm.chunk_rows
+    rows = done.rows_read if whole or done.rows_in_all is None else done.rows_in_all
+    times = rows / max(1, done.rows_read)
+    if done.rows < done.rows_read:  # some are dropped, and who knows how many of the others
+        rows, whole, known = round(done.rows * times), False, False
+    return Plan(rows, whole or known, fm.n_components, round(written * times), done.seconds * times)

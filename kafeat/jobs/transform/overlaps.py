@@ -1,0 +1,147 @@
+"""Refuse outputs that would replace what is read, be read by the next run, or replace each other."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import permutations
+
+from kafeat.config import load_config
+from kafeat.errors import KafeatError, UsageError
+from kafeat.io.storage.data_set import Parts, find_parts, is_data_set, places_in
+from kafeat.io.storage.formats import SUFFIXES
+from kafeat.io.storage.locations import kind_of
+from kafeat.io.storage.uri import identity, is_remote, lies_in, local_path, path_of, shown
+
+
+@dataclass(frozen=True)
+class Read:
+    """Something that is read: `what` is its name in messages, `files` are all of its files.
+
+    `data` is the data set that they belong to, if they do.
+    """
+
+    what: str
+    files: tuple[str, ...]
+    data: Parts | None = None
+
+    @classmethod
+    def of_data(cls, what: str, place: str, remote: bool = True) -> Read:
+        """The files of a data set or one file; a remote data set is listed only if `remote`."""
+        files, data = [place], None
+        # The command itself reports what cannot be read.
+        with suppress(KafeatError):
+            if (remote or not is_remote(place)) and is_data_set(place):
+                if kind_of(place) == "file":
+                    files += places_in(place)
+                else:
+                    data = find_parts(place)
+                    files += [part.place for part in data.parts]
+        return cls(what, tuple(files), data)
+
+    @classmethod
+    def of_config(cls, what: str, place: str) -> list[Read]:
+        """A config, and the files that it names."""
+        named: list[str] = []
+        with suppress(KafeatError):
+            rows = [rows for step in load_config(place).steps for rows in step.given_rows.values()]
+            named = [one for one in rows if isinstance(one, str)]
+        return [cls(what, (place,)), cls(f"the rows that {place} names", tuple(named))]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that is written, or a folder of files; `what` is its name in messages."""
+
+    what: str
+    place: str
+    folder: bool = False
+
+    @property
+    def known(self) -> str:
+        """The same name once it is known which output is meant."""
+        return re.sub("^an? ", "the ", self.what)
+
+
+def refuse_overlaps(read: Sequence[Read], written: Sequence[Written]) -> None:
+    """Refuse an output in the place of something that is read or of another output, before anything is lost."""
+    pipes = [one.what for one in read if "-" in one.files]
+    if len(pipes) > 1:
+        raise UsageError(f"-: expected one of {' and '.join(pipes)} on standard input, got both")
+    outputs = [one for one in written if one.place != "-" and not _is_device(one.place)]
+    for out in outputs:
+        for one in read:
+            got = _overlap(out, one)
+            if got is not None:
+                raise _refusal(out, one.what, got)
+    for out, other in permutations(outputs, 2):
+        own, beside = identity(out.place), identity(other.place)
+        if own == beside:
+            raise _refusal(out, other.known, "the same" if out.folder else "the same file")
+        if other.folder and lies_in(own, beside):
+            raise _refusal(out, other.known, _INSIDE)
+
+
+def refuse_files(read: Mapping[str, object], written: Mapping[str, str | None]) -> None:
+    """The same for single files, by what messages call them; what is no name of a file is passed over."""
+    refuse_overlaps(
+        [Read(what, (place,)) for what, place in read.items() if isinstance(place, str)],
+        [Written(what, place) for what, place in written.items() if place is not None],
+    )
+
+
+def refuse_table_name(model: str) -> None:
+    """Refuse a model in the place of a table: two tables were named, and the second would be lost."""
+    ending = next((suffix for suffix in SUFFIXES if path_of(model).lower().endswith(suffix)), None)
+    if ending is not None:
+        raise UsageError(
+            f"{model}: expected the name of a model, as map.joblib, got that of a table ({ending})"
+        )
+
+
+_INSIDE = "one inside of the other"
+
+
+def _overlap(out: Written, one: Read) -> str | None:
+    """How an output overlaps with what is read, in words; None if they lie apart."""
+    own, there = identity(out.place), _file_at(out.place)
+    if is_remote(out.place):
+        if any(is_remote(file) and identity(file) == own for file in one.files):
+            return "the same file"
+    elif there is not None and any(_file_at(file) == there for file in one.files):
+        return "the same file"
+    if out.folder:
+        inputs = [identity(file) for file in one.files if file != "-"]
+        if own in inputs:
+            return "the same"
+        if any(lies_in(place, own) for place in inputs):
+            return _INSIDE
+    if one.data is not None and one.data.would_hold(out.place, out.folder):
+        return _INSIDE
+    return None
+
+
+def _file_at(place: str) -> tuple[int, int] | None:
+    """Device and inode of a local file, the same for all of its names; None for what is no regular file."""
+    if is_remote(place):
+        return None
+    try:
+        found = os.fstat(0) if place == "-" else os.stat(local_path(place))
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def _is_device(place: str) -> bool:
+    path = local_path(place)
+    return (
+        not is_remote(place) and os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    )
+
+
+def _refusal(out: Written, other: str, got: str) -> UsageError:
+    return UsageError(f"{shown(out.place)}: expected {out.what} apart from {other}, got {got}")

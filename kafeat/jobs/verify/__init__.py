@@ -1,0 +1,1 @@
+"""Check that an output is what a map makes of an input."""

@@ -1,0 +1,158 @@
+"""The rows of an output as they were written, to be compared with what is made again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from kafeat.errors import DataError, GateError, quoted, spell_row
+from kafeat.io.columns.columns import Column, Columns
+from kafeat.io.columns.field import Field
+from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.writers.kept_compare import KeptRows, difference
+from kafeat.model.feature_map import FeatureMap
+from kafeat.types import Floats
+
+# Of the largest feature of a row: another processor or library may round otherwise.
+TOLERANCE = {"float16": 2e-3, "float32": 1e-4, "float64": 1e-9}
+_OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
+
+
+class WrittenRows:
+    """The rows of an output, read from the first to the last, and memory to make their features again.
+
+    `keep` names the columns before the features that the input has, too.
+    """
+
+    def __init__(self, made: Source, given: Source, fm: FeatureMap, dtype: str | None) -> None:
+        self._made, self._width = made, fm.n_components
+        fields = _features(made, fm)
+        _check_names(made, fields)
+        columns = Columns(
+            tuple(Column(field.name, field.width) for field in fields), False, None, missing=True
+        )
+        self._dtype = np.dtype(dtype or fm.dtype) if made.untyped else _dtype(made, fields)
+        lists = fields[0].width is not None
+        self._order: Literal["C", "F"] = "C" if made.positional or lists else "F"
+        ours = {field.name for field in given.fields}
+        before = [field.name for field in made.fields[: -len(fields)]]
+        self.keep = [] if made.positional else [name for name in before if name in ours]
+        # The text that stands in a CSV is compared as text.
+        self.typed = not made.untyped
+        self._chunks = made.chunks(columns, self.keep, fm.chunk_rows, typed_keep=self.typed)
+        self._chunk: Chunk | None = next(self._chunks, None)
+        self.at = 0
+        self.rows = 0
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        """Memory in the order that the output was written in, since the last bit depends on it."""
+        del start
+        return np.empty((rows, self._width), self._dtype, order=self._order)
+
+    def filled(self, start: int, block: Floats) -> None:
+        return
+
+    def skip_to(self, row: int) -> None:
+        """The next row to compare is that one."""
+        self.at = row
+
+    def compare(self, expected: Floats, kept: KeptRows | None, made_of: Chunk) -> float:
+        """The largest difference of the next rows to these; `kept` is what stands before the features."""
+        largest = 0.0
+        while len(expected):
+            got, got_kept = self._next(len(expected))
+            if not len(got):
+                raise GateError(
+                    f"{self._made.place}: expected more than {self.at:,} rows, as {made_of.place} has them, got no more"
+                )
+            largest = max(largest, self._difference(expected[: len(got)], got))
+            expected = expected[len(got) :]
+            if kept is not None and got_kept is not None:
+                self._compare_kept(kept.slice(0, len(got)), got_kept)
+                kept = kept.slice(len(got))
+            self.at += len(got)
+        return largest
+
+    def _next(self, most: int) -> tuple[Floats, KeptRows | None]:
+        chunk = self._chunk
+        while chunk is not None and chunk.start + chunk.rows <= self.at:
+            self.rows = chunk.start + chunk.rows
+            chunk = self._chunk = next(self._chunks, None)
+        if chunk is None:
+            return np.empty((0, self._width)), None
+        first = self.at - chunk.start
+        features = chunk.matrix(np.dtype(np.float64))[first : first + most]
+        kept = chunk.kept
+        return features, None if kept is None else kept.slice(first, len(features))
+
+    def _compare_kept(self, expected: KeptRows, got: KeptRows) -> None:
+        found = difference(expected, got)
+        if found is not None:
+            raise GateError(
+                f"{self._made.place}: {spell_row(self.at + found.row)}, column {quoted(found.column)}: expected "
+                f"{found.expected} as in the input, got {found.got}"
+            )
+
+    def _difference(self, expected: Floats, got: Floats) -> float:
+        rounded = got.astype(self._dtype)
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(rounded.astype(np.float64) - expected)
+        apart[np.isnan(rounded) & np.isnan(expected)] = 0.0
+        size = np.maximum(np.nan_to_num(np.abs(expected)).max(axis=1), np.finfo(np.float32).tiny)
+        relative = apart.max(axis=1) / size
+        wrong = ~(relative <= TOLERANCE[self._dtype.name])
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            column = int(np.argmax(np.where(np.isnan(apart[row]), np.inf, apart[row])))
+            raise GateError(
+                f"{self._made.place}: {spell_row(self.at + row)}, feature {column}: expected "
+                f"{expected[row, column]:.9g}, got {rounded[row, column]:.9g}"
+            )
+        return float(relative.max(initial=0.0))
+
+    def end(self) -> None:
+        """Count the rows that are left."""
+        while self._chunk is not None:
+            self.rows = self._chunk.start + self._chunk.rows
+            self._chunk = next(self._chunks, None)
+
+
+def _dtype(made: Source, fields: list[Field]) -> np.dtype[Any]:
+    """That of the features; `fixed_size_list<element: float>[4]` is one of float."""
+    spelled = {
+        name for field in fields for name in re.findall(r"halffloat|float(?:16|32|64)?|double", field.spelled)
+    }
+    if len(spelled) != 1:
+        raise DataError(
+            f"{made.place}: expected features of one floating type, got {', '.join(sorted(spelled))}"
+        )
+    name = spelled.pop()
+    dtype: np.dtype[Any] = np.dtype(_OF_ARROW.get(name, name))
+    return dtype
+
+
+def _features(made: Source, fm: FeatureMap) -> list[Field]:
+    """The fields that hold the features: the last ones, behind the kept columns."""
+    fields = list(made.fields)
+    last = fields[-1:]
+    if last and last[0].kind == "list" and last[0].width in (None, fm.n_components):
+        return [replace(last[0], width=fm.n_components)]
+    if len(fields) < fm.n_components:
+        raise GateError(
+            f"{made.place}: expected {fm.n_components:,} columns of features, got {len(fields):,} columns"
+        )
+    return fields[-fm.n_components :]
+
+
+def _check_names(made: Source, fields: list[Field]) -> None:
+    """Features are named by their numbers, whatever stands before these."""
+    names = [field.name for field in fields]
+    prefix = names[0][:-1]
+    if not made.positional and len(names) > 1 and names != [f"{prefix}{i}" for i in range(len(names))]:
+        raise GateError(
+            f"{made.place}: expected the columns of the features in their order, as {prefix}0 ... "
+            f"{prefix}{len(names) - 1}, got {quoted(names[0])} ... {quoted(names[-1])}"
+        )

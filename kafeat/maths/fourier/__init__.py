@@ -1,0 +1,1 @@
+"""Cosine features: frequency distributions and ways to draw frequencies."""

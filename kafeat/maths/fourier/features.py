@@ -1,0 +1,161 @@
+"""What the samplers of random cosine features share: draw frequencies of a law, fit them, and make them a transform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from kafeat.contract.step import parameter, refuse_odd
+from kafeat.errors import DataError
+from kafeat.maths.fourier.learning import fit_frequencies
+from kafeat.maths.fourier.spectra import Isotropic, Law
+from kafeat.maths.fourier.structured import (
+    StructuredAngles,
+    check_structured,
+    draw_structured,
+    structured_shapes,
+)
+from kafeat.maths.fourier.transform import (
+    Angles,
+    CosineTransform,
+    DenseAngles,
+    Features,
+    Warp,
+    count_frequencies,
+)
+from kafeat.types import Array, Floats, Shape, State
+
+Frequencies = Literal["iid", "orthogonal", "structured", "fastfood", "qmc", "learned"]
+Weights = Literal["uniform", "fitted"]
+
+N_COMPONENTS = parameter(1024, "D, the number of outputs")
+FREQUENCIES = parameter(
+    "learned",
+    "how the frequencies are drawn, or learned from the sample (least error; slow to fit on wide inputs)",
+)
+FEATURES = parameter("paired", "cosine and sine of each frequency, or cosines with random phases")
+WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights fitted to the sample")
+
+# Where learning starts for laws that have no directions; beyond this width Sobol points cost more than they give.
+_MOST_QMC_INPUTS = 2000
+# Below this padded width the matrix product is faster than the transforms, but not for a matrix of gigabytes.
+_LEAST_STRUCTURED = 512
+_MOST_WRITTEN_OUT = 1 << 23
+
+
+class Recipe(Protocol):
+    """What a step says of its features."""
+
+    @property
+    def n_components(self) -> int: ...
+    @property
+    def frequencies(self) -> Frequencies: ...
+    @property
+    def weights(self) -> Weights: ...
+    @property
+    def features(self) -> Features: ...
+
+
+def refuse_odd_pairs(recipe: Recipe) -> None:
+    """Paired features come in twos."""
+    if recipe.features == "paired":
+        refuse_odd(recipe.n_components, "for paired features")
+
+
+def fit_random_features(law: Law, X: Floats, rng: np.random.Generator, recipe: Recipe) -> State:
+    """The state: frequencies or what makes them, phases for offset features, weights, and the guard's errors.
+
+    X (n, d) are the rows in the coordinates that the law is for.
+    """
+    of_draw, of_phases, of_fit = rng.spawn(3)
+    features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
+    m, d = count_frequencies(recipe.n_components, features), X.shape[1]
+    state: dict[str, Array] = {}
+    if features == "offset":
+        state["phases"] = of_phases.uniform(0.0, 2.0 * np.pi, size=m)
+    if frequencies in ("structured", "fastfood"):
+        drawn_state = draw_structured(_isotropic(law), frequencies, m, d, of_draw)
+        state |= drawn_state
+        drawn = StructuredAngles.matrix(drawn_state, d) if weights == "fitted" else np.empty((0, d))
+    else:
+        drawn = _draw(law, frequencies, m, d, of_draw)
+    fitted = fit_frequencies(drawn, law, X, of_fit, learn=frequencies == "learned", weigh=weights == "fitted")
+    if frequencies not in ("structured", "fastfood"):
+        state["frequencies"] = fitted.frequencies
+    if weights == "fitted":
+        state["weights"] = np.full(m, 1.0 / m) if fitted.weights is None else fitted.weights
+    if fitted.error_drawn is not None:
+        state["error_drawn"], state["error_kept"] = np.array(fitted.error_drawn), np.array(fitted.error_kept)
+    return state
+
+
+def _isotropic(law: Law) -> Isotropic:
+    if not isinstance(law, Isotropic):
+        raise TypeError("only isotropic laws have directions")
+    return law
+
+
+def _draw(law: Law, frequencies: Frequencies, m: int, d: int, rng: np.random.Generator) -> Floats:
+    if frequencies == "iid":
+        return law.iid(m, d, rng)
+    if frequencies == "qmc":
+        return law.qmc(m, d, rng)
+    if isinstance(law, Isotropic):
+        return law.orthogonal(m, d, rng)
+    return law.qmc(m, d, rng) if d <= _MOST_QMC_INPUTS else law.iid(m, d, rng)
+
+
+def random_feature_shapes(state: State, d: int, recipe: Recipe) -> Mapping[str, Shape]:
+    """The shapes of that state."""
+    features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
+    m = count_frequencies(recipe.n_components, features)
+    shapes: dict[str, Shape] = {"phases": (m,)} if features == "offset" else {}
+    if frequencies == "structured" or frequencies == "fastfood":
+        shapes |= structured_shapes(frequencies, m, d)
+    else:
+        shapes["frequencies"] = (m, d)
+    if weights == "fitted":
+        shapes["weights"] = (m,)
+    if "error_drawn" in state and (weights == "fitted" or frequencies == "learned"):
+        shapes |= {"error_drawn": (), "error_kept": ()}
+    return shapes
+
+
+def check_random_features(state: State, d: int) -> None:
+    """ValueError for values that no fit gives."""
+    check_structured(state, d)
+    if "weights" in state and (state["weights"] < 0.0).any():
+        raise ValueError("state.weights: expected numbers of at least 0")
+
+
+def bind_random_features(
+    state: State, d: int, dtype: np.dtype[Any], warp: Warp | None = None, input_scale: Floats | None = None
+) -> CosineTransform:
+    """The transform; `input_scale` (d,) multiplies the inputs."""
+    angles: Angles
+    if "frequencies" not in state and _stays_structured(state):
+        angles = StructuredAngles(state, d, dtype, input_scale)
+    else:
+        matrix = state.get("frequencies")
+        matrix = StructuredAngles.matrix(state, d) if matrix is None else matrix
+        angles = DenseAngles(matrix if input_scale is None else matrix * input_scale, dtype)
+    return CosineTransform(
+        angles, d, dtype, phases=state.get("phases"), weights=state.get("weights"), warp=warp
+    )
+
+
+def _stays_structured(state: State) -> bool:
+    padded = int(state["signs"].shape[-1])
+    return padded >= _LEAST_STRUCTURED or padded * len(state["radii"]) > _MOST_WRITTEN_OUT
+
+
+def length_scales(length_scale: float | tuple[float, ...], d: int) -> Floats | None:
+    """1/ℓ of each of d inputs, or None where it is 1."""
+    if length_scale == 1.0:
+        return None
+    scales = np.atleast_1d(np.asarray(length_scale, dtype=np.float64))
+    if len(scales) not in (1, d):
+        raise DataError(f"length_scale: expected one number or {d}, one for each input, got {len(scales)}")
+    return 1.0 / np.broadcast_to(scales, (d,))

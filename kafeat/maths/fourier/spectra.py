@@ -1,0 +1,210 @@
+"""Frequency laws of shift-invariant kernels, and the ways to draw from them.
+
+A continuous shift-invariant kernel is the characteristic function of its frequency law,
+k(x, y) = E_ω[cos ω·(x − y)] (Bochner). A law is isotropic (a direction times a radius) or a product of one law
+per coordinate. Frequencies come as rows of an (m, d) array; `iid`, `orthogonal` and `qmc` each have the law's mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from kafeat.errors import DataError
+from kafeat.maths.kernels import exact as kernels
+from kafeat.types import Floats
+
+# Dimensions for which SciPy knows Sobol numbers.
+_MOST_SOBOL_DIMENSIONS = 21_201
+
+
+# Very rough kernels have frequencies beyond float64. From here on cosines of any two rows are as good as random.
+_LARGEST_MIXING = 1e30
+
+
+class Law(Protocol):
+    """What every frequency law can do."""
+
+    def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        """m independent draws of ω, (m, d)."""
+
+    def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        """m draws through the inverse c.d.f. of scrambled Sobol points (Avron et al. 2016), (m, d)."""
+
+    def kernel(self, differences: Floats) -> Floats:
+        """k(δ) of rows δ (n, d), (n,)."""
+
+    def scaled(self, factor: float) -> Law:
+        """The law of factor·ω; `factor` is above 0."""
+
+
+@dataclass(frozen=True)
+class Isotropic:
+    """ω = √γ·scale·√s·g with g ~ N(0, I), and s from `inverse_mixing`(u), u ~ U(0, 1) (1 if there is none).
+
+    `profile` is the kernel as a function of γ‖δ‖².
+    """
+
+    gamma: float
+    scale: float
+    profile: Callable[[Floats], Floats]
+    inverse_mixing: Callable[[Floats], Floats] | None = None
+
+    def _mixed(self, u: Floats) -> Floats:
+        mixed: Floats = np.full(u.shape, np.sqrt(self.gamma) * self.scale)
+        if self.inverse_mixing is None:
+            return mixed
+        with np.errstate(divide="ignore"):
+            return mixed * np.sqrt(np.minimum(self.inverse_mixing(u), _LARGEST_MIXING))
+
+    def radii(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        """m draws of ‖ω‖ in d dimensions, stratified: one from each m-th of the law, in random order."""
+        from scipy.special import chdtri
+
+        u, v = ((rng.permutation(m) + rng.random(m)) / m for _ in range(2))
+        return self._mixed(v) * np.sqrt(chdtri(d, np.clip(u, 1e-300, None)))
+
+    def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        return self._mixed(_uniform((m, 1), rng)) * rng.standard_normal((m, d))
+
+    def orthogonal(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        """Blocks of d orthogonal directions, each with a norm of its own (Yu et al. 2016)."""
+        directions = [haar(d, rng) for _ in range(-(-m // d))]
+        return np.concatenate(directions)[:m] * self.radii(m, d, rng)[:, None]
+
+    def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        from scipy.special import ndtri
+
+        # One dimension more for the mixing variable.
+        u = sobol(m, d + (self.inverse_mixing is not None), rng)
+        frequencies: Floats = self._mixed(u[:, -1:]) * ndtri(u[:, :d])
+        return frequencies
+
+    def kernel(self, differences: Floats) -> Floats:
+        return self.profile(self.gamma * np.einsum("ij,ij->i", differences, differences))
+
+    def scaled(self, factor: float) -> Isotropic:
+        return replace(self, gamma=self.gamma * factor * factor)  # the square alone might not fit a number
+
+
+@dataclass(frozen=True)
+class Product:
+    """Each coordinate of ω is `scale`·`inverse_cdf`(u), u ~ U(0, 1), independently.
+
+    `log_kernel` is the logarithm of the kernel of one coordinate, as a function of δ_i·scale.
+    """
+
+    scale: float
+    inverse_cdf: Callable[[Floats], Floats]
+    log_kernel: Callable[[Floats], Floats]
+
+    def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        return self.scale * self.inverse_cdf(_uniform((m, d), rng))
+
+    def qmc(self, m: int, d: int, rng: np.random.Generator) -> Floats:
+        return self.scale * self.inverse_cdf(sobol(m, d, rng))
+
+    def kernel(self, differences: Floats) -> Floats:
+        values: Floats = np.exp(self.log_kernel(self.scale * differences).sum(axis=1))
+        return values
+
+    def scaled(self, factor: float) -> Product:
+        return replace(self, scale=self.scale * factor)
+
+
+def _inside(u: Floats) -> Floats:
+    """Off both ends of [0, 1], where the inverses are infinite."""
+    return np.clip(u, 2.0**-54, 1.0 - 2.0**-53)
+
+
+def _uniform(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    return _inside(rng.random(shape))
+
+
+def sobol(m: int, d: int, rng: np.random.Generator) -> Floats:
+    """The first m scrambled Sobol points in (0, 1)^d."""
+    from scipy.stats import qmc
+
+    if d > _MOST_SOBOL_DIMENSIONS:
+        raise DataError(f"frequencies: qmc: expected at most {_MOST_SOBOL_DIMENSIONS:,} inputs, got {d:,}")
+    points: Floats = qmc.Sobol(d, scramble=True, rng=rng).random_base2(max(m - 1, 0).bit_length())[:m]
+    return _inside(points)
+
+
+def haar(d: int, rng: np.random.Generator) -> Floats:
+    """A uniformly distributed d × d orthogonal matrix: QR of a Gaussian one, with the signs of R undone."""
+    q, r = np.linalg.qr(rng.standard_normal((d, d)))
+    rotation: Floats = q * np.sign(np.diag(r))
+    return rotation
+
+
+def inverse_cauchy(u: Floats) -> Floats:
+    """Inverse c.d.f. of Cauchy(0, 1)."""
+    inverse: Floats = np.tan(np.pi * (u - 0.5))
+    return inverse
+
+
+def inverse_laplace(u: Floats) -> Floats:
+    """Inverse c.d.f. of Laplace(0, 1)."""
+    inverse: Floats = -np.sign(u - 0.5) * np.log1p(-2.0 * np.abs(u - 0.5))
+    return inverse
+
+
+def inverse_sech(u: Floats) -> Floats:
+    """Inverse c.d.f. of the density sech(πω)."""
+    inverse: Floats = np.log(np.tan(0.5 * np.pi * u)) / np.pi
+    return inverse
+
+
+def rbf(gamma: float) -> Isotropic:
+    """exp(−γ‖δ‖²): N(0, 2γ I)."""
+    return Isotropic(gamma, float(np.sqrt(2.0)), kernels.rbf_profile)
+
+
+def matern(gamma: float, nu: float) -> Isotropic:
+    """Matérn of √γ‖δ‖: N(0, γ I)·√(2ν/χ²_{2ν}), one χ² per frequency."""
+    from scipy.special import gammaincinv
+
+    # χ²_{2ν} is twice a Gamma(ν) variable.
+    return Isotropic(gamma, 1.0, lambda t: kernels.matern_profile(t, nu), lambda u: nu / gammaincinv(nu, u))
+
+
+def rational_quadratic(gamma: float, alpha: float) -> Isotropic:
+    """(1 + γ‖δ‖²/α)^{−α}: N(0, 2γs I), s ~ Gamma(shape α, rate α), one s per frequency."""
+    from scipy.special import gammaincinv
+
+    return Isotropic(
+        gamma,
+        float(np.sqrt(2.0)),
+        lambda t: kernels.rational_quadratic_profile(t, alpha),
+        lambda u: gammaincinv(alpha, u) / alpha,
+    )
+
+
+def laplacian(gamma: float) -> Product:
+    """exp(−γ‖δ‖₁): each coordinate Cauchy(0, γ)."""
+    return Product(gamma, inverse_cauchy, lambda t: -np.abs(t))
+
+
+def cauchy(gamma: float) -> Product:
+    """Π 1/(1 + γδ_i²): each coordinate Laplace(0, √γ)."""
+    return Product(float(np.sqrt(gamma)), inverse_laplace, lambda t: -np.log1p(t * t))
+
+
+def skewed_chi2() -> Product:
+    """The skewed chi2 kernel, Π sech(δ_i/2) on log(x + c): density sech(πω) in each coordinate."""
+    return Product(1.0, inverse_sech, _log_sech_of_half)
+
+
+def skewed_intersection() -> Product:
+    """The skewed intersection kernel, exp(−½‖δ‖₁) on log(x + c): Cauchy(0, ½) in each coordinate."""
+    return Product(0.5, inverse_cauchy, lambda t: -np.abs(t))
+
+
+def _log_sech_of_half(t: Floats) -> Floats:
+    half = 0.5 * np.abs(t)
+    result: Floats = np.log(2.0) - half - np.log1p(np.exp(-2.0 * half))
+    return result

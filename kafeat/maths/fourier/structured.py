@@ -1,0 +1,134 @@
+"""Frequencies that are never written out: products of signs and Hadamard transforms, O(D log p) a row.
+
+Rows are zero-padded to p = 2^⌈log₂ d⌉. With H orthonormal, a block of p directions is
+- structured (SORF, Yu et al. 2016): H D₁ H D₂ H D₃, D_i random signs;
+- fastfood (Le, Sarlós & Smola 2013): √p H G Π H B/‖G‖, B random signs, Π a permutation, G Gaussian;
+and each row is scaled by an independent draw of the law's own radius in p dimensions. The state is the signs (and G,
+Π) of every block and the radii.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from kafeat.contract.checks import check_indices
+from kafeat.contract.memory_order import is_feature_major, shaped
+from kafeat.contract.sparse_rows import SparseRows
+from kafeat.maths.fourier.spectra import Isotropic
+from kafeat.maths.hadamard import HadamardTransform, padded_width
+from kafeat.types import Array, Floats, Scratch, Shape, State
+
+Structure = Literal["structured", "fastfood"]
+
+_APART = 16
+
+
+def draw_structured(law: Isotropic, how: Structure, m: int, d: int, rng: np.random.Generator) -> State:
+    """The state of m frequencies in d dimensions."""
+    p = padded_width(d)
+    blocks = -(-m // p)
+    layers = 3 if how == "structured" else 1
+    state: dict[str, Array] = {
+        "signs": rng.choice(np.array([-1, 1], dtype=np.int8), size=(blocks, layers, p)),
+        "radii": law.radii(m, p, rng),
+    }
+    if how == "fastfood":
+        state["gaussian"] = rng.standard_normal((blocks, p))
+        state["permutation"] = np.array([rng.permutation(p) for _ in range(blocks)])
+    return state
+
+
+def structured_shapes(how: Structure, m: int, d: int) -> Mapping[str, Shape]:
+    """The shapes of that state."""
+    p = padded_width(d)
+    blocks = -(-m // p)
+    if how == "structured":
+        return {"signs": (blocks, 3, p), "radii": (m,)}
+    return {"signs": (blocks, 1, p), "radii": (m,), "gaussian": (blocks, p), "permutation": (blocks, p)}
+
+
+STRUCTURED_DTYPES = {"signs": "int8", "permutation": "int64"}
+"""The dtypes of those of its arrays that hold no floats."""
+
+
+def check_structured(state: State, d: int) -> None:
+    """ValueError for a permutation that reads outside of the row."""
+    if "permutation" in state:
+        check_indices("state.permutation", state["permutation"], padded_width(d))
+
+
+class StructuredAngles:
+    """ω_j·x of all frequencies of a tile, by Hadamard transforms."""
+
+    def __init__(self, state: State, d: int, dtype: np.dtype[Any], input_scale: Floats | None = None) -> None:
+        self._d, self._p = d, padded_width(d)
+        self._dtype = dtype
+        self.m = len(state["radii"])
+        self._hadamard = HadamardTransform(self._p, dtype)
+        signs = state["signs"].astype(np.float64)
+        first = signs[:, -1, :d] if input_scale is None else signs[:, -1, :d] * input_scale
+        self._first = first.astype(dtype)
+        self._layers = [signs[:, i].astype(dtype) for i in reversed(range(signs.shape[1] - 1))]
+        self._permutation = state.get("permutation")
+        radii = state["radii"].copy()
+        if self._permutation is not None:
+            norms = np.linalg.norm(state["gaussian"], axis=1)
+            radii *= np.sqrt(self._p) / np.repeat(norms, self._p)[: self.m]
+            self._layers = [state["gaussian"].astype(dtype)]
+        self._radii = radii.astype(dtype)
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Never: transforms mix all inputs."""
+        return False
+
+    def sparse(self, X: SparseRows) -> Floats:
+        """Nobody asks for that."""
+        raise TypeError("structured frequencies take no sparse rows")
+
+    def scratch(self, rows: int) -> Scratch:
+        """Two buffers of rows · p numbers, and one of rows of the input."""
+        x, between = (np.empty(rows * self._p, dtype=self._dtype) for _ in range(2))
+        # Rows a power of two apart share their places in the cache, which makes transposing four times as slow.
+        return x, between, np.empty((rows, self._d + _APART), dtype=self._dtype)[:, : self._d]
+
+    def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
+        """Write the angles of the tile X (rows, d) into `angles` (rows, m)."""
+        feature_major = is_feature_major(angles)
+        x, between = (shaped(flat, (len(X), self._p), feature_major) for flat in scratch[:2])
+        for block in range(len(self._first)):
+            start = block * self._p
+            wanted = min(self._p, self.m - start)
+            signed = scratch[2][: len(X)] if feature_major else x[:, : self._d]
+            np.multiply(X, self._first[block], out=signed)
+            if feature_major:
+                x[:, : self._d] = signed
+            x[:, self._d :] = 0.0
+            self._hadamard(x, x, between)
+            for layer in self._layers:
+                if self._permutation is not None:
+                    _permute(x, self._permutation[block], between, feature_major)
+                    x, between = between, x
+                x *= layer[block]
+                self._hadamard(x, x, between)
+            np.multiply(
+                x[:, :wanted], self._radii[start : start + wanted], out=angles[:, start : start + wanted]
+            )
+
+    @classmethod
+    def matrix(cls, state: State, d: int) -> Floats:
+        """The frequencies written out, (m, d)."""
+        angles = cls(state, d, np.dtype(np.float64))
+        out = np.empty((d, angles.m))
+        angles.apply(np.eye(d), out, angles.scratch(d))
+        return np.ascontiguousarray(out.T)
+
+
+def _permute(x: Floats, permutation: Array, out: Floats, feature_major: bool) -> None:
+    if feature_major:
+        np.take(x.T, permutation, axis=0, out=out.T, mode="clip")
+    else:
+        np.take(x, permutation, axis=1, out=out, mode="clip")

@@ -1,0 +1,143 @@
+"""Cosine features of random frequencies, tile by tile: angles, cosine, scaling, straight into the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from kafeat.contract.memory_order import is_feature_major, shaped
+from kafeat.contract.sparse_rows import SparseRows
+from kafeat.contract.step import Transform
+from kafeat.errors import ValueRefused
+from kafeat.maths.fourier.sincos import Cosines
+from kafeat.types import Floats, Scratch
+
+Features = Literal["paired", "offset"]
+Warp = Callable[[Floats, Floats], None]
+
+
+def count_frequencies(n_components: int, features: Features) -> int:
+    """m of D outputs: half of them for paired features."""
+    return n_components // 2 if features == "paired" else n_components
+
+
+class Angles(Protocol):
+    """ω_j·x for all frequencies of a tile."""
+
+    m: int
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether there is `sparse`."""
+
+    def sparse(self, X: SparseRows) -> Floats:
+        """The angles (rows, m) of sparse rows."""
+
+    def scratch(self, rows: int) -> Scratch:
+        """Buffers for tiles of `rows` rows."""
+
+    def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
+        """Write the angles of the tile X (rows, d) into `angles` (rows, m), in C or Fortran order."""
+
+
+class DenseAngles:
+    """One matrix product with the frequencies (m, d)."""
+
+    def __init__(self, frequencies: Floats, dtype: np.dtype[Any]) -> None:
+        self._frequencies = np.ascontiguousarray(frequencies, dtype=dtype)
+        self.m = len(frequencies)
+
+    def scratch(self, rows: int) -> Scratch:
+        return ()
+
+    def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
+        np.matmul(X, self._frequencies.T, out=angles)
+
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    @cached_property
+    def _by_inputs(self) -> Floats:
+        return np.ascontiguousarray(self._frequencies.T)
+
+    def sparse(self, X: SparseRows) -> Floats:
+        return X.times(self._by_inputs)
+
+
+class CosineTransform(Transform):
+    """paired: √a_j [cos ω_j·x, sin ω_j·x]; offset: √(2a_j) cos(ω_j·x + b_j); x warped first if asked.
+
+    The weights a_j are 1/m unless they are given.
+    """
+
+    def __init__(
+        self,
+        angles: Angles,
+        n_features: int,
+        dtype: np.dtype[Any],
+        *,
+        phases: Floats | None = None,
+        weights: Floats | None = None,
+        warp: Warp | None = None,
+    ) -> None:
+        self._angles, self._warp, self._dtype = angles, warp, dtype
+        self._cosines = Cosines(dtype)
+        self.n_features_in = n_features
+        self.n_features_out = 2 * angles.m if phases is None else angles.m
+        self._phases = None if phases is None else phases.astype(dtype)
+        squared = np.full(1, 1.0 / angles.m) if weights is None else np.asarray(weights)
+        amplitudes = np.sqrt(squared if phases is None else 2.0 * squared).astype(dtype)
+        self._amplitudes = np.tile(amplitudes, 2) if phases is None and len(amplitudes) > 1 else amplitudes
+
+    def scratch(self, rows: int) -> Scratch:
+        warped = np.empty((rows, self.n_features_in if self._warp else 0), dtype=self._dtype)
+        flat = np.empty(rows * self._angles.m, dtype=self._dtype)
+        return flat, warped, self._angles.scratch(rows), self._cosines.scratch()
+
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        flat, warped, own, of_cosines = scratch
+        if self._warp is not None:
+            self._warp(X, warped)
+            X = warped
+        m = self._angles.m
+        # The angles take the memory order of the output, so that no pass over memory transposes.
+        angles = shaped(flat, (len(X), m), is_feature_major(out))
+        self._angles.apply(X, angles, own)
+        self._write(angles, out, of_cosines)
+
+    @property
+    def takes_sparse(self) -> bool:
+        return self._warp is None and self._angles.takes_sparse
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
+        angles = shaped(scratch[0], (len(X), self._angles.m), is_feature_major(out))
+        angles[...] = self._angles.sparse(X)
+        self._write(angles, out, scratch[3])
+
+    def _write(self, angles: Floats, out: Floats, of_cosines: Scratch) -> None:
+        m = self._angles.m
+        if self._phases is None:
+            self._cosines.pair(angles, out[:, :m], out[:, m:], of_cosines)
+        else:
+            angles += self._phases
+            self._cosines.cosine(angles, out, of_cosines)
+        out *= self._amplitudes
+
+
+def log_warp(skewedness: float) -> Warp:
+    """log(x + c); an entry at or below −c is refused."""
+
+    def warp(X: Floats, out: Floats) -> None:
+        np.add(X, X.dtype.type(skewedness), out=out)
+        if out.min() <= 0.0:
+            row, column = (int(i) for i in np.argwhere(out <= 0.0)[0])
+            raise ValueRefused(
+                row, column, f"expected a value above -skewedness = {-skewedness:g}, got {X[row, column]:g}"
+            )
+        np.log(out, out=out)
+
+    return warp

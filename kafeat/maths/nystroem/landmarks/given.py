@@ -1,0 +1,52 @@
+"""Landmarks that the user brings: `landmarks: {given: rows.parquet}`."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from kafeat.contract.describe import Says, spell
+from kafeat.types import Array
+
+_ROWS = "the path of a file, or rows as a 2-D array"
+
+
+def _path_or_rows(value: object) -> object:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        rows = value.copy()
+        rows.flags.writeable = False
+        return rows
+    got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else spell(value)
+    raise PydanticCustomError("parameter", "{text}", {"text": f"expected {_ROWS}, got {got}"})
+
+
+def key_of(rows: str | Array) -> str:
+    """The name by which a recipe mentions rows: their path, or a digest of the array."""
+    if isinstance(rows, str):
+        return rows
+    return f"<array {sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]}>"
+
+
+class Given(BaseModel):
+    """Rows of the same columns as the data; they go through the steps before as the sample does."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", arbitrary_types_allowed=True)
+
+    given: Annotated[
+        Any,
+        PlainValidator(_path_or_rows),
+        PlainSerializer(key_of, return_type=str, when_used="json"),
+        Says(_ROWS, "rows"),
+        WithJsonSchema({"type": "string", "minLength": 1}),
+    ] = Field(description=f"the landmarks: {_ROWS}")
+
+    @property
+    def key(self) -> str:
+        """The name by which the recipe mentions the rows."""
+        return key_of(self.given)

@@ -1,0 +1,103 @@
+"""z(x) = Tᵀ k(L, x): the kernel with the landmarks, times a matrix; and whether a precision is enough for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kafeat.contract.memory_order import is_feature_major, shaped
+from kafeat.contract.step import Transform
+from kafeat.maths.nystroem.kernel_tiles import KernelTile
+from kafeat.types import Array, Floats, Scratch
+
+_POWER_STEPS = 20
+
+# Columns that share a product: narrow enough to leave out most of the zeros, wide enough for the speed of a product.
+_COLUMNS = 128
+
+
+class LandmarkFeatures(Transform):
+    """The kernel with the landmarks, then a matrix product, without the zeros of a lower triangle."""
+
+    def __init__(
+        self,
+        tile: KernelTile,
+        projection: Floats,
+        n_features_in: int,
+        dtype: np.dtype[Any],
+        triangle: bool,
+    ) -> None:
+        self.n_features_in = n_features_in
+        self._m, self.n_features_out = projection.shape
+        self._tile = tile
+        width = _COLUMNS if triangle else self.n_features_out
+        self._blocks = [
+            (start, np.ascontiguousarray(projection[start:, start : start + width], dtype=dtype))
+            for start in range(0, self.n_features_out, width)
+        ]
+        self._dtype = dtype
+
+    @property
+    def widest(self) -> int:
+        return max(super().widest, int(self._m))
+
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        return np.empty((rows, self._m), dtype=self._dtype), *self._tile.scratch(rows)
+
+    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        K, *rest = scratch
+        self._tile.evaluate(X, K, tuple(rest))
+        for start, block in self._blocks:
+            np.matmul(K[:, start:], block, out=out[:, start : start + block.shape[1]])
+
+
+def gain_of(projection: Floats) -> float:
+    """About ‖T‖², the largest eigenvalue of TᵀT, which is one over the smallest that is kept of the kernel's."""
+    v = np.ones(projection.shape[1])
+    gain = 0.0
+    for _ in range(_POWER_STEPS):
+        v = projection.T @ (projection @ (v / np.linalg.norm(v)))
+        gain = float(np.linalg.norm(v))
+        if not gain:  # no direction is kept
+            break
+    return gain
+
+
+def drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
+    """Whether rounding in `dtype` is more than the smallest feature.
+
+    Over the data, a feature of the eigenvalue λ has the size √(λ/m), and kernel values rounded by ε leave ε/√λ in it.
+    Smooth kernels have such features: the kernel hardly needs them, a model that is trained on them may.
+    """
+    return float(np.finfo(dtype).eps / 2.0 * np.sqrt(m)) * gain > 1.0
+
+
+class InFloat64(Transform):
+    """Tiles in `dtype` in and out, and a transform of float64 between them: for features that float32 would drown."""
+
+    def __init__(self, inner: Transform, dtype: np.dtype[Any]) -> None:
+        self._inner, self._dtype = inner, dtype
+        self.n_features_in, self.n_features_out = inner.n_features_in, inner.n_features_out
+
+    @property
+    def widest(self) -> int:
+        return self._inner.widest
+
+    def scratch(self, rows: int) -> Scratch:
+        return (
+            np.empty((rows, self.n_features_in)),
+            np.empty(rows * self.n_features_out),
+            self._inner.scratch(rows),
+        )
+
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        wide, flat, own = scratch
+        wide = wide[: len(X)]
+        wide[...] = X
+        result = shaped(flat, (len(X), self.n_features_out), is_feature_major(out))
+        self._inner.apply(wide, result, own)
+        out[...] = result
+
+    def clipped(self, scratch: Scratch) -> Array | None:
+        return self._inner.clipped(scratch[2])

@@ -1,0 +1,1 @@
+"""The feature map and its file."""

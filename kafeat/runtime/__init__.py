@@ -1,0 +1,1 @@
+"""Chunks through threads, and parts through engines."""

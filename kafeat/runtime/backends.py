@@ -1,0 +1,194 @@
+"""How each engine is started, looked after and ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import cache
+from typing import Any
+from uuid import uuid4
+
+from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.runtime.environment import count_jobs
+from kafeat.runtime.pool import Engine, Pool
+from kafeat.runtime.processes import Processes
+from kafeat.runtime.stop import Stop
+
+_CONNECT_SECONDS = 30
+# So that a thread finds its next item when it is done with one.
+_AHEAD = 2
+# Results come over the network, one that is lost when its part is made again.
+_GATHERED_AT_ONCE = 8
+
+
+@contextmanager
+def started(engine: Engine) -> Iterator[Pool]:
+    """The engine, up; it is ended with the block, and what it still does with it, as far as that can be."""
+    engine.check()
+    with ExitStack() as stack:
+        try:
+            pool = stack.enter_context(_ENGINES[engine.name](engine))
+        except ImportError as error:
+            raise UsageError(
+                f"--engine {engine.name}: expected its packages, got: {error}; pip install 'kafeat[{engine.name}]'"
+            ) from error
+        yield pool
+
+
+@contextmanager
+def _threads(engine: Engine) -> Iterator[Pool]:
+    jobs, stop = count_jobs(engine.jobs), Stop()
+    threads = ThreadPoolExecutor(jobs, "kafeat-engine")
+    try:
+        yield Pool(threads.submit, _AHEAD * jobs, stop=stop)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        stop.ask()
+
+
+@contextmanager
+def _processes(engine: Engine) -> Iterator[Pool]:
+    jobs = count_jobs(engine.jobs)
+    processes = Processes(jobs)
+    try:
+        yield Pool(processes.submit, _AHEAD * jobs)
+    finally:
+        processes.close()
+
+
+@contextmanager
+def _dask(engine: Engine) -> Iterator[Pool]:
+    import distributed
+
+    address = engine.address
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it warns of is dealt with here
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise SystemRefusedError(
+            f"{address}: expected a Dask scheduler, got: {error or 'no answer'}"
+        ) from error
+
+    def look() -> None:
+        if client.status != "running":
+            raise SystemRefusedError(
+                f"{address}: expected the Dask scheduler to stay, got a lost connection; what is done stays done: "
+                "run again with --resume"
+            )
+
+    gathering = ThreadPoolExecutor(_GATHERED_AT_ONCE, "kafeat-engine")
+
+    def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
+        # Not Dask's own executor: it forgets what dies between its end and the coming of its result.
+        there, here = client.submit(work, item, pure=False), Future[Any]()
+        there.add_done_callback(lambda _: gathering.submit(_settle, here, there.result))
+        return here
+
+    try:
+        try:
+            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise SystemRefusedError(
+                f"{address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker {address}"
+            ) from error
+        yield Pool(submit, engine.jobs or _at_once(sum(client.nthreads().values())), look)
+    finally:
+        with suppress(Exception):
+            client.close(timeout=5)
+        gathering.shutdown(wait=False, cancel_futures=True)
+
+
+def _at_once(cores: int) -> int:
+    """What a cluster is given at once: enough for one that grows, and no list of a hundred thousand."""
+    return max(1000, 4 * cores)
+
+
+def _settle(future: Future[Any], result: Callable[[], Any]) -> None:
+    try:
+        future.set_result(result())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+@contextmanager
+def _ray(engine: Engine) -> Iterator[Pool]:
+    import ray
+
+    own = not ray.is_initialized()
+    if own:
+        try:
+            ray.init(address=engine.address, log_to_driver=False, logging_level=logging.ERROR)
+        except ConnectionError as error:
+            raise SystemRefusedError(f"{engine.address}: expected a Ray cluster, got: {error}") from error
+
+    remote = cache(ray.remote(max_retries=0))  # what is known there need not be sent once more
+
+    def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
+        future: Future[Any] = remote(work).remote(item).future()
+        return future
+
+    try:
+        yield Pool(submit, engine.jobs or _at_once(int(ray.cluster_resources().get("CPU", 1))))
+    finally:
+        if own:
+            ray.shutdown()
+
+
+@contextmanager
+def _spark(engine: Engine) -> Iterator[Pool]:
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # its own is the first python3 of the PATH
+    own = SparkSession.getActiveSession() is None
+    builder = SparkSession.builder
+    if own:
+        builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
+    session = builder.getOrCreate()
+    context, group = session.sparkContext, f"kafeat-{uuid4().hex}"
+
+    def run(work: Callable[[Any], Any], item: Any) -> Any:
+        context.setJobGroup(group, "kafeat")
+        (result,) = context.parallelize([item], 1).map(work).collect()
+        return result
+
+    def look() -> None:
+        try:
+            lost = context._jsc.sc().isStopped()
+        except Exception:
+            lost = True
+        if lost:
+            raise SystemRefusedError(
+                "--engine spark: expected the session to stay, got a lost one; what is done stays done: run again with "
+                "--resume"
+            )
+
+    # A job of Spark for each item, and a thread for each job.
+    jobs = engine.jobs or context.defaultParallelism
+    threads = ThreadPoolExecutor(jobs, "kafeat-engine")
+    try:
+        yield Pool(lambda work, item: threads.submit(run, work, item), _AHEAD * jobs, look)
+    except BaseException:
+        threads.shutdown(wait=False, cancel_futures=True)
+        with suppress(Exception):
+            context.cancelJobGroup(group)
+        raise
+    finally:
+        threads.shutdown(wait=False)
+        if own:
+            with suppress(Exception):
+                session.stop()
+
+
+_ENGINES: dict[str, Callable[[Engine], AbstractContextManager[Pool]]] = {
+    "threads": _threads,
+    "processes": _processes,
+    "loky": _processes,
+    "multiprocessing": _processes,
+    "dask": _dask,
+    "ray": _ray,
+    "spark": _spark,
+}

@@ -1,0 +1,165 @@
+"""Chains: what composes, and what is said where it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.metrics.pairwise import chi2_kernel, polynomial_kernel, rbf_kernel
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+import kafeat
+from kafeat.errors import DataError
+from kafeat.model.feature_map import FeatureMap
+
+EPS = np.finfo(float).eps
+FOURIER = {"kind": "fourier", "gamma": 0.5, "n_components": 4096}
+
+
+def rows(n: int = 60, d: int = 5) -> np.ndarray:
+    return np.random.default_rng(0).exponential(size=(n, d))
+
+
+def fit(*steps: dict, X: np.ndarray | None = None, dtype: str = "float64") -> FeatureMap:
+    return kafeat.fit({"dtype": dtype, "steps": list(steps)}, rows() if X is None else X)
+
+
+def test_exponentiated_chi2_is_scikit_learns_kernel() -> None:
+    X = rows()
+    fm = fit({"kind": "homogeneous", "order": 8}, FOURIER)
+    # theirs sums (x − y)²/(x + y); ours subtracts 2k(x, y) from k(x, x) + k(y, y): d eps of these, times γ
+    want = chi2_kernel(X, gamma=0.5)
+    np.testing.assert_allclose(fm.exact_kernel(X), want, rtol=0, atol=64 * EPS * X.sum(axis=1).max())
+    Z = fm.transform(X)
+    # Hoeffding over 1,830 pairs with m = 2,048 cosines, and the map's own error: 8-fold chi2 is below
+    # 1e-3 √(xy) a term, 2γ of it in the exponent
+    bound = np.sqrt(2 * np.log(2 * 1830 / 1e-6) / 2048) + 2 * 0.5 * 1e-3 * 3 * X.sum(axis=1).max()
+    assert np.abs(Z @ Z.T - want).max() <= bound
+    assert fm.chain.reference() is None
+
+
+def test_kernels_of_distances_and_dots_compose_behind_samplers() -> None:
+    X = rows()
+    sketch = {"kind": "tensor_sketch", "gamma": 0.5, "coef0": 0.0, "degree": 2, "n_components": 16}
+    fm = fit(FOURIER, sketch)
+    want = (0.5 * rbf_kernel(X, gamma=0.5)) ** 2
+    np.testing.assert_allclose(fm.exact_kernel(X), want, rtol=0, atol=16 * EPS)
+    fm = fit({**sketch, "coef0": 1.0}, FOURIER)
+    K = polynomial_kernel(X, degree=2, gamma=0.5, coef0=1.0)
+    want = np.exp(-0.5 * (np.diag(K)[:, None] + np.diag(K) - 2 * K))
+    np.testing.assert_allclose(fm.exact_kernel(X), want, rtol=0, atol=64 * EPS * K.max())
+    assert fm.chain.reference() is None
+
+
+def test_scalers_stand_before_a_sampler() -> None:
+    X = rows()
+    fm = fit({"kind": "standardize"}, FOURIER)
+    want = rbf_kernel(StandardScaler().fit_transform(X), gamma=0.5)
+    np.testing.assert_allclose(fm.exact_kernel(X), want, rtol=0, atol=1e-13)
+    assert fm.chain.reference() is None
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        {"kind": "standardize"},
+        {"kind": "minmax"},
+        {"kind": "skewed", "n_components": 8, "skewedness": 3.0},
+        {"kind": "normalize", "norm": "max"},
+    ],
+)
+def test_what_needs_coordinates_behind_a_sampler_is_said(late: dict) -> None:
+    X = rows()
+    fm = fit({"kind": "standardize"}, {**FOURIER, "n_components": 8}, late)
+    assert fm.chain.reference() == (
+        f"steps[2] ({late['kind']}) needs coordinates behind a sampler: the exact kernel is that of the computed "
+        "outputs of the steps before it"
+    )
+    before = fit({"kind": "standardize"}, {**FOURIER, "n_components": 8}).transform(X)
+    alone = fit(late, X=before)
+    np.testing.assert_allclose(fm.exact_kernel(X), alone.exact_kernel(before), rtol=0, atol=1e-12)
+
+
+def test_the_last_such_step_is_named() -> None:
+    fm = fit(
+        {**FOURIER, "n_components": 8},
+        {"kind": "standardize"},
+        {**FOURIER, "n_components": 6},
+        {"kind": "minmax"},
+    )
+    assert fm.chain.reference().startswith("steps[3] (minmax)")
+    assert fm.exact_kernel(rows()).shape == (60, 60)
+
+
+def test_coordinates_after_a_scaler_that_had_to_look_at_outputs() -> None:
+    fm = fit({**FOURIER, "n_components": 8}, {"kind": "standardize"}, {**FOURIER, "n_components": 6})
+    Z = fit({**FOURIER, "n_components": 8}, {"kind": "standardize"}).transform(rows())
+    np.testing.assert_allclose(fm.exact_kernel(rows()), rbf_kernel(Z, gamma=0.5), rtol=0, atol=1e-12)
+    assert fm.chain.reference().startswith("steps[1] (standardize)")
+
+
+def test_steps_are_fitted_on_what_the_steps_before_hand_on() -> None:
+    fm = fit({"kind": "minmax"}, {"kind": "standardize"})
+    Z = fm.transform(rows())
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-14)
+    np.testing.assert_allclose(Z.std(axis=0), 1, rtol=1e-13)
+
+
+def test_steps_draw_from_streams_of_their_own() -> None:
+    one = fit({**FOURIER, "n_components": 8})
+    two = fit({**FOURIER, "n_components": 8}, {**FOURIER, "n_components": 8})
+    first, second = (f.state["frequencies"] for f in two.chain.steps)
+    assert (one.chain.steps[0].state["frequencies"] == first).all()
+    assert not np.isin(second[:, :5], first).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_fit_does_not_depend_on_the_number_of_blas_threads(dtype: str) -> None:
+    X = np.random.default_rng(0).standard_normal((700, 300))
+    steps = (
+        {"kind": "projection", "n_components": 200},
+        {"kind": "standardize"},
+        {"kind": "nystroem", "n_components": 150},
+    )
+    maps = []
+    for threads in (1, 2):
+        with threadpool_limits(limits=threads, user_api="blas"):
+            maps.append(fit(*steps, X=X, dtype=dtype).dumps())
+    assert maps[0] == maps[1]
+
+
+def test_a_refused_value_names_the_steps_before_and_its_column_where_it_is_the_inputs() -> None:
+    X = rows(300)
+    table = pa.table({name: X[:, i] for i, name in enumerate("abcde")})
+    bad = X.copy()
+    bad[270, 2] = -50.0
+    spoiled = pa.table({name: bad[:, i] for i, name in enumerate("abcde")})
+    fm = kafeat.fit({"steps": [{"kind": "minmax"}, {"kind": "homogeneous"}]}, table)
+    with pytest.raises(
+        DataError,
+        match=r"row 271 \(index 270\), column 'c': after minmax: expected a value of at least 0, got -",
+    ):
+        fm.transform(spoiled)
+    steps = [{"kind": "projection", "n_components": 2}, {"kind": "homogeneous", "negative": "error"}]
+    with pytest.raises(
+        DataError,
+        match=r"<table>: row \d+ \(index \d+\): after projection: expected a value of at least 0, got -",
+    ):
+        kafeat.fit({"steps": [*steps, {"kind": "standardize"}]}, table)
+
+
+def test_a_state_that_the_precision_cannot_hold_is_refused() -> None:
+    X = rows()
+    step = {**FOURIER, "n_components": 8, "gamma": 1e90}
+    with pytest.raises(DataError, match=r"fourier: expected a state that float32 can hold, .*dtype: float64"):
+        fit(step, dtype="float32").transform(X)
+    assert np.isfinite(fit(step).transform(X)).all()
+
+
+def test_outputs_that_no_machine_could_hold_are_refused_before_they_are_computed() -> None:
+    steps = [{"kind": "homogeneous", "order": 1000}] * 2
+    with pytest.raises(
+        DataError, match=r"steps\[1\]: homogeneous: expected from 1 to 10,000,000 outputs, got"
+    ):
+        kafeat.fit({"steps": steps}, np.ones((5, 3)))

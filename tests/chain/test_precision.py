@@ -1,0 +1,332 @@
+"""Maps of float32 beside the same maps of float64: what float32 cannot hold is not lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.chain import precision
+from kafeat.chain.precision import agree, features, telling_rows
+from kafeat.contract.step import Transform
+from kafeat.errors import DataError
+from kafeat.jobs.inspect import inspect
+from kafeat.jobs.transform.options import Rules
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.maths.fourier import learning as frequency_fit
+from kafeat.model.feature_map import FeatureMap
+from kafeat.registry import samplers, step_class
+from tests.io.tables import every_format
+
+# What is promised of a row: half of the digits.
+HALF = float(np.sqrt(np.finfo(np.float32).eps))
+N = 300
+FOURIER = {"kind": "fourier", "n_components": 32}
+NYSTROEM = {"kind": "nystroem", "n_components": 32}
+STANDARDIZE, MINMAX, PCA = {"kind": "standardize"}, {"kind": "minmax"}, {"kind": "pca"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_learning() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frequency_fit, "_STEPS", 20)
+        patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
+        yield
+
+
+def normal(d: int = 4) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((N, d))
+
+
+def times() -> np.ndarray:
+    """Seconds within an hour, as Unix counts them (float32 knows every 128th of them), and other numbers."""
+    rng = np.random.default_rng(1)
+    seconds = 1.7e9 + np.floor(3600 * rng.random(N))
+    return np.column_stack([seconds, seconds + rng.integers(600, size=N), 100 * rng.random(N)])
+
+
+def fit(steps: list[dict], X: object, dtype: str = "float32", **more: object) -> FeatureMap:
+    return kafeat.fit({"seed": 3, "dtype": dtype, "steps": steps, **more}, X)
+
+
+def both(steps: list[dict], X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Features in float32 and in float64."""
+    narrow, wide = (fit(steps, X, dtype).transform(X) for dtype in ("float32", "float64"))
+    assert narrow.dtype == np.float32
+    return narrow.astype(np.float64), wide
+
+
+def assert_near(narrow: np.ndarray, wide: np.ndarray) -> None:
+    """As promised: of a row's length, or of a typical one, half of the digits are left."""
+    lengths = np.linalg.norm(wide, axis=1)
+    off = np.linalg.norm(narrow - wide, axis=1)
+    assert (off <= HALF * np.maximum(lengths, np.median(lengths))).all(), (off / lengths).max()
+
+
+def recipe(kind: str) -> dict:
+    if kind == "union":
+        return {"kind": kind, "maps": [{"steps": [FOURIER]}, {"steps": [PCA]}]}
+    width = {"n_components": 32} if "n_components" in step_class(kind).model_fields else {}
+    return {"kind": kind, **width}
+
+
+@pytest.mark.parametrize("kind", samplers())
+def test_a_leading_scaler_sees_times_as_they_are(kind: str) -> None:
+    """Within an hour of times, casting them first left four values in ten, and kernels wrong by 0.95."""
+    assert_near(*both([MINMAX, recipe(kind)], times()))
+
+
+@pytest.mark.parametrize("scaler", [STANDARDIZE, PCA, {"kind": "impute"}])
+def test_scalers_alone_compute_in_float64(scaler: dict) -> None:
+    X = times()
+    narrow, wide = both([scaler, STANDARDIZE], X)
+    assert (narrow == wide.astype(np.float32)).all()
+
+
+def test_scalers_of_a_unions_chains_lead_too() -> None:
+    X = times()
+    maps = [{"columns": ["c0", "c2"], "steps": [STANDARDIZE, FOURIER]}, {"steps": [MINMAX, NYSTROEM]}]
+    union = {"kind": "union", "maps": maps}
+    assert_near(*both([union], X))
+    assert_near(*both([{"kind": "impute"}, union], X))
+    fm = fit([union], X)
+    # only what comes before the casts computes in float64
+    assert (fm.chain.cast_after, fm.input_dtype) == (0, np.float64)
+    assert [int(fm.chain.steps[0].state[f"{i}.cast_after"]) for i in range(2)] == [1, 1]
+
+
+def test_a_union_behind_float32_features_takes_them_as_they_are() -> None:
+    X = normal()
+    assert_near(*both([FOURIER, {"kind": "union", "maps": [{"steps": [STANDARDIZE, FOURIER]}]}], X))
+
+
+@pytest.mark.parametrize("step", [FOURIER, NYSTROEM, {**NYSTROEM, "kernel": "laplacian"}])
+def test_times_without_a_scaler_make_the_map_compute_in_float64(step: dict) -> None:
+    X = times()
+    assert_near(*both([step], X))
+    assert fit([step], X).chain.cast_after == 1
+
+
+def clusters() -> np.ndarray:
+    """Eight places, 10,000 times as far from each other as their rows are."""
+    rng = np.random.default_rng(2)
+    return rng.standard_normal((8, 4))[rng.integers(8, size=N)] + 1e-4 * normal()
+
+
+def far_row() -> np.ndarray:
+    return np.vstack([normal()[:-1], np.full((1, 4), 1e10)])
+
+
+def thin() -> np.ndarray:
+    """Of rank 2, but for a ten-millionth of it."""
+    rng = np.random.default_rng(2)
+    return normal(2) @ rng.standard_normal((2, 6)) + 1e-7 * normal(6)
+
+
+@pytest.mark.parametrize(
+    ("steps", "X", "wide"),
+    [
+        ([NYSTROEM], 1e20 * normal(), True),
+        ([{**NYSTROEM, "kernel": "cosine"}], 1e20 * normal(), False),
+        ([{**NYSTROEM, "kernel": "cosine"}], 1e-25 * normal(), False),
+        # around a median that one row does not move, and with landmarks that are the same in both
+        ([NYSTROEM], far_row(), False),
+        ([{**NYSTROEM, "landmarks": "rpcholesky"}], far_row(), False),
+        ([FOURIER], far_row(), True),
+        ([NYSTROEM], clusters(), False),
+        ([{**NYSTROEM, "gamma": 1e8}], clusters(), True),
+        ([{**NYSTROEM, "kernel": "linear"}], clusters(), False),
+        ([{**NYSTROEM, "kernel": "chi2"}], np.abs(times()), True),
+        ([FOURIER, PCA, STANDARDIZE], thin(), True),
+        ([{"kind": "polynomial_features"}, PCA, {"kind": "pca", "whiten": True}], thin(), True),
+        ([{"kind": "projection", "n_components": 8}, STANDARDIZE, FOURIER], normal(2) + 1e6, True),
+        ([STANDARDIZE, {"kind": "tensor_sketch", "n_components": 32}, PCA, MINMAX], thin(), True),
+    ],
+)
+def test_where_float32_would_not_do_the_map_computes_in_float64(
+    steps: list[dict], X: np.ndarray, wide: bool
+) -> None:
+    assert_near(*both(steps, X))
+    assert (fit(steps, X).chain.cast_after == len(steps)) == wide
+
+
+@pytest.mark.parametrize("tail", [STANDARDIZE, MINMAX, {"kind": "normalize"}, FOURIER])
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_a_direction_that_is_rounding_alone_is_not_blown_up(rank: int, tail: dict) -> None:
+    X = (
+        normal(rank) @ np.random.default_rng(4).standard_normal((rank, 5)) + 1.0
+        if rank
+        else np.full((N, 5), 0.1)
+    )
+    gamma = {"gamma": 0.1} if tail is FOURIER else {}
+    for first in ([], [{"kind": "projection", "n_components": 7}]):
+        assert_near(*both([*first, PCA, {**tail, **gamma}], X))
+
+
+@pytest.mark.parametrize("kind", samplers())
+def test_ordinary_rows_stay_in_float32(kind: str) -> None:
+    for front in ([], [MINMAX]):
+        fm = fit([*front, recipe(kind)], np.abs(normal()))
+        assert fm.chain.cast_after == len(front)
+
+
+def test_formats_agree_to_the_bit(tmp_path: Path) -> None:
+    X = times()[:50]
+    fm = fit([STANDARDIZE, {**FOURIER, "gamma": 0.3}], X)
+    want = fm.transform(X)
+    for kind in (np.float64, np.int64):
+        data = X if kind is np.float64 else np.floor(X)
+        folder = tmp_path / kind.__name__
+        folder.mkdir()
+        for path in every_format(folder, data.astype(kind)):
+            out = folder / "z.npy"
+            transform_file(fm, str(path), str(out), jobs=2)
+            expected = want if kind is np.float64 else fm.transform(data)
+            assert np.load(out).tobytes() == expected.tobytes(), path
+    # numbers of float32 are what they are
+    narrow = X.astype(np.float32)
+    assert fm.transform(narrow).tobytes() == fm.transform(narrow.astype(np.float64)).tobytes()
+
+
+def test_the_exact_kernel_and_the_evaluation_see_the_same_rows() -> None:
+    X = times()
+    steps = [STANDARDIZE, {"kind": "fourier", "gamma": 0.3, "n_components": 64}]
+    narrow, wide = (fit(steps, X, dtype) for dtype in ("float32", "float64"))
+    np.testing.assert_array_equal(narrow.exact_kernel(X), wide.exact_kernel(X))
+    errors = [kafeat.evaluate(fm, X)["relative_frobenius"] for fm in (narrow, wide)]
+    assert errors[0] == pytest.approx(errors[1], rel=1e-3)
+    assert errors[0] < 0.3
+
+
+def test_drift_is_told_to_the_second(tmp_path: Path) -> None:
+    X = times()
+    fm = fit([STANDARDIZE, FOURIER], X)
+    later = X.copy()
+    later[:3, 0] = X[:, 0].max() + 1.0  # which float32 rounds to the same
+    np.save(tmp_path / "x.npy", later)
+    done = transform_file(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"), rules=Rules(drift=True))
+    assert done.drift == {"c0": 3 / N, "c1": 0.0, "c2": 0.0}
+
+
+def test_scikit_learns_face_and_imports_agree() -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.kernel_approximation import RBFSampler
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    import kafeat.sklearn
+
+    X, steps = times(), [STANDARDIZE, {**FOURIER, "gamma": 0.3}]
+    estimator = kafeat.sklearn.FeatureMap(steps, seed=3, dtype="float32").fit(X)
+    assert estimator.transform(X).tobytes() == fit(steps, X).transform(X).tobytes()
+    theirs = make_pipeline(StandardScaler(), RBFSampler(n_components=32, random_state=0)).fit(X)
+    ours = kafeat.sklearn.import_fitted(theirs, "float32").transform(X)
+    assert_near(ours.astype(np.float64), theirs.transform(X))
+
+
+def test_the_file_tells_it(tmp_path: Path) -> None:
+    X = times()
+    for steps, told in (
+        ([STANDARDIZE, FOURIER], 1),
+        ([FOURIER], 1),
+        ([STANDARDIZE, MINMAX], 2),
+        ([PCA, FOURIER], 1),
+    ):
+        fm = fit(steps, X)
+        fm.save(tmp_path / "m.joblib")
+        again = kafeat.load(tmp_path / "m.joblib")
+        assert again.dumps() == fm.dumps()
+        assert again.transform(X).tobytes() == fm.transform(X).tobytes()
+        assert inspect(again)["float64_steps"] == told
+    assert inspect(fit([FOURIER], X, "float64"))["float64_steps"] == 1
+    assert inspect(fit([FOURIER], normal()))["float64_steps"] == 0
+
+
+def test_a_search_and_a_pruned_map_see_times_too() -> None:
+    X = times()
+    label = (np.sin(X[:, 0] / 300) > 0).astype(float)
+    steps = [
+        STANDARDIZE,
+        {"kind": "fourier", "n_components": {"target_error": 0.3}, "gamma": {"validate": [0.1, 3.0]}},
+    ]
+    narrow, wide = (
+        kafeat.fit({"dtype": dtype, "steps": steps}, X, label=label) for dtype in ("float32", "float64")
+    )
+    assert narrow.provenance.searches == wide.provenance.searches
+    assert_near(narrow.transform(X).astype(np.float64), wide.transform(X))
+
+
+def test_what_float32_cannot_hold_behind_the_scalers_is_refused_with_its_column() -> None:
+    table = pa.table({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 2.0]})
+    fm = fit([STANDARDIZE, {**FOURIER, "gamma": 0.1}], table)
+    with pytest.raises(
+        DataError,
+        match=r"row 2 \(index 1\), column 'b': after standardize: expected a value that float32 can hold, "
+        r"got 1.2\d*e\+60: scale the input, or fit with dtype: float64",
+    ):
+        fm.transform(pa.table({"a": [1.0, 2.0], "b": [0.0, 1e60]}))
+    alone = fit([STANDARDIZE], table)
+    with pytest.raises(
+        DataError, match=r"row 2 \(index 1\): expected features that float32 can hold, got 1.2\d*e\+60"
+    ):
+        alone.transform(pa.table({"a": [1.0, 2.0], "b": [0.0, 1e60]}))
+
+
+class Scaled(Transform):
+    """Times a number, in float32 or float64."""
+
+    def __init__(self, d: int, factor: float) -> None:
+        self.n_features_in = self.n_features_out = d
+        self.factor = factor
+
+    def apply(self, X: np.ndarray, out: np.ndarray, scratch: tuple) -> None:
+        np.multiply(X, X.dtype.type(self.factor), out=out)
+
+
+F4 = np.dtype(np.float32)
+
+
+def test_what_counts_as_agreement() -> None:
+    X, rows = normal(), np.arange(N)
+    same = Scaled(4, 1.0)
+    assert agree(same, same, X, rows, F4)
+    assert agree(Scaled(4, 1.0 + HALF / 2), same, X, rows, F4)
+    assert not agree(Scaled(4, 1.0 + HALF * 2), same, X, rows, F4)
+    # a feature that is small beside the others is to keep two digits of its own
+    X[:, 3] *= 1e-6
+    other = np.array([0.0, 0.0, 0.0, 0.1])
+
+    class Off(Scaled):
+        def apply(self, X: np.ndarray, out: np.ndarray, scratch: tuple) -> None:
+            out[...] = X * (1.0 + other)
+
+    assert not agree(Off(4, 1.0), same, X, rows, F4)
+    # what cannot be held has to be refused, in both or in neither
+    assert agree(Scaled(4, 1e30), Scaled(4, 1e30), 1e20 * X, rows, F4)
+    assert not agree(Scaled(4, 0.0), Scaled(4, 1e30), 1e20 * X, rows, F4)
+
+
+def test_refused_rows_have_no_features_and_others_do() -> None:
+    X = np.abs(normal())
+    X[[3, 4, 290], 1] = -1.0
+    transform = fit([{"kind": "homogeneous"}], np.abs(normal()), "float64").transformer
+    Z = features(transform, X, np.arange(N), np.dtype(float))
+    assert np.flatnonzero(~np.isfinite(Z).all(axis=1)).tolist() == [3, 4, 290]
+    assert not np.isfinite(features(transform, -X, np.array([7, 8]), np.dtype(float))).any()
+
+
+def test_rows_that_tell_are_spread_and_hold_the_farthest(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).standard_normal((20_000, 3))
+    X[[5, 12_345], [0, 2]] = 50.0, -50.0
+    X[77, 1] = np.nan  # a missing number is not far
+    rows = telling_rows(X)
+    assert {5, 12_345} <= set(rows.tolist())
+    assert 1024 <= len(rows) <= 1152
+    assert (np.histogram(rows, bins=10, range=(0, 20_000))[0] > 90).all()
+    # of wide rows fewer, as they are dense
+    monkeypatch.setattr(precision, "_MOST_NUMBERS", 30)
+    assert len(telling_rows(X)) <= 64 + 128

@@ -1,0 +1,177 @@
+"""Pictures of a sweep: of which setting they are, what they compare, and that legends cover no data."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+import kafeat.evaluation.report.pictures
+from kafeat.evaluation.report import comparisons, portraits
+from kafeat.evaluation.report.canvas import STYLES
+from kafeat.evaluation.report.comparisons import Axis
+from kafeat.evaluation.report.gallery import Exhibit
+from kafeat.evaluation.report.pictures import pictures
+
+STYLE = STYLES[0]
+T = np.linspace(0.0, 1.0, 5)
+
+
+def figure_of(value):
+    return {"mean": value, "standard_error": 0.0}
+
+
+def summary(setting, score, exact=0.9, name="m"):
+    return {
+        "map": name, "setting": setting, "n_components": setting.get("n_components", 64), "rows": 100,
+        "rows_test": 1000, "rows_exact": 500, "task": "classification", "relative_frobenius": figure_of(0.1),
+        "score_map": figure_of(score), "score_raw": figure_of(0.5), "score_exact": figure_of(exact),
+        "transform_seconds": figure_of(0.01 + score), "learn_seconds_map": figure_of(0.1),
+    }  # fmt: skip
+
+
+def exhibit(record):
+    """A map off by 0.01 from its kernel, exp(-gamma·t)."""
+    K, pair = np.eye(3), (np.ones(3), np.ones(3))
+    exact = np.exp(-record["setting"].get("gamma", 1.0) * T)
+    return Exhibit(record, K, K, pair, pair, pair, (T, exact, exact + 0.01), None, None)
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Find out what would be drawn, without the time that drawing takes: {name: (title, draw)}."""
+
+    def of(summaries):
+        monkeypatch.setattr(
+            kafeat.evaluation.report.pictures,
+            "drawn",
+            lambda name, kind, title, caption, draw, columns=1: (name, title, draw),
+        )
+        found = pictures(summaries, [exhibit(record) for record in summaries])
+        return {name: (title, draw) for name, title, draw in found}
+
+    return of
+
+
+def axes_of(draw):
+    figure = Figure(figsize=(4.4, 3.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    draw(axes, STYLE)
+    return figure, axes
+
+
+def dashed(axes, dash):
+    return [line for line in axes.lines if line.get_linestyle() == dash and len(line.get_xdata())]
+
+
+@pytest.mark.parametrize("order", [(0.1, 1.0, 10.0), (10.0, 1.0, 0.1)])
+def test_pictures_of_one_map_show_the_setting_that_is_recommended(seen, order):
+    scores = {0.1: 0.7, 1.0: 0.95, 10.0: 0.6}
+    titles = [
+        title for title, _ in seen([summary({"gamma": gamma}, scores[gamma]) for gamma in order]).values()
+    ]
+    of_one = [title for title in titles if "gamma" in title and " over " not in title]
+    assert len(of_one) == 4  # matrices, entries, distances, spectra
+    assert all(title.endswith("m (gamma = 1.0)") for title in of_one)
+
+
+def test_a_map_that_is_not_recommended_shows_what_is_best_of_it(seen):
+    titles = [title for title, _ in seen([
+        summary({"gamma": 1.0}, 0.95), summary({"gamma": 10.0}, 0.6),
+        summary({"gamma": 1.0}, 0.3, name="other"), summary({"gamma": 10.0}, 0.5, name="other"),
+    ]).values()]  # fmt: skip
+    assert "Spectra: m (gamma = 1.0)" in titles
+    assert "Spectra: other (gamma = 10.0)" in titles
+
+
+def test_a_sweep_that_changes_no_width_is_drawn_over_what_it_changes(seen):
+    names = seen([summary({"gamma": gamma}, 0.9) for gamma in (0.1, 1.0)])
+    assert [name for name in names if "-over-" in name] == [
+        "error-over-gamma", "score-over-gamma", "score-over-time",
+    ]  # fmt: skip
+
+
+def test_the_line_of_each_kernel_stands_beside_its_own_map(seen):
+    gammas = (0.1, 1.0, 10.0)
+    drawn = seen([summary({"gamma": gamma}, gamma / 20) for gamma in gammas])
+    title, draw = drawn["line-m"]
+    assert title.endswith(": m")
+    _, axes = axes_of(draw)
+    maps, exact = dashed(axes, "-"), dashed(axes, "--")
+    assert [line.get_label() for line in maps] == [f"gamma = {gamma}" for gamma in gammas]
+    for gamma, near, own in zip(gammas, maps, exact, strict=True):
+        np.testing.assert_array_equal(own.get_ydata(), np.exp(-gamma * T))
+        assert own.get_color() == near.get_color()
+
+
+def test_one_kernel_of_several_widths_has_one_line(seen):
+    drawn = seen([summary({"n_components": D, "gamma": 1.0}, 0.5 + D / 1000) for D in (16, 32, 64)])
+    _, axes = axes_of(drawn["line-m"][1])
+    (exact,) = dashed(axes, "--")
+    assert exact.get_label() == "exact"
+    assert [line.get_label() for line in dashed(axes, "-")] == ["D = 16", "D = 32", "D = 64"]
+
+
+@pytest.mark.parametrize("best", range(9))
+def test_of_many_settings_the_recommended_one_is_among_the_lines(seen, best):
+    drawn = seen([summary({"gamma": float(i + 1)}, 0.9 if i == best else 0.5) for i in range(9)])
+    _, axes = axes_of(drawn["line-m"][1])
+    labels = [line.get_label() for line in dashed(axes, "-")]
+    assert len(labels) == 4
+    assert f"gamma = {float(best + 1)}" in labels
+
+
+def test_scores_of_exact_kernels_that_differ_follow_the_map():
+    entries = [
+        summary({"gamma": gamma}, 0.5, exact) for gamma, exact in ((0.1, 0.7), (1.0, 0.9), (10.0, 0.8))
+    ]
+    _, axes = axes_of(lambda axes, style: comparisons.score_over(axes, style, entries, Axis("gamma")))
+    (exact,) = dashed(axes, "-.")
+    np.testing.assert_array_equal(exact.get_xdata(), [0.1, 1.0, 10.0])
+    np.testing.assert_array_equal(exact.get_ydata(), [0.7, 0.9, 0.8])
+
+
+def test_scores_of_exact_kernels_of_several_maps_have_the_colour_of_the_map():
+    entries = [
+        summary({"gamma": gamma, "n_components": D}, score, exact=score + 0.1)
+        for gamma, score in ((0.1, 0.6), (1.0, 0.8)) for D in (16, 32)
+    ]  # fmt: skip
+    _, axes = axes_of(lambda axes, style: comparisons.score_over(axes, style, entries, comparisons.COLUMNS))
+    maps, exact = dashed(axes, "-"), dashed(axes, "-.")
+    assert len(maps) == len(exact) == 2
+    for near, own in zip(maps, exact, strict=True):
+        np.testing.assert_allclose(own.get_ydata(), near.get_ydata().astype(float) + 0.1, rtol=1e-12)
+        assert own.get_color() == near.get_color()
+    assert len({line.get_color() for line in exact}) == 2
+
+
+@pytest.mark.parametrize("names", [1, 9])
+@pytest.mark.parametrize("what", ["error", "score", "times", "lines", "spectra"])
+def test_a_legend_covers_no_data(what, names):
+    """It stands above the axes whole, inside of the figure, however many names it has and however long these are."""
+    name = "a config with a name that is as long as names of files may well be.yaml"
+    entries = [
+        summary({"gamma": float(i), "n_components": D}, 0.5, name=name)
+        for i in range(names)
+        for D in (16, 32)
+    ]
+    shown = [exhibit(record) for record in entries[::2]]
+    draw = {
+        "error": lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS),
+        "score": lambda axes, style: comparisons.score_over(axes, style, entries, comparisons.COLUMNS),
+        "times": lambda axes, style: comparisons.times_over_columns(axes, style, entries),
+        "lines": lambda axes, style: portraits.lines(axes, style, shown, "gamma"),
+        "spectra": lambda axes, style: portraits.spectra(axes, style, shown[0]),
+    }[what]
+    figure, axes = axes_of(draw)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert axes.get_legend() is None
+    box, plot = legend.get_window_extent(), axes.get_window_extent()
+    assert box.y0 >= plot.y1
+    assert box.y1 <= figure.bbox.y1 + 1.0
+    assert box.x1 <= figure.bbox.x1 + 1.0
+    assert plot.height > 150.0  # of 340: the figure has grown by the legend's lines

@@ -1,0 +1,287 @@
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import DataError
+from kafeat.io.columns.columns import Column, Columns
+from kafeat.io.columns.names import require
+from kafeat.io.columns.selection import choose, match
+from kafeat.io.readers.memory import source_of
+from kafeat.io.readers.open import open_source
+from kafeat.jobs.fit.sample import read_label
+from kafeat.jobs.transform.options import Output
+from kafeat.jobs.transform.transform import transform_file
+from tests.io.tables import read
+
+TABLE = pa.table(
+    {
+        "name": ["p", "q"],
+        "height": [1.0, 2.0],
+        "l": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2)),
+        "class": [0, 1],
+        "where": [{"lat": 1}, {"lat": 2}],
+    }
+)
+
+
+def positional(width, rows=2):
+    return source_of(np.arange(rows * width, dtype=float).reshape(rows, width))
+
+
+def test_choose_takes_what_is_numeric_in_order():
+    columns = choose(source_of(TABLE), None, [], "class")
+    assert columns == Columns((Column("height", None), Column("l", 2)), False, None)
+    assert columns.names == ("height", "l[0]", "l[1]")
+    assert columns.n_features == 3
+    assert choose(source_of(TABLE), ["class", "height"], [], None).names == ("class", "height")
+    assert choose(source_of(TABLE), None, ["l"], "class").names == ("height",)
+
+
+CLASHING = pa.table({"l[1]": [7.0, 8.0], "l": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2))})
+
+
+def test_no_two_features_have_one_name():
+    """Drifts, ranges and the columns of one_hot and of a union are found by the names of features."""
+    message = (
+        r"column 'l\[1\]': expected another name than that of an element of the list column 'l', .*; rename"
+    )
+    with pytest.raises(DataError, match=message):
+        choose(source_of(CLASHING), None, [], None)
+    with pytest.raises(DataError, match=message):
+        match(source_of(CLASHING), choose(positional(3), None, [], None), [])
+    assert choose(source_of(CLASHING), None, ["l[1]"], None).names == ("l[0]", "l[1]")
+    assert choose(source_of(CLASHING), ["l[1]"], [], None).names == ("l[1]",)
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "label", "message"),
+    [
+        (
+            ["heightt", "l"],
+            ["clas"],
+            None,
+            r"<table>: columns.include: expected columns 'heightt' \(did you mean 'height'\?\), got name, ",
+        ),
+        (None, ["clas"], None, r"columns.exclude: expected columns 'clas' \(did you mean 'class'\?\)"),
+        (None, ["Class"], None, r"columns.exclude: expected columns 'Class' \(did you mean 'class'\?\)"),
+        (None, [], "zzz", "--label: expected columns 'zzz', got name, height"),
+        (["name"], [], None, "column 'name': expected numbers, got string"),
+        (["where"], [], None, "column 'where': expected numbers, got struct"),
+        (
+            None,
+            ["height", "l"],
+            "class",
+            r"expected at least one numeric feature column, got none \(not numeric",
+        ),
+    ],
+)
+def test_choose_refuses(include, exclude, label, message):
+    with pytest.raises(DataError, match=message):
+        choose(source_of(TABLE), include, exclude, label)
+
+
+def test_what_is_left_out_may_be_absent():
+    assert choose(source_of(TABLE), None, ["label", "l"], "class").names == ("height",)
+    assert choose(positional(2), None, ["label", "c1", "c10"], None).names == ("c0",)
+    # A near name that is left out as well, or is no number, becomes no feature.
+    assert choose(source_of(TABLE), ["height"], ["clas"], None).names == ("height",)
+    assert choose(source_of(TABLE), None, ["class", "clas", "nam", "l"], None).names == ("height",)
+
+
+NAMELESS = [[], [None, None], [[], [1, 2]], [[], None]]
+
+
+@pytest.mark.parametrize("values", NAMELESS)
+def test_lists_that_show_no_length_take_that_of_the_map(values):
+    fitted = choose(source_of(TABLE.select(["height", "l"])), None, [], None)
+    n = len(values)
+    lists = pa.array(values, pa.list_(pa.int64()))
+    source = source_of(pa.table({"height": pa.array([1.0] * n, pa.float64()), "l": lists}))
+    array = choose(positional(3), None, [], None)
+    for found in (match(source, fitted, []), match(source, array, [])):
+        assert found.names == ("height", "l[0]", "l[1]")
+        if not n:
+            assert read(source, columns=found).shape == (0, 3)
+            continue
+        with pytest.raises(
+            DataError, match=r"row 1 \(index 0\), column 'l\[0\]': expected a list of 2 numbers"
+        ):
+            read(source, columns=found)
+    number = choose(source_of(pa.table({"l": [1.0]})), None, [], None)
+    if not any(values):
+        with pytest.raises(
+            DataError, match="column 'l': expected lists of numbers in the first rows, got none"
+        ):
+            choose(source, None, [], None)
+    with pytest.raises(DataError, match="column 'l': expected numbers, got l"):
+        match(source, number, [])
+
+
+def test_an_empty_csv_is_matched_by_position(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y,note\n")
+    with open_source(str(tmp_path / "a.csv")) as source:
+        assert source.rows == 0
+        found = match(source, choose(positional(2), None, [], None), [])
+        assert found.names == ("x", "y")
+        assert read(source, columns=found).shape == (0, 2)
+        with pytest.raises(DataError, match="expected 4 feature columns, got 3"):
+            match(source, choose(positional(4), None, [], None), [])
+
+
+def test_names_cannot_command_a_terminal():
+    source = source_of(pa.table({"x\x1b[2J": [1.0], "y" * 200: [2.0]}))
+    with pytest.raises(DataError, match=r"column 'x\\x1b\[2J': expected a name without control characters"):
+        choose(source, None, [], None)
+    with pytest.raises(DataError, match="expected columns 'z', got 'x") as refused:
+        choose(source, ["z"], [], None)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize("kind", ["number", "label", "one_hot"])
+def test_names_of_any_length_fit_a_line_wherever_they_stand(kind):
+    name = "y" * 10_000
+    steps = [{"kind": "one_hot", "columns": [name]}] if kind == "one_hot" else [{"kind": "standardize"}]
+    value = {"number": [float("nan")], "label": [" " * 9_000], "one_hot": [float("inf")]}[kind]
+    table = pa.table({name: value, "x": [1.0]})
+    with pytest.raises(DataError, match=r"row 1 \(index 0\), \w+ 'y+'\.\.\.: expected ") as refused:
+        kafeat.fit({"steps": steps}, table, label=name if kind == "label" else None)
+    assert len(str(refused.value)) < 250
+
+
+def test_match_by_name_takes_any_order_and_ignores_the_rest():
+    columns = choose(source_of(TABLE), None, [], "class")
+    other = source_of(TABLE.select(["l", "class", "height"]))
+    assert match(other, columns, []).names == columns.names
+    assert read(other, columns=match(other, columns, [])).tolist() == [[1, 1, 2], [2, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (TABLE.select(["name"]), "expected columns 'height', 'l', got name"),
+        (TABLE.set_column(1, "height", [["a", "b"]]), "column 'height': expected numbers, got string"),
+        (TABLE.set_column(2, "l", [[1, 2]]), "column 'l': expected lists of 2 numbers, got numbers"),
+        (TABLE.append_column("height", [[1, 2]]), "column 'height': expected one column of that name, got 2"),
+    ],
+)
+def test_match_by_name_refuses(table, message):
+    columns = choose(source_of(TABLE), None, [], "class")
+    with pytest.raises(DataError, match=message):
+        match(source_of(table), columns, [])
+
+
+def test_match_by_position():
+    columns = choose(source_of(TABLE), None, [], "class")
+    assert match(positional(3), columns, []).names == ("c0", "c1", "c2")
+    assert match(positional(4), columns, ["c1"]).names == ("c0", "c2", "c3")
+    with pytest.raises(DataError, match="<array>: expected 3 feature columns, got 4; columns without names"):
+        match(positional(4), columns, [])
+    fitted = choose(positional(4), None, ["c1"], None)
+    assert fitted.input_width == 4
+    assert match(source_of(TABLE), fitted, ["class"]).names == ("height", "l[0]", "l[1]")
+    # As wide as the fitted source: the same columns; as wide as the map: by position.
+    assert match(positional(4), fitted, []).names == ("c0", "c2", "c3")
+    assert match(positional(3), fitted, []).names == ("c0", "c1", "c2")
+
+
+def test_plain_and_back():
+    for columns in (choose(source_of(TABLE), None, [], None), choose(positional(3), None, [], None)):
+        assert Columns.from_plain(columns.to_plain()) == columns
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"features": []}, {"features": "ab"}, {"features": [["a"]]}, {"features": [["a", 0]]},
+        {"features": [["a", True]]}, {"features": [[1, None]]}, {"features": [["a", None], ["a", None]]},
+        {"features": [["a\x1b[2J", None]]}, {"positional": 1},
+        {"input_width": -1}, {"input_width": 2.0}, {"more": 1}, {"missing": 0},
+        {"features": [["a", None, ["x"]]]}, {"features": [["a", 2, ["x"], True]]},
+        {"features": [["a", None, [], True]]}, {"features": [["a", None, ["x", "x"], True]]},
+        {"features": [["a", None, ["x", ""], True]]}, {"features": [["a", None, ["x"], 1]]},
+        {"features": [["a", None, "xy", True]]}, {"features": [["a", None, [1], True]]},
+        {"features": [["a", None, ["x"] * 10_001, True]]},
+    ],
+)  # fmt: skip
+def test_malformed_plain(change):
+    plain = {"features": [["a", None]], "positional": False, "input_width": None, "missing": False}
+    assert Columns.from_plain(plain).names == ("a",)
+    with pytest.raises(ValueError, match="columns"):
+        Columns.from_plain({**plain, **change})
+    with pytest.raises(ValueError, match="columns: expected a dict"):
+        Columns.from_plain([])
+
+
+def test_kept_columns_of_csv(tmp_path):
+    (tmp_path / "a.csv").write_text("id,i,f,t,x\n007,1,1.50,,1\n008,-2,2,a,2\n")
+    with open_source(str(tmp_path / "a.csv")) as source:
+        columns, keep = choose(source, ["x"], [], None), ["t", "id", "f", "i"]
+        kinds = [pa.string(), pa.string(), pa.float64(), pa.int64()]
+        assert source.kept_fields(keep).types == kinds
+        [chunk] = source.chunks(columns, keep, 10)
+        assert chunk.kept.schema == source.kept_fields(keep)
+        assert read_label(chunk, "i").tolist() == [1, -2]
+        assert read_label(chunk, "id").tolist() == ["007", "008"]
+        [chunk] = source.chunks(columns, keep, 10, typed_keep=False)
+        assert chunk.kept.schema == source.kept_fields(keep, typed=False)
+        assert chunk.kept["f"].to_pylist() == ["1.50", "2"]
+
+
+@pytest.mark.parametrize("late", ["007", "1.5", "abc"])
+def test_kept_value_that_does_not_fit(tmp_path, late):
+    (tmp_path / "a.csv").write_text("i,x\n" + "1,2\n" * 300_000 + f"{late},2\n")
+    with open_source(str(tmp_path / "a.csv")) as source:
+        *_, last = source.chunks(choose(source, ["x"], [], None), ["i"], 4096)
+        message = (
+            rf"row 300001 \(index 300000\), column 'i': expected int64 as in the first rows, got '{late}'"
+        )
+        with pytest.raises(DataError, match=message):
+            _ = last.kept
+
+
+def test_missing_label_is_refused():
+    source = source_of(pa.table({"y": ["a", None], "x": [1, 2]}))
+    [chunk] = source.chunks(choose(source, ["x"], [], "y"), ["y"], 5)
+    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'y': expected a value, got null"):
+        read_label(chunk, "y")
+
+
+NUMBERED = pa.table({f"x{i:04}": [1.0, 2.0] for i in range(12)})
+
+
+def test_a_hint_is_no_column_that_is_asked_for_or_that_has_another_number():
+    source = source_of(NUMBERED.append_column("label", pa.array([0, 1])))
+    for wanted, hint in (
+        (["x0002", "x12"], "expected columns 'x12', got"),
+        (["x0012", "x0003"], "expected columns 'x0012', got"),
+        (["label", "labels"], "expected columns 'labels', got"),
+        (["x03"], r"expected columns 'x03' \(did you mean 'x0003'\?\), got"),
+        (["x003y"], r"expected columns 'x003y' \(did you mean 'x0003'\?\), got"),
+        (["labell"], r"expected columns 'labell' \(did you mean 'label'\?\), got"),
+    ):
+        with pytest.raises(DataError, match=hint):
+            require(source, wanted)
+
+
+def test_a_numbered_column_that_is_absent_is_no_slip_for_its_neighbour():
+    assert choose(source_of(NUMBERED), None, ["x0012"], None).n_features == 12
+    with pytest.raises(
+        DataError, match=r"columns.exclude: expected columns 'x00003' \(did you mean 'x0003'\?\)"
+    ):
+        choose(source_of(NUMBERED), None, ["x00003"], None)
+
+
+def test_spaces_beside_the_commas_of_keep_are_none_of_a_name(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b, c,d\n1,2,3,4\n2,3,4,5\n")
+    fm = kafeat.fit({"columns": {"include": ["a"]}, "steps": [{"kind": "minmax"}]}, str(tmp_path / "x.csv"))
+    for keep, names in ((["b", " c", " d "], ["b", " c", "d"]), ([" c"], [" c"]), (["c"], None)):
+        write = Output(keep=keep, overwrite=True)
+        if names is None:
+            with pytest.raises(DataError, match=r"--keep: expected columns 'c' \(did you mean ' c'\?\)"):
+                transform_file(fm, str(tmp_path / "x.csv"), str(tmp_path / "z.parquet"), writing=write)
+            continue
+        transform_file(fm, str(tmp_path / "x.csv"), str(tmp_path / "z.parquet"), writing=write)
+        assert pq.read_schema(tmp_path / "z.parquet").names == [*names, "f0"]

@@ -1,0 +1,272 @@
+"""Arrow IPC: files and streams, pipes, and what is not sound."""
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, UsageError
+from kafeat.io.readers.arrow_ipc import IpcStreamSource
+from kafeat.io.readers.open import open_source
+from kafeat.io.writers.open import open_sink
+from kafeat.jobs.transform.transform import Output, Rules, transform_file
+from kafeat.jobs.verify.verify import verify_file
+from tests.io.tables import read
+
+NO_FEATURES = kafeat.io.columns.columns.Columns((), False, None)
+
+
+def packed(table, stream, height=7):
+    out = io.BytesIO()
+    with (pa.ipc.new_stream if stream else pa.ipc.new_file)(out, table.schema) as writer:
+        writer.write_table(table, max_chunksize=height)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3)).astype("f4")
+    return pa.table(
+        {
+            "id": [f"r{i}" for i in range(50)],
+            "a": X[:, 0],
+            "v": pa.array([row[1:].tolist() for row in X], pa.list_(pa.float32())),
+            "kind": pa.array(["x", "y"] * 25).dictionary_encode(),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def fm(table):
+    return kafeat.fit({"steps": [{"kind": "fourier", "n_components": 8}], "chunk_rows": 16}, table)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", ["x.arrow", "x.feather", "x.arrows", "x.ipc"])
+def test_what_is_there_decides_and_not_the_suffix(tmp_path, table, stream, name):
+    (tmp_path / name).write_bytes(packed(table, stream))
+    with open_source(str(tmp_path / name)) as source:
+        assert source.rows == (None if stream else 50)
+        once = read(source)
+        assert once.shape == (50, 3)
+        assert read(source).tobytes() == once.tobytes()
+
+
+@pytest.mark.parametrize(("stream", "named"), [(False, ()), (True, ()), (True, ("--input-format", "arrow"))])
+def test_arrow_on_stdin_need_not_be_named(tmp_path, table, fm, stream, named):
+    fm.save(tmp_path / "m.joblib")
+    pq.write_table(table, tmp_path / "x.parquet")
+    transform_file(fm, str(tmp_path / "x.parquet"), str(tmp_path / "y.parquet"), writing=Output(keep=("id",)))
+    arguments = ["transform", "--model", str(tmp_path / "m.joblib"), "-", "-", "--output-format", "arrow"]
+    done = subprocess.run(
+        [sys.executable, "-m", "kafeat", *arguments, "--keep", "id", *named],
+        input=packed(table, stream),
+        capture_output=True,
+        check=True,
+    )
+    found = pa.ipc.open_stream(done.stdout).read_all()
+    assert found.equals(pq.read_table(tmp_path / "y.parquet"))
+    assert b'"map"' in found.schema.metadata[b"kafeat"]
+
+
+def test_two_commands_in_a_pipe(tmp_path, table, fm):
+    fm.save(tmp_path / "a.joblib")
+    features = pa.table({f"f{i}": column for i, column in enumerate(fm.transform(table).T)})
+    second = kafeat.fit(
+        {"steps": [{"kind": "standardize"}, {"kind": "projection", "n_components": 4}]}, features
+    )
+    second.save(tmp_path / "b.joblib")
+    pq.write_table(table, tmp_path / "x.parquet")
+    run = f"{sys.executable} -m kafeat transform"
+    line = f"{run} --model a.joblib x.parquet - --output-format arrow | {run} --model b.joblib - y.arrow --stats y.json"
+    subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=tmp_path, check=True, capture_output=True)
+    transform_file(fm, str(tmp_path / "x.parquet"), str(tmp_path / "m.parquet"))
+    transform_file(second, str(tmp_path / "m.parquet"), str(tmp_path / "z.arrow"))
+    assert (tmp_path / "y.arrow").read_bytes() == (tmp_path / "z.arrow").read_bytes()
+
+
+def rows_of_stream(path, data):
+    path.write_bytes(data)
+    with open_source(str(path)) as source:
+        return sum(len(chunk.kept) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
+
+
+@pytest.mark.parametrize("rows", [50, 0])
+def test_a_stream_that_was_cut_off_is_none(tmp_path, table, rows):
+    sound = packed(table.drop_columns(["kind"]).slice(0, rows), True)
+    assert rows_of_stream(tmp_path / "x.arrows", sound) == rows
+    marks = 0
+    for size in range(8, len(sound), 8):
+        with pytest.raises(DataError, match=r"x\.arrows: expected ") as refused:
+            rows_of_stream(tmp_path / "x.arrows", sound[:size])
+        marks += "got the end of the file: it was cut off" in str(refused.value)
+    assert marks == 1 + -(-rows // 7)  # behind the schema and behind every batch
+
+
+def test_nothing_may_follow_a_stream(tmp_path, table):
+    sound = packed(table, True)
+    for more in (b"\0", sound):
+        with pytest.raises(
+            DataError, match=f"expected nothing behind the end .*, got {len(more):,} bytes more"
+        ):
+            rows_of_stream(tmp_path / "x.arrows", sound + more)
+    with pytest.raises(DataError, match="expected nothing behind the end"):
+        rows_of_stream(tmp_path / "x.arrows", packed(table.slice(0, 0), True) + sound)
+
+
+def test_files_that_come_by_a_pipe_end_with_their_footer(tmp_path, table):
+    sound = packed(table, False)
+
+    def rows(data):
+        with IpcStreamSource(write(tmp_path / "x.arrow", data)) as source:  # as if it came by a pipe
+            return sum(len(chunk.kept) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
+
+    assert rows(sound) == 50
+    for data in (sound + sound, sound[:-1], sound + b"\0"):
+        with pytest.raises(DataError, match="expected the footer of an Arrow IPC file and its end"):
+            rows(data)
+
+
+def test_the_stream_of_a_command_that_fails_has_no_end(tmp_path, fm, table):
+    fm.save(tmp_path / "m.joblib")
+    late = table.set_column(1, "a", [[*np.arange(40.0), np.nan, *np.arange(9.0)]])
+    pq.write_table(late, tmp_path / "x.parquet")
+    run = [sys.executable, "-m", "kafeat", "transform", "--model", str(tmp_path / "m.joblib")]
+    first = subprocess.run(
+        [*run, str(tmp_path / "x.parquet"), "-", "--output-format", "arrow"], capture_output=True
+    )
+    assert first.returncode == 3
+    assert pa.ipc.open_stream(first.stdout).read_all().num_rows == 32  # Arrow takes it for whole
+    with (
+        open_source(write(tmp_path / "x.arrows", first.stdout)) as source,
+        pytest.raises(DataError, match="it was cut off, or its writer failed"),
+    ):
+        read(source)
+
+
+def write(path, data):
+    path.write_bytes(data)
+    return str(path)
+
+
+def test_streams_of_polars_have_their_mark(tmp_path, table):
+    polars = pytest.importorskip("polars")
+    frame = polars.from_arrow(table.select(["id", "a"]))
+    for compression in ("uncompressed", "lz4", "zstd"):
+        out = io.BytesIO()
+        frame.write_ipc_stream(out, compression=compression)
+        assert rows_of_stream(tmp_path / "x.arrows", out.getvalue()) == 50
+
+
+@pytest.mark.parametrize("layout", ["columns", "list", "tensor"])
+@pytest.mark.parametrize("name", ["y.arrow", "y.arrows", "y.parquet"])
+def test_outputs_verify_and_can_be_read_on(tmp_path, table, fm, name, layout):
+    if name == "y.parquet" and layout != "columns" and int(pa.__version__.split(".")[0]) < 26:
+        pytest.skip("before 26, pyarrow does not read nulls among lists of fixed size from Parquet")
+    fm.save(tmp_path / "m.joblib")
+    (tmp_path / "x.arrow").write_bytes(packed(table.set_column(1, "a", [[None, *range(49)]]), False))
+    place, out = str(tmp_path / "x.arrow"), str(tmp_path / name)
+    writing = Output(layout=layout, keep=("id", "kind"))
+    transform_file(fm, place, out, writing=writing, rules=Rules(on_bad_rows="null"))
+    assert verify_file(str(tmp_path / "m.joblib"), place, out, on_bad_rows="null").largest_difference == 0.0
+    with open_source(out) as source:
+        assert [field.name for field in source.fields][:2] == ["id", "kind"]
+        assert source.notes["layout"] == layout
+    recipe = {"columns": {"exclude": ["id", "kind"]}, "steps": [{"kind": "impute"}, {"kind": "minmax"}]}
+    again = kafeat.fit(recipe, out)
+    assert again.n_features_in == 8
+    if layout == "tensor":
+        opened = {"y.arrow": pa.ipc.open_file, "y.arrows": pa.ipc.open_stream, "y.parquet": pq.ParquetFile}[
+            name
+        ](out)
+        schema = opened.schema_arrow if name == "y.parquet" else opened.schema
+        assert schema.field("features").type == pa.fixed_shape_tensor(pa.float32(), [8])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_bytes_do_not_depend_on_jobs_or_on_how_rows_came(tmp_path, table, fm, jobs):
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=9)
+    (tmp_path / "x.arrow").write_bytes(packed(table, False))
+    (tmp_path / "s.arrow").write_bytes(packed(table, True, 50))
+    contents = set()
+    for name in ("x.parquet", "x.arrow", "s.arrow"):
+        transform_file(
+            fm, str(tmp_path / name), str(tmp_path / "y.arrow"), writing=Output(keep=("id",)), jobs=jobs
+        )
+        contents.add((tmp_path / "y.arrow").read_bytes())
+    assert len(contents) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_flipped_bytes_are_read_or_refused_but_never_a_crash(tmp_path, table, stream):
+    sound, path = packed(table, stream), tmp_path / "x.arrow"
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        damaged = bytearray(sound)
+        for at in rng.integers(len(sound), size=3):
+            damaged[at] = rng.integers(256)
+        path.write_bytes(damaged[: rng.integers(1, len(sound) + 1) if rng.random() < 0.3 else None])
+        try:
+            with open_source(str(path)) as source:
+                for chunk in source.chunks(NO_FEATURES, ["id", "v"], 16):
+                    chunk.kept.to_pylist()
+        except DataError:
+            pass
+
+
+def test_a_pipe_is_read_once(tmp_path, table):
+    os.mkfifo(tmp_path / "x.arrow")
+    writer = subprocess.Popen(["bash", "-c", "cat > x.arrow"], cwd=tmp_path, stdin=subprocess.PIPE)
+    writer.stdin.write(packed(table, False))
+    writer.stdin.close()
+    with open_source(str(tmp_path / "x.arrow")) as source:
+        assert read(source).shape == (50, 3)
+        with pytest.raises(UsageError, match="expected to be read once"):
+            read(source)
+    assert writer.wait() == 0
+
+
+def test_stdout_of_arrow_ends_as_the_reader_does():
+    code = (
+        "import numpy as np, sys; from kafeat.io.writers.open import open_sink\n"
+        "try:\n"
+        "    with open_sink('-', 'arrow', names=['a'], dtype=np.dtype('f4')) as s:\n"
+        "        for _ in range(500): s.write(np.ones((10000, 1), 'f4'), None)\n"
+        "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child.stdout.close()
+    assert child.stderr.read() == b"broken"
+    child.stderr.close()
+    assert child.wait() == 3
+
+
+def test_kept_categories_are_written_as_values(tmp_path):
+    with open_sink(
+        str(tmp_path / "y.arrow"),
+        "arrow",
+        names=["f0"],
+        dtype=np.dtype("f4"),
+        kept_schema=pa.schema([("k", pa.dictionary(pa.int32(), pa.string()))]),
+    ) as sink:
+        for word in ("x", "y"):
+            sink.write(np.zeros((1, 1), "f4"), pa.table({"k": pa.array([word]).dictionary_encode()}))
+    assert pa.ipc.open_file(tmp_path / "y.arrow").read_all()["k"].to_pylist() == ["x", "y"]
+
+
+@pytest.mark.slow
+def test_evaluate_of_stdin(tmp_path, table):
+    pa_table = table.drop_columns(["id", "kind"]).append_column("label", pa.array([0, 1] * 25))
+    code = (
+        "import kafeat; config = {'steps': [{'kind': 'fourier', 'n_components': 8}]}\n"
+        "print(kafeat.evaluate(config=config, data='-', label='label', rows=9)['rows_train'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=packed(pa_table, True), capture_output=True)
+    assert done.stdout == b"40\n", done.stderr.decode()

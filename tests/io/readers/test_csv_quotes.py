@@ -1,0 +1,84 @@
+"""Quotes, line ends and pieces of a CSV: the rows that Python's csv module reads, or an error with the line."""
+
+import csv
+import importlib
+import io
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kafeat.errors import DataError
+from kafeat.io.readers.csv_quotes import CheckedText
+
+
+@pytest.fixture
+def fuzz(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
+    return importlib.import_module("fuzz_csv")
+
+
+def test_random_files_are_read_as_the_csv_module_reads_them(fuzz, tmp_path):
+    rng, found = random.Random(18), Counter()
+    for _ in range(100):
+        given = fuzz.example(rng)
+        verdict = fuzz.judge(given, tmp_path / "in.csv")
+        assert not verdict[:2].isupper(), f"{given}: {verdict}"
+        found[verdict] += 1
+    assert min(found[kind] for kind in ("same", "quotes", "widths")) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        # Two that are left open pair up: Arrow alone takes what lies between them for one value.
+        ('a,b\n1,"2\n3,4\n5,"6\n', r"line 4: expected the end of a value behind .*, got '6'"),
+        ('a,b\n1,"2"3"4"\n', "line 2: expected the end of a value behind .*, got '3\"4\"'"),
+        ('a,b\n1,"2""\n', "line 2: expected a quote that closes"),
+        ('a,b\n1,2\n"3,4\n5,6\n', "line 3: expected a quote that closes"),
+        ('a,b\r1,"2"x\r', "line 2: expected the end of a value behind .*, got 'x'"),
+    ],
+)
+@pytest.mark.parametrize("aside", [False, True])
+def test_quotes_out_of_place_are_refused_with_their_line(fuzz, tmp_path, text, problem, aside):
+    given = fuzz.Example(text.encode(), ",", True, aside, 1 << 20)
+    with pytest.raises(DataError, match=problem):
+        fuzz.read(given, tmp_path / "in.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a,b\n5",6"\n',  # inches and feet
+        'a,b\n"1" ,"2"\t\n',
+        'a,b\r\n"x\r\ny","""z"""\r\n\r\n1,2',
+        'a,b\r1,2\r"3\r4",5\r',
+        '\ufeff"a",b\n1,2\n',
+    ],
+)
+def test_rows_do_not_depend_on_where_a_piece_ends(fuzz, tmp_path, text):
+    wanted = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")))[1:]
+    for size in (8, 64, 1 << 20):
+        given = fuzz.Example(text.encode(), ",", True, False, size)
+        assert fuzz.read(given, tmp_path / "in.csv") == [row for row in wanted if row]
+
+
+@pytest.mark.parametrize("size", range(8, 16))
+def test_no_line_end_and_no_character_is_cut_in_two(size):
+    data = 'a,é\r\n"€\r\n😀",2\r\n\r'.encode()
+    text, pieces = CheckedText("in.csv", io.BytesIO(data), ","), []
+    while piece := text.read(size):
+        assert len(piece) <= size
+        piece.decode()
+        pieces.append(piece)
+    text.check()
+    assert b"".join(pieces) == data
+    assert not any(piece.endswith(b"\r") for piece in pieces[:-1])
+
+
+@pytest.mark.parametrize("length", range(56, 68))
+def test_a_last_line_end_is_no_piece_of_its_own(fuzz, tmp_path, length):
+    text = "1,2\r" + "3," + "4" * (length - 7) + "\r"
+    given = fuzz.Example(text.encode(), ",", False, False, 64)
+    assert fuzz.read(given, tmp_path / "in.csv") == [["1", "2"], ["3", "4" * (length - 7)]]

@@ -1,0 +1,225 @@
+"""A data set of many files is read as the one file that its parts would make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, GateError, SystemRefusedError
+from kafeat.io.readers.dataset import PartsSource, open_data
+from kafeat.io.readers.parquet import ParquetSource
+from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.verify.verify import verify_file
+
+HEIGHTS = (700, 0, 1, 900)
+CONFIG = {
+    "fit_rows": 40,
+    "chunk_rows": 128,
+    "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8, "frequencies": "orthogonal"}],
+}
+
+
+def table(rows: int, seed: int) -> pa.Table:
+    X = np.random.default_rng(seed).normal(size=(rows, 3))
+    return pa.table({f"x{j}": X[:, j] for j in range(3)} | {"y": (X[:, 0] > 0).astype(np.int64)})
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> dict[str, str]:
+    """The same rows as one Parquet file, and as parts of every format."""
+    tables = [table(rows, seed) for seed, rows in enumerate(HEIGHTS)]
+    for folder in ("parquet", "csv", "npy"):
+        (tmp_path / folder).mkdir()
+    for i, part in enumerate(tables):
+        pq.write_table(part, tmp_path / "parquet" / f"p{i}.parquet", row_group_size=100)
+        pa_csv.write_csv(part, tmp_path / "csv" / f"p{i}.csv")
+        np.save(
+            tmp_path / "npy" / f"p{i}.npy", np.column_stack([column.to_numpy() for column in part.columns])
+        )
+    pq.write_table(pa.concat_tables(tables), tmp_path / "one.parquet")
+    return {name: str(tmp_path / name) for name in ("parquet", "csv", "npy", "one.parquet")}
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_a_fit_on_parts_is_a_fit_on_one_file(format: str, data: dict[str, str]) -> None:
+    parts, one = kafeat.fit(CONFIG, data[format], "y"), kafeat.fit(CONFIG, data["one.parquet"], "y")
+    X = table(50, 99).drop(["y"])
+    assert np.array_equal(parts.transform(X), one.transform(X))
+    assert parts.provenance.sources[0].rows == sum(HEIGHTS)
+    assert parts.provenance.rows_fitted == 40
+
+
+def test_npy_parts_are_matched_by_position(data: dict[str, str]) -> None:
+    config = {**CONFIG, "columns": {"exclude": ["c3"]}}
+    X = np.column_stack([column.to_numpy() for column in table(50, 99).columns])
+    one = kafeat.fit(config, np.concatenate([np.load(path) for path in sorted(Path(data["npy"]).iterdir())]))
+    assert np.array_equal(kafeat.fit(config, data["npy"]).transform(X), one.transform(X))
+
+
+def test_a_sample_leaves_blocks_without_it_unread(
+    data: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    pieces = ParquetSource.pieces
+
+    def counted(self, indices, height):  # type: ignore[no-untyped-def]
+        for piece in pieces(self, indices, height):
+            read.append(piece.num_rows)
+            yield piece
+
+    monkeypatch.setattr(ParquetSource, "pieces", counted)
+    fm = kafeat.fit({**CONFIG, "fit_rows": 3}, data["parquet"], "y")
+    # three rows lie in three blocks at most, of 100 rows at most
+    assert 3 <= sum(read) <= 300
+    assert fm.provenance.rows_fitted == 3
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+@pytest.mark.slow
+def test_an_evaluation_of_parts_is_one_of_the_whole(
+    format: str, data: dict[str, str], tmp_path: Path
+) -> None:
+    kafeat.fit(CONFIG, data["one.parquet"], "y").save(tmp_path / "map.joblib")
+    told = [
+        kafeat.evaluate(str(tmp_path / "map.joblib"), data[which], "y", rows=100)
+        for which in (format, "one.parquet")
+    ]
+    keys = ("relative_frobenius", "score_raw", "score_map", "score_exact", "rows_train", "rows_test")
+    assert [told[0][key] for key in keys] == [told[1][key] for key in keys]
+
+
+def test_features_of_parts_are_verified_as_a_whole(data: dict[str, str], tmp_path: Path) -> None:
+    model, out = str(tmp_path / "map.joblib"), tmp_path / "out"
+    kafeat.fit(CONFIG, data["parquet"], "y").save(model)
+    transform_parts(model, data["parquet"], str(out))
+    found = verify_file(model, data["parquet"], str(out))
+    assert (found.rows, found.largest_difference) == (sum(HEIGHTS), 0.0)
+    other = pq.read_table(out / "p3.parquet").slice(1)
+    pq.write_table(other, out / "p3.parquet")
+    with pytest.raises(GateError, match=r"expected .*, got"):
+        verify_file(model, data["parquet"], str(out))
+
+
+def test_a_mistake_is_told_by_its_part_and_its_row_there(data: dict[str, str]) -> None:
+    bad = table(10, 5).set_column(1, "x1", pa.array([1.0] * 4 + [float("inf")] * 6))
+    pq.write_table(bad, f"{data['parquet']}/p2.parquet")
+    with pytest.raises(
+        DataError, match=r"p2.parquet: row 5 \(index 4\), column 'x1': expected a finite number"
+    ):
+        kafeat.fit({**CONFIG, "fit_rows": "all"}, data["parquet"], "y")
+
+
+def test_a_value_that_a_step_refuses_is_told_by_its_part(data: dict[str, str]) -> None:
+    positive = pa.table(dict(zip("abc", np.ones((3, 20)), strict=True)))
+    folder = Path(data["parquet"]).parent / "counts"
+    folder.mkdir()
+    pq.write_table(positive, folder / "p0.parquet")
+    pq.write_table(positive.set_column(0, "a", pa.array([1.0] * 7 + [-1.0] * 13)), folder / "p1.parquet")
+    with pytest.raises(DataError, match=r"p1.parquet: row 8 \(index 7\), column 'a'"):
+        kafeat.fit({"fit_rows": "all", "steps": [{"kind": "homogeneous", "kernel": "chi2"}]}, str(folder))
+
+
+@pytest.mark.parametrize("change", ["lacks", "wider"])
+def test_a_part_with_other_columns_is_told(change: str, data: dict[str, str]) -> None:
+    if change == "lacks":
+        pq.write_table(table(5, 1).drop(["x1"]), f"{data['parquet']}/p2.parquet")
+        with pytest.raises(DataError, match=r"p2.parquet: expected columns"):
+            kafeat.fit({**CONFIG, "fit_rows": "all"}, data["parquet"], "y")
+    else:
+        np.save(f"{data['npy']}/p3.npy", np.ones((5, 9)))
+        with pytest.raises(DataError, match=r"p3.npy: expected 4 columns, as .*p0.npy has, got 9"):
+            kafeat.fit({**CONFIG, "fit_rows": "all"}, data["npy"])
+
+
+MAP = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize(
+    "other",
+    [
+        pa.nulls(1), pa.array([b"1"]), pa.array([{"a": 1}]), MAP, pa.array(["1"]),
+        pa.array([[1, 2, 3]], pa.list_(pa.int64(), 3)),
+        pa.array([1], pa.date32()), pa.array([1], pa.timestamp("us")), pa.array([1], pa.duration("us")),
+        pa.array([1], pa.time64("us")),
+    ],
+    ids=lambda column: str(column.type),
+)  # fmt: skip
+def test_a_part_whose_column_is_of_another_type_is_told(
+    tmp_path: Path, other: pa.Array, listed: bool, ending: str
+) -> None:
+    """As the same part by itself is: dates and times are no numbers there."""
+    own = pa.array([[1.0, 2.0]], pa.list_(pa.float64(), 2)) if listed else pa.array([1.0])
+    for name, column in (("a", own), ("b", other)):
+        if ending == "parquet":
+            pq.write_table(pa.table({"x": column}), tmp_path / f"{name}.parquet")
+        else:
+            feather.write_feather(pa.table({"x": column}), tmp_path / f"{name}.arrow")
+    expected = "lists of 2 numbers" if listed else "numbers"
+    with pytest.raises(DataError, match=rf"b.{ending}: column 'x': expected {expected}, got "):
+        kafeat.fit({"steps": [{"kind": "standardize"}]}, str(tmp_path))
+
+
+def test_the_labels_of_all_parts_are_numbers_or_all_are_text(tmp_path: Path) -> None:
+    for name, labels in (("a", [0, 1] * 8), ("b", ["0", "1"] * 8)):
+        pq.write_table(pa.table({"x": np.arange(16.0), "y": labels}), tmp_path / f"{name}.parquet")
+    message = r"b.parquet: label 'y': expected numbers, as .*a.parquet has, got text"
+    with pytest.raises(DataError, match=message):
+        kafeat.fit({"steps": [{"kind": "standardize"}]}, str(tmp_path), label="y")
+    with pytest.raises(DataError, match=message):
+        kafeat.evaluate(config={"steps": [{"kind": "standardize"}]}, data=str(tmp_path), label="y")
+
+
+def test_sparse_parts_are_as_wide_as_the_widest(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.libsvm").write_text("1 1:0.5 3:1\n0 2:1\n" * 20)
+    (tmp_path / "in" / "b.libsvm").write_text("1 1:0.25 5:2\n" * 20)
+    (tmp_path / "one.libsvm").write_text("1 1:0.5 3:1\n0 2:1\n" * 20 + "1 1:0.25 5:2\n" * 20)
+    config = {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
+    parts, one = (kafeat.fit(config, str(tmp_path / name), "label") for name in ("in", "one.libsvm"))
+    assert parts.n_features_in == one.n_features_in == 5
+    X = np.eye(5)
+    assert np.array_equal(parts.transform(X), one.transform(X))
+    parts.save(tmp_path / "map.joblib")
+    assert (
+        transform_parts(str(tmp_path / "map.joblib"), str(tmp_path / "in"), str(tmp_path / "out")).rows == 60
+    )
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "_kafeat.json",
+        "a.parquet",
+        "b.parquet",
+    ]
+
+
+def test_the_digest_follows_names_sizes_and_ends(data: dict[str, str]) -> None:
+    def digest() -> str:
+        with open_data(data["parquet"]) as source:
+            return source.digest()
+
+    first = digest()
+    assert first == digest()
+    pq.write_table(table(1, 50), f"{data['parquet']}/p2.parquet")
+    assert digest() != first
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "message"),
+    [
+        ("none/", SystemRefusedError, "expected a folder, got nothing of that name"),
+        ("none/*.csv", DataError, "expected files of that pattern, got no folder"),
+        ("parquet/*.csv", DataError, "expected at least one file, got none"),
+    ],
+)
+def test_nothing_there_is_told(
+    place: str, error: type[Exception], message: str, data: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=message):
+        PartsSource(str(tmp_path / place), None, ",", True)

@@ -1,0 +1,622 @@
+"""Places that are URIs: every format in and out of a real S3 server, and what is left when something fails."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import http.server
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.fs as pa_fs
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.cli import log, main
+from kafeat.errors import DataError, SystemRefusedError, UsageError, without_secrets
+from kafeat.io.storage import locations, upload, uri
+from kafeat.io.storage import object_store as remote
+from kafeat.io.storage import upload as s3_uploads
+from kafeat.io.storage.atomic import atomic, check_place, write_bytes
+from kafeat.io.storage.disk_space import require_space
+from kafeat.jobs.transform.options import Output
+from kafeat.jobs.transform.overlaps import refuse_files
+from kafeat.jobs.transform.transform import transform_file
+from tests.io.object_store import BUCKET, Gate, Store
+
+pytest.importorskip("moto")
+pytestmark = pytest.mark.usefixtures("credentials")
+
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(3000, 6)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A map, and the same rows in every format."""
+    path = tmp_path_factory.mktemp("locations")
+    table = pa.table({f"x{i}": X[:, i] for i in range(X.shape[1])})
+    (path / "fit.yaml").write_text(
+        "chunk_rows: 512\nsteps: [{kind: fourier, n_components: 64, frequencies: iid, weights: uniform}]\n"
+    )
+    kafeat.fit(path / "fit.yaml", table).save(path / "m.joblib")
+    np.save(path / "in.npy", X)
+    np.save(path / "columns.npy", np.asfortranarray(X))
+    np.save(path / "other.npy", X.astype(">f8"))
+    pq.write_table(table, path / "in.parquet", row_group_size=700)
+    pa.csv.write_csv(table, path / "in.csv")
+    for packing in ("gz", "zst"):
+        with pa.output_stream(path / f"in.csv.{packing}") as stream:
+            stream.write((path / "in.csv").read_bytes())
+    return path
+
+
+def copy_in(store: Store, folder: Path, *names: str) -> None:
+    for name in names:
+        store.put(name, (folder / name).read_bytes())
+
+
+@pytest.fixture
+def in_process(capsys, monkeypatch):
+    """The command, without a process of its own: (exit code, what it said)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["kafeat", *map(str, arguments)])
+        monkeypatch.setattr(log, "_json", False)
+        code = main._run()
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return run
+
+
+# -- every format
+
+
+@pytest.mark.parametrize(
+    "name", ["in.csv", "in.csv.gz", "in.csv.zst", "in.parquet", "in.npy", "columns.npy", "other.npy"]
+)
+def test_every_format_is_read_as_from_a_file(store, folder, tmp_path, name):
+    copy_in(store, folder, name)
+    transform_file(str(folder / "m.joblib"), str(folder / name), str(tmp_path / "here.npy"))
+    done = transform_file(str(folder / "m.joblib"), store.uri(name), str(tmp_path / "there.npy"), hashed=True)
+    assert (tmp_path / "here.npy").read_bytes() == (tmp_path / "there.npy").read_bytes()
+    assert done.rows == len(X)
+    assert done.input_sha256 == hashlib.sha256((folder / name).read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.csv.gz", "o.csv.zst", "o.tsv", "o.parquet", "o.npy"])
+def test_every_format_is_written_as_to_a_file(store, folder, tmp_path, name):
+    transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), str(tmp_path / name))
+    transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), store.uri(f"a/b/{name}"))
+    assert store.get(f"a/b/{name}") == (tmp_path / name).read_bytes()
+    assert store.keys() == [f"a/b/{name}"]
+
+
+def test_the_whole_command_line_on_uris(store, folder, in_process):
+    copy_in(store, folder, "in.parquet")
+    data, model, out = store.uri("in.parquet"), store.uri("maps/m.joblib"), store.uri("out/f.parquet")
+    stats = store.uri("out/f.json")
+    calls = [
+        ("fit", "--config", folder / "fit.yaml", data, model, "-v"),
+        ("inspect", model),
+        ("transform", "--model", model, data, out, "--dry-run"),
+        ("transform", "--model", model, data, out, "--stats", stats, "--rejects", store.uri("out/r.csv"),
+         "--on-bad-rows", "drop", "-v"),
+        ("verify", "--model", model, data, out, "--stats", stats, "--on-bad-rows", "drop", "-v"),
+        ("evaluate", "--model", model, data, "--rows", "200", "--json", store.uri("e.json")),
+        ("diff", model, folder / "m.joblib"),
+    ]  # fmt: skip
+    shown = []
+    for call in calls:
+        code, said = in_process(*call)
+        assert code == 0, (call, said)
+        shown.append(said)
+    assert sorted(store.keys()) == [
+        "e.json",
+        "in.parquet",
+        "maps/m.joblib",
+        "out/f.json",
+        "out/f.parquet",
+        "out/r.csv",
+    ]
+    assert "endpoint_override" not in "".join(shown)
+    assert "fitted on 3,000 of 3,000 rows of in.parquet" in shown[1]
+    assert "no difference" not in shown[-1]  # the data have another name
+    found = json.loads(store.get("out/f.json"))
+    assert found["input"]["path"] == f"s3://{BUCKET}/in.parquet"
+    assert found["input"]["bytes"] == (folder / "in.parquet").stat().st_size
+    assert found["output"]["bytes"] == len(store.get("out/f.parquet"))
+    assert json.loads(store.get("e.json"))["data"] == f"s3://{BUCKET}/in.parquet"
+
+
+def test_the_endpoint_of_the_environment(store, folder, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{store.port}")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    fm = kafeat.load(folder / "m.joblib")
+    fm.save(f"s3://{BUCKET}/m.joblib")
+    assert kafeat.load(f"s3://{BUCKET}/m.joblib").digest == fm.digest
+
+
+@pytest.mark.slow
+def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
+    data = RNG.integers(0, 256, 25 << 20, dtype=np.uint8)
+    np.save(tmp_path / "big.npy", data.reshape(-1, 1024))
+    content = (tmp_path / "big.npy").read_bytes()
+    with Gate(store.port) as gate:
+        write_bytes(store.uri("big.npy", port=gate.port), content)
+        assert gate.parts == 3
+    assert store.get("big.npy") == content
+    assert store.uploads() == []
+    assert locations.size_of(store.uri("big.npy")) == len(content)
+
+
+@pytest.mark.parametrize(
+    ("spelled", "key"),
+    [
+        ("two%20words.csv", "two words.csv"), ("two words.csv", "two words.csv"), ("ö/λ.csv", "ö/λ.csv"),
+        ("100%25.csv", "100%.csv"), ("a%23b%3Fc.csv", "a#b?c.csv"), ("%2520.csv", "%20.csv"),
+        ("a+b=c&d@e.csv", "a+b=c&d@e.csv"),
+    ],
+)  # fmt: skip
+def test_odd_keys(store, folder, spelled, key):
+    transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), store.uri(spelled))
+    fs, _ = remote.file_system(store.uri("x"))
+    found = fs.get_file_info(pa_fs.FileSelector(BUCKET, recursive=True))
+    assert [one.path for one in found if one.type == pa_fs.FileType.File] == [f"{BUCKET}/{key}"]
+    (entry,) = locations.listed(store.uri(""))
+    assert entry.name == key
+    again = locations.join(store.uri(""), entry.name)
+    assert locations.entry_of(again) == locations.Entry(key.rpartition("/")[2], entry.bytes, entry.stamp)
+    assert kafeat.fit(folder / "fit.yaml", again).provenance.sources[0].name == key.rpartition("/")[2]
+
+
+# -- what is at a place
+
+
+def test_places_of_an_object_store(store):
+    for key in ("d/a.csv", "d/e/b.csv", "dd.csv"):
+        store.put(key, b"123")
+    root = store.uri("d")
+    assert sorted(one.name for one in locations.listed(root)) == ["a.csv", "e/b.csv"]
+    assert [locations.kind_of(store.uri(key)) for key in ("d", "d/a.csv", "d/x", "d/e/")] == [
+        "folder", "file", None, "folder",
+    ]  # fmt: skip
+    assert locations.entry_of(root) is None
+    assert locations.join(root, "e/b c.csv") == store.uri("d/e/b%20c.csv")
+    before = locations.entry_of(store.uri("d/a.csv"))
+    store.put("d/a.csv", b"1234")
+    assert locations.entry_of(store.uri("d/a.csv")) != before
+    locations.make_folder(store.uri("new/folder"))
+    assert sorted(store.keys()) == ["d/a.csv", "d/e/b.csv", "dd.csv"]
+    locations.remove(store.uri("d/a.csv"))
+    locations.remove(store.uri("d/a.csv"))
+    assert locations.kind_of(store.uri("d/a.csv")) is None
+    with pytest.raises(
+        SystemRefusedError, match=f"s3://{BUCKET}/none: expected a folder with something in it"
+    ):
+        list(locations.listed(store.uri("none")))
+    with pytest.raises(SystemRefusedError, match="expected a bucket of that name, got none"):
+        locations.make_folder(store.uri("x").replace(BUCKET, "no-bucket"))
+
+
+def test_file_uris_are_local_paths(folder, tmp_path):
+    out = tmp_path / "two words.csv"
+    place = f"file://{tmp_path}/two%20words.csv"
+    transform_file(f"file://{folder}/m.joblib", f"file://{folder}/in.parquet", place)
+    assert os.listdir(tmp_path) == ["two words.csv"]
+    assert locations.kind_of(place) == "file"
+    assert locations.size_of(place) == out.stat().st_size
+    with pytest.raises(UsageError, match="expected an output apart from the input, got the same file"):
+        refuse_files({"the input": str(out)}, {"an output": place})
+    with pytest.raises(UsageError, match="expected file:///folder/name, got the host 'host'"):
+        locations.kind_of("file://host/x")
+
+
+@pytest.mark.parametrize(
+    ("place", "match"),
+    [
+        ("http://host/x.csv", r"expected a local path or a URI of file://, s3://.* got http://"),
+        ("foo://host/x.csv", r"got foo://"),
+        ("s3:///x.csv", "expected s3://BUCKET/KEY, got no bucket"),
+        ("s3://b/x.csv?colour=red", "expected options that pyarrow knows, got: Unexpected query parameter.*'colour'"),
+        ("s3://b/x#1.csv", "expected %23 for a # in a URI"),
+        ("s3://b/100%.csv", "expected %25 for a % in a URI"),
+    ],
+)  # fmt: skip
+def test_uris_that_are_none(folder, place, match):
+    for read, written in ((place, "o.csv"), (str(folder / "in.npy"), place)):
+        with pytest.raises(UsageError, match=match):
+            transform_file(str(folder / "m.joblib"), read, written)
+    with pytest.raises(UsageError, match=match):
+        kafeat.load(place)
+
+
+def test_other_stores_are_handed_to_their_file_systems(monkeypatch):
+    fs, path = remote.file_system("gs://anonymous@bucket/a/b%20c.csv")
+    assert (fs.type_name, path) == ("gcs", "bucket/a/b c.csv")
+    assert fs.__reduce__()[1][0]["retry_time_limit"].total_seconds() == 30
+    asked = []
+
+    def from_uri(place):
+        asked.append(place)
+        raise OSError("Unable to load libjvm\ndlopen(/one) failed\ndlopen(/two) failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            remote,
+            "pa_fs",
+            type("Fake", (), {"FileSystem": type("F", (), {"from_uri": staticmethod(from_uri)})}),
+        )
+        with pytest.raises(SystemRefusedError) as caught:
+            remote.file_system("hdfs://user@node:8020/a.csv?replication=2")
+    assert asked == ["hdfs://user@node:8020/key?replication=2"]
+    assert str(caught.value) == (
+        "hdfs://node:8020/a.csv: expected Hadoop's libhdfs and a Java, got: Unable to load libjvm; "
+        "set JAVA_HOME, HADOOP_HOME and CLASSPATH"
+    )
+
+
+# -- failures
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.npy", "x.joblib"])
+def test_what_is_missing(store, folder, name):
+    def read(place):
+        return kafeat.load(place) if name == "x.joblib" else kafeat.fit(folder / "fit.yaml", place)
+
+    for place in (store.uri(name), store.uri(name).replace(BUCKET, "no-bucket")):
+        with pytest.raises(
+            SystemRefusedError, match=r"^s3://[\w-]*/x\.\w*: expected an object of that name, got none"
+        ):
+            read(place)
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.npy"])
+def test_objects_that_are_damaged(store, folder, name):
+    data = (folder / f"in{name[1:]}").read_bytes()
+    store.put(name, data[: len(data) // 2] if name != "x.csv" else data[:200] + b"\n1,2\n")
+    with pytest.raises(DataError, match=rf"^s3://{BUCKET}/{name}: .*expected"):
+        kafeat.fit(folder / "fit.yaml", store.uri(name))
+
+
+def test_a_missing_bucket_is_told_before_the_work(store, folder):
+    place = store.uri("f.csv").replace(BUCKET, "no-bucket")
+    with pytest.raises(
+        SystemRefusedError, match="s3://no-bucket/f.csv: expected a bucket of that name, got none"
+    ):
+        transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place)
+    with pytest.raises(SystemRefusedError, match="expected the name of an object, got that of a folder"):
+        check_place(store.uri("d/"), True)
+
+
+def test_credentials_that_are_denied(folder):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(403)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def log_message(self, *_):
+            return
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as denying:
+        thread = threading.Thread(target=denying.serve_forever, daemon=True)
+        thread.start()
+        place = Store(denying.server_address[1]).uri("a.csv", user="AKIA:hush@")
+        with pytest.raises(
+            SystemRefusedError, match=r"/a.csv: access denied \(.*look at the credentials"
+        ) as caught:
+            kafeat.fit(folder / "fit.yaml", place)
+        assert "hush" not in str(caught.value)
+        denying.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.slow
+def test_an_endpoint_that_is_not_there(folder, tmp_path, monkeypatch, silent):
+    if silent:
+        monkeypatch.setattr(remote, "_ANSWER_SECONDS", 1)
+        monkeypatch.setattr(remote, "_ATTEMPTS", 2)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        if silent:
+            listener.listen(20)
+        place = Store(listener.getsockname()[1]).uri(f"in{silent}.csv")
+        both = [(place, str(tmp_path / "o.csv")), (str(folder / "in.npy"), place)]
+        for read, written in both[: 1 if silent else 2]:
+            began = time.monotonic()
+            with pytest.raises(SystemRefusedError, match=r"csv: no connection \(.*look at the network"):
+                transform_file(str(folder / "m.joblib"), read, written)
+            assert time.monotonic() - began < 15
+
+
+def test_no_clobber(store, folder, monkeypatch):
+    store.put("f.csv", b"previous")
+    place, keep = store.uri("f.csv"), Output(overwrite=False)
+    with pytest.raises(UsageError, match=f"s3://{BUCKET}/f.csv: expected no file of that name, got one"):
+        transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place, writing=keep)
+    with (
+        pytest.raises(UsageError, match="g.csv: expected no file of that name, got one"),
+        atomic(store.uri("g.csv"), clobber=False) as output,
+    ):
+        Path(output.path).write_bytes(b"ours")
+        store.put("g.csv", b"of someone who was faster")
+    assert store.get("f.csv") == b"previous"
+    assert store.get("g.csv") == b"of someone who was faster"
+
+
+def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_path, monkeypatch):
+    store.put("f.csv", b"previous")
+    bad = X.copy()
+    bad[2500, 3] = np.nan
+    np.save(tmp_path / "bad.npy", bad)
+    with pytest.raises(DataError, match="row 2501"):
+        transform_file(str(folder / "m.joblib"), str(tmp_path / "bad.npy"), store.uri("f.csv"))
+    code = (
+        "import resource, signal, sys\n"
+        "from kafeat.errors import SystemRefusedError\n"
+        "from kafeat.jobs.transform.transform import transform_file\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000,) * 2)\n"
+        "try: transform_file(*sys.argv[1:4])\n"
+        "except SystemRefusedError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder / "m.joblib", folder / "in.npy", store.uri("f.csv")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert (
+        done.stdout.strip()
+        == f"s3://{BUCKET}/f.csv (written to {os.environ['TMPDIR']} first): File too large"
+    )
+    with pytest.raises(
+        SystemRefusedError, match=r"f.csv: expected room for 1.0 PiB, got .* free in .*TMPDIR"
+    ):
+        require_space(store.uri("f.csv"), 1 << 50)
+    assert (store.keys(), store.get("f.csv"), store.uploads()) == (["f.csv"], b"previous", [])
+
+
+BIG = 32 << 20
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory, folder):
+    """Rows whose features take some 32 MB: four parts."""
+    path = tmp_path_factory.mktemp("wide")
+    rows = BIG // (64 * 4)
+    np.save(path / "in.npy", RNG.normal(size=(rows, 6)).astype(np.float32))
+    return path / "in.npy"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.slow
+def test_a_signal_while_it_is_uploaded_leaves_nothing(store, folder, wide, number):
+    store.put("f.npy", b"previous")
+    with Gate(store.port, held=True) as gate:
+        job = subprocess.Popen(
+            [KAFEAT, "transform", "--model", folder / "m.joblib", wide, store.uri("f.npy", port=gate.port)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert gate.second_part.wait(60)
+        job.send_signal(number)
+        time.sleep(1.0)  # parts that are on their way are waited for
+        assert job.poll() is None
+        gate.released.set()
+        _, said = job.communicate(timeout=60)
+    assert (job.returncode, said) == (
+        128 + number,
+        f"kafeat: {'terminated' if number == signal.SIGTERM else 'interrupted'}\n",
+    )
+    assert store.get("f.npy") == b"previous"
+    assert store.uploads() == []
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_an_upload_that_nobody_sees(store, folder, wide, tmp_path):
+    with Gate(store.port, held=True) as gate:
+        place = store.uri("f.npy", port=gate.port)
+        job = subprocess.Popen([KAFEAT, "transform", "--model", folder / "m.joblib", wide, place])
+        assert gate.second_part.wait(60)
+        job.kill()
+        job.wait(20)
+        assert store.keys() == []
+        assert len(store.uploads()) == 1
+        assert len(os.listdir(tmp_path / "spool")) == 1
+        # The next run removes the dead draft, and succeeds.
+        transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place)
+    assert len(store.get("f.npy")) == 128 + 3000 * 64 * 4
+
+
+def test_a_part_that_is_refused_leaves_nothing(store):
+    with Gate(store.port, broken_part=3) as gate:
+        with pytest.raises(SystemRefusedError, match=r"f\.bin: access denied|f\.bin: .*UploadPart"):
+            write_bytes(store.uri("f.bin", port=gate.port), bytes(BIG))
+        assert any(one.startswith("DELETE") and "uploadId" in one for one in gate.asked)
+    assert (store.keys(), store.uploads()) == ([], [])
+
+
+def test_a_spool_that_cannot_be_read_completes_nothing(store, monkeypatch):
+    """Also when the stream has lost everyone who knew it, which would complete the object."""
+    real = upload.opened
+
+    class Torn:
+        def __init__(self, place):
+            self._file, self._left = real(place), 2
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self._file.close()
+
+        def read(self, size):
+            self._left -= 1
+            if self._left < 0:
+                raise OSError(5, "Input/output error")
+            return self._file.read(size)
+
+    monkeypatch.setattr(upload, "opened", Torn)
+    with pytest.raises(SystemRefusedError, match=r"f\.bin: .*Input/output error"):
+        write_bytes(store.uri("f.bin"), bytes(BIG))
+    gc.collect()
+    assert (store.keys(), store.uploads()) == ([], [])
+
+
+@pytest.mark.slow
+def test_uploads_of_others_are_left_alone(store):
+    store.ask("POST", "/f.bin?uploads", b"")
+    with (
+        Gate(store.port, broken_part=3) as gate,
+        pytest.raises(
+            SystemRefusedError, match=r"parts that were uploaded may remain: see docs/locations.md"
+        ),
+    ):
+        write_bytes(store.uri("f.bin", port=gate.port), bytes(BIG))
+    assert len(store.uploads()) == 2
+    assert store.keys() == []
+
+
+def test_where_there_are_renames_a_draft_takes_the_name(tmp_path, monkeypatch):
+    (tmp_path / "draft").write_bytes(b"new")
+    out = tmp_path / "out"
+    fs = pa_fs.LocalFileSystem()
+    monkeypatch.setattr(upload, "file_system", lambda place: (fs, str(out)))
+    upload.upload(str(tmp_path / "draft"), "hdfs://n/out", lambda: None)
+    assert out.read_bytes() == b"new"
+
+    def late():
+        raise UsageError("too late")
+
+    (tmp_path / "draft").write_bytes(b"newer")
+    with pytest.raises(UsageError, match="too late"):
+        upload.upload(str(tmp_path / "draft"), "hdfs://n/out", late)
+    assert out.read_bytes() == b"new"
+    assert sorted(os.listdir(tmp_path)) == ["draft", "out"]
+
+
+def test_requests_are_signed_as_boto_signs_them(monkeypatch):
+    auth = pytest.importorskip("botocore.auth")
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    options = {"scheme": "https", "endpoint_override": "s3.example.com:9000", "tls_ca_file_path": ""}
+    ours = s3_uploads._Store(options, "eu-west-1", s3_uploads._Keys("AKIA", "hush", "token"))._signed(
+        "DELETE", "/b/a%20b%2B", "uploadId=x%2Fy"
+    )
+    theirs = AWSRequest("DELETE", "https://s3.example.com:9000/b/a%20b%2B?uploadId=x%2Fy")
+    theirs.context["timestamp"] = ours["x-amz-date"]
+    theirs.headers["X-Amz-Date"] = ours["x-amz-date"]
+    signer = auth.S3SigV4Auth(Credentials("AKIA", "hush", "token"), "s3", "eu-west-1")
+    theirs.headers["X-Amz-Content-SHA256"] = ours["x-amz-content-sha256"]
+    theirs.headers["X-Amz-Security-Token"] = "token"
+    text = signer.string_to_sign(theirs, signer.canonical_request(theirs))
+    assert ours["Authorization"].endswith(signer.signature(text, theirs))
+
+
+# -- secrets
+
+
+def test_nothing_shows_secrets(store, folder, tmp_path, in_process):
+    copy_in(store, folder, "in.csv")
+    secret = "AKIAUSER:hush%2Fhush@"
+    data, model, out = (store.uri(key, user=secret) for key in ("in.csv", "m.joblib", "o.csv"))
+    stats = tmp_path / "stats.json"
+    calls = [
+        (0, "fit", "--config", folder / "fit.yaml", data, model, "-v"),
+        (0, "inspect", model),
+        (0, "transform", "--model", model, data, out, "--stats", stats, "-v"),
+        (5, "transform", "--model", model, data.replace("in.csv", "none.csv"), out),
+        (2, "transform", "--model", model, data, data),
+        (2, "transform", "--model", model, data, out, data),
+        (2, "transform", "--model", model, data, out, "--no-clobber", "--log-format", "json"),
+        (4, "inspect", data),
+        (2, "transform", "--model", model, data + "&colour=red", out),
+        (2, "transform", "--model", model, f"s3://AKIAUSER:hu/sh@{BUCKET}/in.csv", out),
+        (6, "verify", "--model", folder / "m.joblib", data, out, "--stats", stats),
+        (0, "evaluate", "--model", model, data, "--rows", "200", "--json", "-"),
+    ]  # fmt: skip
+    for code, *call in calls:
+        got, said = in_process(*call)
+        assert got == code, (call, said)
+        assert "hush" not in said, said
+        assert "sh@" not in said, said
+        assert "AKIAUSER" not in said, said
+        assert "Traceback" not in said
+    for text in (stats.read_bytes(), store.get("m.joblib"), store.get("o.csv")):
+        assert b"hush" not in text
+        assert b"AKIAUSER" not in text
+        assert b"endpoint" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("s3://a:b@c/d.csv?x=1: no", "s3://c/d.csv: no"), ("s3://a:b/c@d/e: no", "s3://d/e: no"),
+        ("'s3://a@b/c' x", "'s3://b/c' x"),
+        ("hdfs://n:8020/a@b: no", "hdfs://n:8020/a@b: no"), ("s3://b/a@c", "s3://b/a@c"), ("a:b@c?d=e", "a:b@c?d=e"),
+        ("s3://b/k?x=1, s3://u:p@b/l?x=1", "s3://b/k, s3://b/l"),
+    ],
+)  # fmt: skip
+def test_without_secrets(text, clean):
+    assert without_secrets(text) == clean
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "s3://AKIA:hu#sh@b/k.csv", "s3://AKIA:hu/sh@b/k.csv", "s3://AKIA:hu?sh@b/k.csv", "s3://AKIA:hu\nsh@b/k.csv",
+        "s3://AKIA:hu sh@b/k.csv", "s3://AKIA:8020/sh@b/k.csv", "s3://AKIA:hush", "s3://b/k.csv?hush", " s3://K:hush@b/k",
+        "s3:/AKIA:hush@b/k.csv", "https://AKIA:hush@host/k.csv", "file://AKIA:hush@host/k.csv",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_parsed_is_not_spelled(place, folder, tmp_path, in_process):
+    names = tmp_path / "list.json"
+    names.write_text(json.dumps([place]))
+    for call in (
+        ("transform", "--model", folder / "m.joblib", place, tmp_path / "o.csv"),
+        ("transform", "--model", place, folder / "in.npy", tmp_path / "o.csv"),
+        ("transform", "--model", folder / "m.joblib", folder / "in.npy", place, "--log-format", "json"),
+        ("transform", "--model", folder / "m.joblib", names, tmp_path / "o"),
+    ):
+        code, said = in_process(*call)
+        assert code in (2, 5), said
+        assert not any(piece in said for piece in ("hu", "sh@", "AKIA", "Traceback")), said
+
+
+def test_one_place_by_two_names(monkeypatch):
+    there = "s3://b/a%20b.csv?region=us-east-1"
+    assert uri.identity(there) == uri.identity("s3://k:s@b/a b.csv")
+    assert uri.identity(there) != uri.identity("s3://b/a b.csv?endpoint_override=other")
+    with pytest.raises(UsageError, match=r"s3://b/a%20b.csv: expected an output apart from the input"):
+        refuse_files({"the input": there}, {"an output": "s3://b/a b.csv".replace(" ", "%20")})
+
+
+def test_local_files_load_no_file_systems(folder, tmp_path):
+    code = (
+        "import sys\n"
+        "from kafeat.jobs.transform.transform import transform_file\n"
+        "transform_file(*sys.argv[1:4])\n"
+        "heavy = 'pyarrow.fs', 'pyarrow._fs', 'kafeat.io.storage.object_store', 'http.client'\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder / "m.joblib", folder / "in.npy", tmp_path / "o.csv"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "[]\n"

@@ -1,0 +1,324 @@
+"""Kept columns of odd types and values: written as they are, or refused before anything is written."""
+
+import json
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kafeat
+from kafeat.errors import DataError, UsageError
+from kafeat.io.readers.open import open_source
+from kafeat.io.writers.jsonl_text import Spelling
+from kafeat.jobs.transform.transform import Output, Rules, transform_file
+
+READ = {
+    "arrow": lambda path: pa.ipc.open_file(path).read_all()["k"],
+    "arrows": lambda path: pa.ipc.open_stream(path).read_all()["k"],
+    "parquet": lambda path: pq.read_table(path)["k"],
+    "jsonl": lambda path: [json.loads(line)["k"] for line in path.read_text().splitlines()],
+    "csv": lambda path: [line.rpartition(",")[0] for line in path.read_text().splitlines()][1:],
+}
+
+
+@pytest.fixture(scope="module")
+def fm():
+    return kafeat.fit({"steps": [{"kind": "projection", "n_components": 1}]}, pa.table({"x": [1.0, 2.0]}))
+
+
+@pytest.fixture
+def kept(tmp_path, fm):
+    """What is read of a column that was kept."""
+
+    def kept(column, ending, source="arrow", rule="error", x=None):
+        table = pa.table({"x": np.arange(1.0, len(column) + 1) if x is None else x, "k": column})
+        path, out = tmp_path / f"i.{source}", tmp_path / f"o.{ending}"
+        if source == "parquet":
+            pq.write_table(table, path)
+        else:
+            with pa.ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table, max_chunksize=2)
+        try:
+            transform_file(fm, str(path), str(out), writing=Output(keep=("k",)), rules=Rules(rule))
+        finally:
+            assert out.exists() or not list(tmp_path.glob("*o.*"))
+        return READ[ending](out)
+
+    return kept
+
+
+def stamps(values, unit, zone=None):
+    return pa.array(values, pa.int64()).cast(pa.timestamp(unit, zone))
+
+
+def in_list(values):
+    return pa.ListArray.from_arrays(pa.array(range(len(values) + 1), pa.int32()), values)
+
+
+def in_struct(values):
+    return pa.StructArray.from_arrays([values], ["a"])
+
+
+def in_map(values):
+    offsets = pa.array(range(len(values) + 1), pa.int32())
+    return pa.MapArray.from_arrays(offsets, pa.array(["a"] * len(values)), values)
+
+
+WORDS = pa.array(["a", "b", None, "b"])
+
+
+@pytest.mark.parametrize("ending", ["arrow", "arrows", "jsonl", "parquet", "csv"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        WORDS.cast(pa.string_view()),
+        WORDS.dictionary_encode(),
+        pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3, 4], pa.int32()), WORDS),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1]), pa.array(["a", "b"], pa.string_view())),
+    ],
+    ids=["view", "dictionary", "run_end", "dictionary_of_views"],
+)
+def test_ways_to_store_values_are_written_as_the_values(kept, column, ending):
+    found = kept(column, ending)
+    if ending in ("csv", "jsonl"):
+        assert found == [word or ("" if ending == "csv" else None) for word in WORDS.to_pylist()]
+    else:
+        assert found.to_pylist() == WORDS.to_pylist()
+        if ending != "parquet":
+            assert found.type == pa.string()
+
+
+@pytest.mark.parametrize("ending", ["arrow", "arrows", "jsonl"])
+@pytest.mark.parametrize("nest", [in_list, in_struct, lambda words: in_struct(in_list(words))])
+def test_the_same_inside_of_others(kept, nest, ending):
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3, 4], pa.int32()), WORDS)
+    views = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 1]), pa.array(["a", "b"], pa.string_view()))
+    for inner in (WORDS.dictionary_encode(), WORDS.cast(pa.string_view()), runs, views):
+        found = kept(nest(inner), ending)
+        if ending != "jsonl":
+            assert found.type == nest(WORDS).type
+            found = found.to_pylist()
+        assert found == nest(WORDS).to_pylist()
+
+
+def coded(values):
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0], pa.int8()), values)
+
+
+@pytest.mark.parametrize("nest", [lambda column: column, in_list, in_struct])
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["a", None]),
+        pa.array(["a", None], pa.large_string()),
+        pa.array(["a", None], pa.string_view()),
+        pa.array([5, None]),
+        pa.array([[1], [2]]),
+        pa.array([{"a": 1}, {"a": 2}]),
+        pa.array([1, 2], pa.duration("ms")),
+        pa.nulls(2),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_parquet_holds_what_dictionaries_of_any_values_stand_for(kept, values, nest):
+    """Parquet has dictionaries of text only, and no null among their words."""
+    column = nest(coded(values))
+    found = kept(column, "parquet")
+    assert found.to_pylist() == column.to_pylist()
+    again = kept(column, "arrow")
+    assert again.to_pylist() == column.to_pylist()
+
+
+def test_words_stay_words_in_parquet(kept):
+    found = kept(coded(pa.array(["a", None])), "parquet")
+    assert pa.types.is_dictionary(found.type)
+    assert found.to_pylist() == ["a", None, None, "a"]
+
+
+LISTS = [["a"], None, [None, "b"], []]
+
+
+@pytest.mark.parametrize("ending", ["arrow", "jsonl"])
+@pytest.mark.parametrize(
+    ("kind", "plain"),
+    [
+        (pa.list_view(pa.string()), pa.list_(pa.string())),
+        (pa.large_list_view(pa.string_view()), pa.large_list(pa.string())),
+        (pa.list_(pa.string_view()), pa.list_(pa.string())),
+    ],
+)
+def test_list_views_are_lists(kept, kind, plain, ending):
+    found = kept(pa.array(LISTS, kind), ending)
+    assert (found if ending == "jsonl" else found.to_pylist()) == LISTS
+    if ending == "arrow":
+        assert found.type == plain
+        found.validate(full=True)
+
+
+def test_lists_of_fixed_length_of_views(kept):
+    rows = [["a", "b"], None, [None, "c"]]
+    found = kept(pa.array(rows, pa.list_(pa.string_view(), 2)), "arrow")
+    assert found.type == pa.list_(pa.string(), 2)
+    assert found.to_pylist() == rows
+
+
+INTERVAL = pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval())
+TENSOR = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(4.0).reshape(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("column", "ending", "kind"),
+    [
+        (INTERVAL, "parquet", "month_day_nano_interval"),
+        (INTERVAL, "csv", "month_day_nano_interval"),
+        (INTERVAL, "jsonl", "month_day_nano_interval"),
+        (TENSOR, "csv", "extension<arrow.fixed_shape_tensor"),
+        (stamps([0, 1], "us", "Mars/Phobos"), "csv", "timestamp.us, tz=Mars/Phobos"),
+        (stamps([0, 1], "us", "Mars/Phobos"), "jsonl", "timestamp.us, tz=Mars/Phobos"),
+        (in_struct(stamps([0, 1], "us", "Mars/Phobos")), "jsonl", "struct<a: timestamp"),
+        (pa.StructArray.from_arrays([WORDS, WORDS], ["a", "a"]), "jsonl", "struct<a: string, a: string>"),
+        (pa.array([Decimal("1E+5")], pa.decimal128(10, -3)), "parquet", "decimal128"),
+    ],
+)
+def test_types_that_a_format_has_not(kept, column, ending, kind):
+    with pytest.raises(
+        UsageError, match=rf"o.{ending}: column 'k': expected a kept column .*, got {kind}"
+    ) as refused:
+        kept(column, ending)
+    assert "leave it out of --keep, or write " in str(refused.value)
+
+
+def test_a_tensor_is_a_list_of_json(kept):
+    assert kept(TENSOR, "jsonl") == [[0, 1], [2, 3]]
+
+
+BIG_DATE = pa.array([0, 2**31 - 1], pa.int32()).cast(pa.date32())
+
+
+@pytest.mark.parametrize(
+    ("column", "ending", "message"),
+    [
+        (
+            stamps([0, 2**62], "s"),
+            "jsonl",
+            r"timestamp\[s\] that JSON lines can hold, got 4611686018427387904",
+        ),
+        (stamps([0, -(2**62)], "s"), "csv", r"timestamp\[s\] that CSV can hold, got -4611686018427387904"),
+        (
+            stamps([0, 2**62], "s"),
+            "parquet",
+            r"timestamp\[s\] that Parquet can hold, got 4611686018427387904",
+        ),
+        (
+            in_list(stamps([0, 2**55], "s")),
+            "jsonl",
+            r"timestamp\[s\] that JSON lines can hold, got 36028797018963968",
+        ),
+        (in_struct(stamps([0, 2**55], "s")), "parquet", r"timestamp\[s\] that Parquet can hold"),
+        (in_map(stamps([0, 2**55], "s")), "parquet", r"timestamp\[s\] that Parquet can hold"),
+        (BIG_DATE, "csv", r"date32\[day\] that CSV can hold, got 2147483647"),
+        (in_struct(in_list(BIG_DATE)), "jsonl", r"date32\[day\] that JSON lines can hold, got 2147483647"),
+        (
+            pa.array([0, 86_400_000 * 2**31]).cast(pa.date64()),
+            "parquet",
+            r"date64\[ms\] that Parquet can hold",
+        ),
+    ],
+)
+def test_dates_and_times_beyond_a_format(kept, column, ending, message):
+    with pytest.raises(DataError, match=rf"i.arrow: row 2 \(index 1\), column 'k': expected a {message}"):
+        kept(column, ending)
+    with pytest.raises(DataError, match=r"row 4 \(index 3\), column 'k': expected a "):
+        kept(pa.concat_arrays([column, column]), ending, rule="drop", x=[1.0, np.nan, 2.0, 3.0])
+    assert len(kept(column, ending, rule="drop", x=[1.0, np.nan])) == 1  # what is dropped is not looked at
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_times_that_are_none(kept, ending):
+    times = pa.array([0, 24 * 3600 * 10**9]).cast(pa.time64("ns"))
+    with pytest.raises(
+        DataError, match=r"i.parquet: row 2 .*: expected a time64\[ns\] .* hold, got 86400000000000"
+    ):
+        kept(times, ending, "parquet")
+
+
+def test_the_last_dates_that_can_be_held(kept):
+    days = pc.cast(stamps([-62135596800, 253402300799], "s"), pa.date32())  # of the years 1 and 9999
+    assert kept(days, "csv") == ["0001-01-01", "9999-12-31"]
+    assert kept(stamps([2**63 // 1000], "s"), "parquet").cast(pa.int64()).to_pylist() == [
+        2**63 // 1000 * 1000
+    ]
+    assert kept(BIG_DATE, "parquet").equals(pa.chunked_array([BIG_DATE]))
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize("nest", [lambda text: text, pa.Array.dictionary_encode])
+def test_text_of_parquet_that_is_no_utf8(kept, nest, ending):
+    offsets, data = np.array([0, 2, 4, 7], "i4"), b"ok\xff\xfe\xed\xa0\x80"
+    text = pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(data))
+    with pytest.raises(
+        DataError, match=r"i.parquet: row 2 \(index 1\), column 'k': expected UTF-8 text, got b'\\xff\\xfe'"
+    ):
+        kept(nest(text), ending, "parquet")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([1, None]).cast(pa.time64("ns")),
+        stamps([1, None], "ns"),
+        stamps([1, None], "us", "UTC"),
+        pa.array([Decimal("0.000000001"), None], pa.decimal128(30, 10)),
+        pa.array([1, None]).cast(pa.duration("ns")),
+        pa.array([0.1, None], pa.float32()),
+        pa.array([2**63 + 1, None], pa.uint64()),
+        pa.array([19_000, None], pa.int32()).cast(pa.date32()),
+        pa.array([True, None]),
+        pa.nulls(2),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_what_is_nested_is_spelled_as_what_is_not(values):
+    def lines(column):
+        spelled = Spelling(["k"], ["f"], None).lines([pa.chunked_array([column])], [pa.array(np.zeros(2))])
+        return b"".join(map(bytes, spelled)).decode().splitlines()
+
+    plain = [line.removeprefix('{"k":').removesuffix(',"f":0}') for line in lines(values)]
+    assert lines(in_list(values)) == [f'{{"k":[{one}],"f":0}}' for one in plain]
+    assert lines(in_struct(in_list(values))) == [f'{{"k":{{"a":[{one}]}},"f":0}}' for one in plain]
+
+
+INNER = st.none() | st.lists(st.none() | st.text(max_size=3), max_size=3)
+ROWS = st.lists(
+    st.none() | st.fixed_dictionaries({'q"': INNER, "n": st.lists(st.none() | st.integers(0, 9))})
+)
+
+
+@given(ROWS.filter(len), st.integers(0, 3), st.sampled_from([pa.list_, pa.large_list]))
+def test_nested_values_are_those_of_json(rows, skip, lists):
+    kind = pa.struct([('q"', lists(pa.string())), ("n", lists(pa.int8()))])
+    column = pa.array([None] * skip + rows, kind).slice(skip)
+    spelled = Spelling(["k"], ["f"], None).lines(
+        [pa.chunked_array([column])], [pa.array(np.zeros(len(rows)))]
+    )
+    assert [json.loads(line)["k"] for line in b"".join(map(bytes, spelled)).splitlines()] == rows
+
+
+def test_lists_of_fixed_length_and_empty_structs():
+    column = pa.array([[1, None], None, [3, 4]], pa.list_(pa.int8(), 2)).slice(1)
+    nothing = pa.array([{}, None], pa.struct([]))
+    columns = [pa.chunked_array([column]), pa.chunked_array([nothing])]
+    (text,) = Spelling(["a", "b"], ["f"], None).lines(columns, [pa.array([1.5, 2.5])])
+    assert bytes(text) == b'{"a":null,"b":{},"f":1.5}\n{"a":[3,4],"b":null,"f":2.5}\n'
+
+
+def test_a_whole_number_of_thousands_of_digits_is_kept_as_text(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(f"a,b,c\n1,{'9' * 400},{'9' * 5000}\n")
+    with open_source(str(path)) as source:
+        assert source.kept_fields(["a", "b", "c"]).types == [pa.int64(), pa.string(), pa.string()]

@@ -1,0 +1,197 @@
+"""`--resume` keeps a part only where it is what a run from the beginning would have made, rejects and drift with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import DataError
+from kafeat.jobs.dataset.journal import Run
+from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.transform.options import Rules
+
+CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4}]}
+
+
+def table(rows: int, seed: int = 0) -> pa.Table:
+    X = np.random.default_rng(seed).uniform(-1.0, 1.0, size=(rows, 2))
+    X[:2] = [[-1.0, -1.0], [1.0, 1.0]]  # the range of every table is the same
+    return pa.table({"a": X[:, 0], "b": X[:, 1]})
+
+
+def with_last(content: pa.Table, *values: float) -> pa.Table:
+    """Other values at the end of the first column."""
+    column = content["a"].to_numpy().copy()
+    column[-len(values) :] = values
+    return content.set_column(0, "a", pa.array(column))
+
+
+Go = Callable[..., Run]
+
+
+@pytest.fixture
+def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
+    """Three parts: a is sound, b has a bad row, c has two rows of a hundred out of range. What goes on with them."""
+    monkeypatch.chdir(tmp_path)
+    kafeat.fit(CONFIG, table(500)).save("map.joblib")
+    Path("in").mkdir()
+    pq.write_table(table(100, 1), "in/a.parquet")
+    pq.write_table(with_last(table(100, 2), np.nan), "in/b.parquet")
+    pq.write_table(with_last(table(100, 3), 7.0, 7.0), "in/c.parquet")
+
+    def run(rejects: str | None = None, max_drift: float | None = None, **more: object) -> Run:
+        rules = Rules("drop", rejects, max_drift=max_drift)
+        more = {"resume": True, **more}
+        return transform_parts("map.joblib", "in", "out", rules=rules, **more)  # type: ignore[arg-type]
+
+    return run
+
+
+def manifest() -> dict[str, list[dict[str, object]]]:
+    return dict(json.loads(Path("out/_kafeat.json").read_text()))
+
+
+def contents(folder: str) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def test_rejects_that_were_not_asked_for_are_made(go: Go) -> None:
+    go()
+    assert go(rejects="rejects").kept == 0
+    assert "100,a," in Path("rejects/b.parquet.csv").read_text()
+    assert go(rejects="rejects").kept == 3
+    Path("rejects/b.parquet.csv").unlink()
+    assert go(rejects="rejects").kept == 2
+    assert "100,a," in Path("rejects/b.parquet.csv").read_text()
+    assert go(rejects="elsewhere").kept == 0
+    assert len(list(Path("elsewhere").iterdir())) == 3
+    assert go().kept == 3
+
+
+def test_drift_that_was_not_judged_is_judged(go: Go) -> None:
+    go()
+    refused = go(max_drift=0.01)
+    assert [failure.exit_code for failure in refused.failed] == [6]
+    assert refused.failed[0].error == (
+        "in/c.parquet: expected at most 1.00% of a column outside of the range of the fit (--max-drift), got 'a' 2.00%"
+    )
+    assert not Path("out/c.parquet").exists()
+
+
+def test_drift_that_is_known_is_judged_without_making_parts_again(go: Go) -> None:
+    assert go(max_drift=0.5).largest_drift is not None
+    drifts = {part["name"]: part["drift"] for part in manifest()["parts"]}
+    assert drifts["c.parquet"] == {"column": "a", "share": 0.02}
+    kept = go(max_drift=0.02)
+    assert (kept.kept, kept.failed, kept.drifts_known) == (3, (), 3)
+    assert kept.largest_drift is not None
+    assert (kept.largest_drift.column, kept.largest_drift.share) == ("a", 0.02)
+    refused = go(max_drift=0.01)
+    assert (refused.kept, [failure.name for failure in refused.failed]) == (2, ["c.parquet"])
+    assert not Path("out/c.parquet").exists()
+
+
+def test_drift_of_rows_that_are_cut_names_them(go: Go) -> None:
+    content = with_last(table(300, 4), 7.0)
+    pq.write_table(content, "big.parquet")
+    pa_csv.write_csv(content, "big.csv")
+    for suffix in ("parquet", "csv"):
+        run = transform_parts(
+            "map.joblib", f"big.{suffix}", f"of-{suffix}", rows_per_file=256, rules=Rules(max_drift=0.01)
+        )
+        assert [failure.error.partition(" expected")[0] for failure in run.failed] == [
+            f"big.{suffix}: rows 257 to 300:"
+        ]
+
+
+def test_a_manifest_of_an_older_kafeat_is_read(go: Go) -> None:
+    go(rejects="rejects", max_drift=0.5)
+    old = manifest()
+    for part in old["parts"]:
+        del part["drift"], part["rejects"]
+    Path("out/_kafeat.json").write_text(json.dumps(old))
+    assert go().kept == 3
+    assert go(max_drift=0.5).kept == 0
+
+
+@pytest.mark.parametrize("name", ["rows", "rows_read", "bad_rows", "clipped", "made_by"])
+def test_a_manifest_with_numbers_that_cannot_be_is_refused(name: str, go: Go) -> None:
+    go()
+    told = manifest()
+    told["parts"][1][name] = -5
+    Path("out/_kafeat.json").write_text(json.dumps(told))
+    with pytest.raises(DataError, match=rf"_kafeat.json: parts.1.{name}: expected a manifest of kafeat, got"):
+        go()
+
+
+def test_machines_of_kept_parts_stay_known(go: Go) -> None:
+    go()
+    (machine,) = manifest()["machines"]
+    assert go().kept == 3
+    assert manifest()["machines"] == [machine]
+    told = manifest()
+    told["machines"][0]["processor"] = "another"
+    Path("out/_kafeat.json").write_text(json.dumps(told))
+    pq.write_table(table(50, 5), "in/b.parquet")
+    go()
+    told = manifest()
+    by = {str(part["name"]): told["machines"][int(str(part["made_by"]))] for part in told["parts"]}
+    assert by == {
+        "a.parquet": {**machine, "processor": "another"},
+        "b.parquet": machine,
+        "c.parquet": {**machine, "processor": "another"},
+    }
+
+
+def test_parts_that_a_killed_run_did_not_note_are_its_own(go: Go) -> None:
+    go()
+    told = manifest()
+    told["parts"], told["state"] = told["parts"][:1], "running"  # type: ignore[assignment]
+    told["foreign"] = ["c.parquet", "other.parquet"]  # type: ignore[list-item]
+    Path("out/_kafeat.json").write_text(json.dumps(told))
+    Path("out/other.parquet").write_bytes(b"of somebody")
+    run = go()
+    assert (run.kept, run.parts, run.strange) == (1, 2, ("c.parquet", "other.parquet"))
+    assert [failure.name for failure in run.failed] == ["c.parquet"]
+
+
+def test_files_that_no_manifest_tells_are_not_replaced_unless_that_is_asked_for(go: Go) -> None:
+    go()
+    before = contents("out")
+    del before["_kafeat.json"]
+    Path("out/_kafeat.json").unlink()
+    for _ in range(2):  # what the first of these tells makes the files no parts of ours
+        run = go()
+        assert run.strange == ("a.parquet", "b.parquet", "c.parquet")
+        assert [failure.exit_code for failure in run.failed] == [2, 2, 2]
+        assert "out/a.parquet: expected no file of that name, got one; allow" in run.failed[0].error
+        assert before.items() <= contents("out").items()
+    assert go(resume=False, overwrite=True).parts == 3
+
+
+def test_a_part_whose_new_input_is_bad_is_not_left_from_the_old_one(go: Go) -> None:
+    go(rejects="rejects")
+    sound = Path("in/a.parquet").read_bytes()
+    Path("in/a.parquet").write_bytes(b"?" * len(sound))  # of the same size: only its hash tells
+    Path("in/b.parquet").write_bytes(b"of another size")
+    run = go(rejects="rejects")
+    assert [failure.name for failure in run.failed] == ["a.parquet", "b.parquet"]
+    assert [path.name for path in Path("out").glob("[!_]*")] == ["c.parquet"]
+    assert [path.name for path in Path("rejects").iterdir()] == ["c.parquet.csv"]
+
+
+def test_rejects_of_a_part_that_is_removed_go_with_it_and_others_stay(go: Go) -> None:
+    go(rejects="rejects")
+    Path("rejects/c.parquet.csv").write_text("of somebody")
+    for name in "bc":
+        Path(f"in/{name}.parquet").unlink()
+    assert go(rejects="rejects").removed == ("b.parquet", "c.parquet")
+    assert {path.name for path in Path("rejects").iterdir()} == {"a.parquet.csv", "c.parquet.csv"}

@@ -1,0 +1,497 @@
+"""A data set of many files through a map: each part as it would be by itself, done or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.dataframes.shared_map import SharedMap
+from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
+from kafeat.io.storage.locations import entry_of
+from kafeat.jobs.dataset.manifest import Failure
+from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.transform.options import Input, Output, Rules
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.runtime.pool import Engine
+from kafeat.runtime.stop import Stop
+
+CONFIG = {
+    "chunk_rows": 256,
+    "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8, "frequencies": "orthogonal"}],
+}
+SIZES = {"year=2023/a.parquet": 700, "year=2023/b.parquet": 0, "year=2024/a.parquet": 300}
+
+
+def table(rows: int, seed: int = 0) -> pa.Table:
+    X = np.random.default_rng(seed).normal(size=(rows, 4))
+    names = pa.array([f"r{i}" for i in range(rows)], pa.string())
+    return pa.table({f"x{j}": X[:, j] for j in range(4)} | {"id": names})
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    path = str(tmp_path / "map.joblib")
+    kafeat.fit(CONFIG, table(500, seed=9).drop(["id"])).save(path)
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    for seed, (name, rows) in enumerate(SIZES.items()):
+        place = tmp_path / "in" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table(rows, seed), place)
+    (tmp_path / "in" / "_SUCCESS").touch()
+    (tmp_path / "in" / ".hidden").mkdir()
+    (tmp_path / "in" / ".hidden" / "x.parquet").write_bytes(b"no Parquet")
+    return str(tmp_path / "in")
+
+
+def manifest(folder: str | Path) -> dict[str, object]:
+    return dict(json.loads(Path(folder, "_kafeat.json").read_text()))
+
+
+def files(folder: str | Path) -> dict[str, bytes]:
+    """All files of a folder but the manifest, hidden ones too."""
+    found = (path for path in Path(folder).rglob("*") if path.is_file() and path.name != "_kafeat.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def test_every_part_is_what_a_run_of_its_own_makes(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    run = transform_parts(model, data, out, writing=Output(keep=["id"]))
+    assert (run.parts, run.rows, run.columns, run.failed) == (3, 1000, 8, ())
+    for name in SIZES:
+        alone = str(tmp_path / "alone.parquet")
+        transform_file(model, f"{data}/{name}", alone, writing=Output(keep=["id"]))
+        assert files(out)[name] == Path(alone).read_bytes()
+    assert set(files(out)) == set(SIZES)
+
+
+def test_readers_see_the_parts_and_their_partitions_alone(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    transform_parts(model, data, out, writing=Output(keep=["id"]))
+    seen = ds.dataset(out, partitioning="hive").to_table()
+    assert seen.num_rows == 1000
+    assert set(seen["year"].to_pylist()) == {2023, 2024}
+
+
+def test_the_manifest_tells_rows_bytes_hashes_and_machine(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    transform_parts(model, data, out)
+    told = manifest(out)
+    assert (told["state"], told["rows"], told["map"]) == ("complete", 1000, kafeat.load(model).digest)
+    from hashlib import sha256
+
+    for part in told["parts"]:  # type: ignore[attr-defined]
+        read, written = Path(data, part["name"]), Path(out, part["name"])
+        assert part["rows"] == SIZES[part["name"]]
+        assert part["input"]["sha256"] == sha256(read.read_bytes()).hexdigest()
+        assert part["output"]["sha256"] == sha256(written.read_bytes()).hexdigest()
+        assert part["output"]["bytes"] == written.stat().st_size
+    assert told["machines"][0]["kafeat"] == kafeat.__version__  # type: ignore[index]
+
+
+@pytest.mark.parametrize("engine", [Engine(jobs=1), Engine(jobs=5), Engine("loky", jobs=2)])
+def test_engines_and_their_jobs_move_no_byte(engine: Engine, model: str, data: str, tmp_path: Path) -> None:
+    transform_parts(model, data, str(tmp_path / "out"))
+    transform_parts(model, data, str(tmp_path / "other"), engine=engine)
+    assert files(tmp_path / "out") == files(tmp_path / "other")
+
+
+@pytest.mark.parametrize("pattern", ["year=*/a.parquet", "**/a.parquet", "year=202[34]/a.*"])
+def test_a_glob_keeps_the_names_below_its_fixed_part(
+    pattern: str, model: str, data: str, tmp_path: Path
+) -> None:
+    transform_parts(model, f"{data}/{pattern}", str(tmp_path / "out"), writing=Output(format="npy"))
+    assert set(files(tmp_path / "out")) == {"year=2023/a.npy", "year=2024/a.npy"}
+
+
+def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model: str, data: str, tmp_path: Path) -> None:
+    (tmp_path / "in" / "some.txt").write_text("# these\nyear=2024/a.parquet\n\nyear=2023/b.parquet\n")
+    transform_parts(model, f"{data}/some.txt", str(tmp_path / "out"), writing=Output(keep=None))
+    assert set(files(tmp_path / "out")) == {"year=2024/a.parquet", "year=2023/b.parquet"}
+    transform_parts(model, str(tmp_path / "out" / "_kafeat.json"), str(tmp_path / "again"),
+                    writing=Output(prefix="g"))  # fmt: skip
+    assert manifest(tmp_path / "again")["rows"] == 300
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (r'["a.parquet\u0000"]', r"expected names that a file can have, got 'a.parquet\\x00'"),
+        (r'["\ud800.parquet"]', r"expected names that a file can have, got '\\ud800.parquet'"),
+        (r'["s3://bucket/\ud800.parquet"]', r"expected names that a file can have, got 's3://"),
+        ("[" * 100_000, "expected a list of names, got lists in lists"),
+        ('["a.parquet', "expected JSON, got Unterminated string"),
+        ('{"a": 1}', "expected a list of names, or the manifest of a run, got another JSON"),
+        ('["no.parquet"]', "expected a file, got none of the name 'no.parquet'"),
+    ],
+)
+def test_a_list_that_names_no_files_is_refused(text: str, says: str, model: str, tmp_path: Path) -> None:
+    (tmp_path / "list.json").write_text(text)
+    with pytest.raises(DataError, match=rf"list.json: {says}"):
+        transform_parts(model, str(tmp_path / "list.json"), str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npy", "csv"])
+def test_one_file_is_cut_where_chunks_begin(suffix: str, model: str, tmp_path: Path) -> None:
+    whole = table(1000).drop(["id"])
+    source = str(tmp_path / f"big.{suffix}")
+    if suffix == "parquet":
+        pq.write_table(whole, source, row_group_size=300)  # groups that fit neither chunks nor parts
+    elif suffix == "csv":
+        pa_csv.write_csv(whole, source)
+    else:
+        np.save(source, np.column_stack([column.to_numpy() for column in whole.columns]))
+    transform_file(model, source, str(tmp_path / "whole.npy"))
+    out = tmp_path / "out"
+    transform_parts(model, source, str(out), writing=Output(format="npy"), rows_per_file=600)
+    parts = [np.load(out / f"big-{i:05d}.npy") for i in range(2)]
+    assert [len(part) for part in parts] == [512, 488]
+    assert np.array_equal(np.concatenate(parts), np.load(tmp_path / "whole.npy"))
+    assert set(files(out)) == {"big-00000.npy", "big-00001.npy"}
+
+
+@pytest.mark.parametrize("rows", [0, 512])
+def test_whole_chunks_leave_no_empty_part_behind_them(rows: int, model: str, tmp_path: Path) -> None:
+    pa_csv.write_csv(table(rows).drop(["id"]), tmp_path / "big.csv")
+    transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
+    assert len(files(tmp_path / "out")) == max(1, rows // 256)
+
+
+def test_parts_lower_than_a_chunk_are_refused(model: str, data: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="at least 256, the height of the map's chunks, got 100"):
+        transform_parts(model, f"{data}/year=2023/a.parquet", str(tmp_path / "out"), rows_per_file=100)
+    assert not (tmp_path / "out").exists()
+
+
+def test_text_is_cut_here_only(model: str, tmp_path: Path) -> None:
+    pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
+    with pytest.raises(UsageError, match="expected Parquet or NPY for --engine loky, got text"):
+        transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256,
+                        engine=Engine("loky"))  # fmt: skip
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bad_part_does_not_end_the_others(model: str, data: str, tmp_path: Path) -> None:
+    bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
+    pq.write_table(bad, f"{data}/year=2023/b.parquet")
+    out = str(tmp_path / "out")
+    run = transform_parts(model, data, out)
+    (failure,) = run.failed
+    assert (run.parts, failure.exit_code) == (2, 3)
+    assert "year=2023/b.parquet: row 300 (index 299), column 'x0'" in failure.error
+    assert manifest(out)["state"] == "incomplete"
+    assert set(files(out)) == set(SIZES) - {"year=2023/b.parquet"}
+    pq.write_table(table(10), f"{data}/year=2023/b.parquet")
+    mended = transform_parts(model, data, out, resume=True)
+    assert (mended.kept, mended.parts, mended.failed) == (2, 3, ())
+    assert manifest(out)["state"] == "complete"
+
+
+def test_a_bad_row_of_a_text_fails_its_own_part(model: str, tmp_path: Path) -> None:
+    lines = ["x0,x1,x2,x3"] + ["1,2,3,4"] * 600
+    lines[300] = "1,2,three,4"
+    (tmp_path / "big.csv").write_text("\n".join(lines) + "\n")
+    run = transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
+    assert [failure.name for failure in run.failed] == ["big-00001.csv"]
+    assert "row 300 (index 299)" in run.failed[0].error
+    assert set(files(tmp_path / "out")) == {"big-00000.csv", "big-00002.csv"}
+
+
+def test_an_output_that_holds_something_is_refused(model: str, data: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "precious.parquet").write_bytes(b"something")
+    with pytest.raises(UsageError, match="expected an empty folder or none, got 1 file; --resume"):
+        transform_parts(model, data, str(out))
+    assert files(out) == {"precious.parquet": b"something"}
+    run = transform_parts(model, data, str(out), overwrite=True)
+    assert run.strange == ("precious.parquet",)
+    assert files(out)["precious.parquet"] == b"something"
+
+
+def rewrite(path: str, content: pa.Table) -> None:
+    pq.write_table(content, path)
+
+
+def test_resume_makes_again_what_has_changed_and_nothing_else(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    transform_parts(model, data, out)
+    before = {name: entry_of(f"{out}/{name}") for name in SIZES}
+    assert transform_parts(model, data, out, resume=True).kept == 3
+    rewrite(f"{data}/year=2024/a.parquet", table(300, seed=77))
+    assert transform_parts(model, data, out, resume=True).kept == 2
+    after = {name: entry_of(f"{out}/{name}") for name in SIZES}
+    assert [name for name in SIZES if before[name] != after[name]] == ["year=2024/a.parquet"]
+    transform_parts(model, data, str(tmp_path / "fresh"))
+    assert files(out) == files(tmp_path / "fresh")
+
+
+def test_a_change_that_hides_its_time_is_found(model: str, data: str, tmp_path: Path) -> None:
+    out, place = str(tmp_path / "out"), Path(data, "year=2024/a.parquet")
+    transform_parts(model, data, out)
+    was, content = place.stat(), bytearray(place.read_bytes())
+    at = content.index(table(300, 2)["x0"].to_numpy()[:4].tobytes())
+    content[at : at + 8] = np.float64(0.25).tobytes()
+    place.write_bytes(content)
+    os.utime(place, ns=(was.st_atime_ns, was.st_mtime_ns))
+    assert transform_parts(model, data, out, resume=True).kept == 2
+    transform_parts(model, data, str(tmp_path / "fresh"))
+    assert files(out) == files(tmp_path / "fresh")
+
+
+def test_a_touched_or_copied_part_is_proven_by_its_hash(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    transform_parts(model, data, out)
+    for place in (f"{data}/year=2024/a.parquet", f"{out}/year=2023/a.parquet"):
+        copied = Path(place).read_bytes()
+        os.unlink(place)
+        Path(place).write_bytes(copied)
+    assert transform_parts(model, data, out, resume=True).kept == 3
+    # the stamps of today are noted: nothing is hashed the next time
+    assert transform_parts(model, data, out, resume=True).kept == 3
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
+def test_a_damaged_output_is_made_again(damage: str, model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    transform_parts(model, data, out)
+    good, place = files(out), Path(out, "year=2023/a.parquet")
+    content = bytearray(place.read_bytes())
+    if damage == "gone":
+        place.unlink()
+    else:
+        content[40] ^= 1
+        place.write_bytes(content[:-9] if damage == "cut" else content)
+    assert transform_parts(model, data, out, resume=True).kept == 2
+    assert files(out) == good
+
+
+def test_another_map_or_other_settings_make_all_again(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    transform_parts(model, data, out)
+    assert transform_parts(model, data, out, resume=True, writing=Output(dtype="float16")).kept == 0
+    kafeat.fit({**CONFIG, "seed": 5}, table(500, seed=9).drop(["id"])).save(model)
+    assert transform_parts(model, data, out, resume=True, writing=Output(dtype="float16")).kept == 0
+
+
+def test_a_part_without_an_input_any_more_is_removed(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    transform_parts(model, data, out)
+    os.unlink(f"{data}/year=2024/a.parquet")
+    run = transform_parts(model, data, out, resume=True)
+    assert run.removed == ("year=2024/a.parquet",)
+    assert set(files(out)) == {"year=2023/a.parquet", "year=2023/b.parquet"}
+
+
+def test_resume_of_a_text_that_is_cut(model: str, tmp_path: Path) -> None:
+    place, out = str(tmp_path / "big.csv"), str(tmp_path / "out")
+    pa_csv.write_csv(table(600).drop(["id"]), place)
+    transform_parts(model, place, out, rows_per_file=256)
+    assert transform_parts(model, place, out, rows_per_file=256, resume=True).kept == 3
+    pa_csv.write_csv(table(300, 4).drop(["id"]), place)
+    # parts are no files that --no-clobber protects
+    run = transform_parts(model, place, out, rows_per_file=256, resume=True, writing=Output(overwrite=False))
+    assert (run.kept, run.failed) == (0, ())
+    assert len(files(out)) == 2
+
+
+def test_a_text_that_is_cut_takes_no_file_s_place(model: str, tmp_path: Path) -> None:
+    pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "big-00001.csv").write_bytes(b"something")
+    run = transform_parts(
+        model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256, resume=True
+    )
+    assert ([failure.name for failure in run.failed], run.strange) == (["big-00001.csv"], ("big-00001.csv",))
+    assert files(tmp_path / "out")["big-00001.csv"] == b"something"
+    assert len(files(tmp_path / "out")) == 3
+
+
+def test_a_text_that_changes_while_it_is_cut_gives_no_part(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kafeat.jobs.transform.transform import Stream
+
+    def changed(*arguments: object, **more: object) -> object:
+        os.utime(tmp_path / "big.csv")
+        return real(*arguments, **more)
+
+    real = Stream.pour
+    monkeypatch.setattr(Stream, "pour", changed)
+    pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
+    run = transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
+    assert (
+        "expected a file that stays as it is, got one that changed while it was read" in run.failed[0].error
+    )
+    assert (len(run.failed), files(tmp_path / "out")) == (3, {})
+
+
+def test_a_damaged_manifest_is_told(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    transform_parts(model, data, out)
+    Path(out, "_kafeat.json").write_text('{"parts": 3}')
+    with pytest.raises(DataError, match=r"_kafeat.json: .*expected a manifest of kafeat, got"):
+        transform_parts(model, data, out, resume=True)
+    assert transform_parts(model, data, out, overwrite=True).parts == 3
+
+
+def test_an_engine_that_is_not_there_leaves_nothing(model: str, data: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected threads, processes, dask, ray or spark, got 'nothing'"):
+        transform_parts(model, data, str(tmp_path / "out" / "deep"), engine=Engine("nothing"))
+    assert not (tmp_path / "out" / "deep").exists()
+
+
+@pytest.mark.parametrize(
+    ("out", "source"), [("in/out", "in"), ("in", "in"), (".", "in"), ("in/x", "in/**/a.parquet")]
+)
+def test_an_output_among_the_inputs_is_refused(
+    out: str, source: str, model: str, data: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="expected an output apart from the input|expected an empty folder"):
+        transform_parts(model, str(tmp_path / source), str(tmp_path / out))
+    assert len(files(data)) == 5
+
+
+def test_parts_that_would_have_one_name_are_refused(model: str, data: str, tmp_path: Path) -> None:
+    pa_csv.write_csv(table(5), f"{data}/year=2024/a.csv")
+    with pytest.raises(UsageError, match=r"different names in the output, got 'year=2024/a.parquet'"):
+        transform_parts(model, data, str(tmp_path / "out"), writing=Output(format="parquet"))
+
+
+def test_a_file_of_no_known_format_is_told(model: str, data: str, tmp_path: Path) -> None:
+    Path(data, "README").write_text("hello")
+    with pytest.raises(DataError, match="expected data files, got 'README'; choose with a glob"):
+        transform_parts(model, data, str(tmp_path / "out"))
+
+
+def test_a_folder_that_contains_itself_is_refused(model: str, data: str, tmp_path: Path) -> None:
+    os.symlink(data, f"{data}/loop")
+    with pytest.raises(SystemRefusedError, match="a link to a folder that it lies in"):
+        transform_parts(model, data, str(tmp_path / "out"))
+
+
+def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: Path) -> None:
+    bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
+    pq.write_table(bad, f"{data}/year=2024/a.parquet")
+    rules = Rules("drop", rejects=str(tmp_path / "rejects"))
+    run = transform_parts(model, data, str(tmp_path / "out"), rules=rules)
+    assert (run.bad_rows, run.rows) == (1, 999)
+    assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.parquet.csv").read_text()
+
+
+def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, tmp_path: Path) -> None:
+    from kafeat.io.storage.data_set import list_parts
+    from kafeat.jobs.dataset.part import Task, kafeat_part
+
+    (part, *_) = list_parts(data).parts
+    travelling = SharedMap("0" * 64, path=model)
+    outcome = kafeat_part(Task(part, travelling, str(tmp_path), Input(), Output(), Rules(), 1, Stop()))
+    assert outcome.failure is not None
+    assert "every machine has to see the same file, and it must not change" in outcome.failure.error
+
+
+def kafeat_command(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "kafeat", *words], text=True, stderr=subprocess.PIPE)
+
+
+def test_the_command_lists_what_failed(model: str, data: str, tmp_path: Path) -> None:
+    Path(data, "year=2023/b.parquet").write_bytes(b"PAR1 and no more")
+    done = kafeat_command("transform", "--model", model, data, str(tmp_path / "out"))
+    told = done.communicate(timeout=60)[1].splitlines()
+    assert done.returncode == 3
+    assert "year=2023/b.parquet: expected a sound Parquet file" in told[0]
+    assert "got 1 that failed and 2 that are done; mend the inputs and run again with --resume" in told[-1]
+
+
+def test_the_command_says_what_was_removed_and_what_is_strange(model: str, data: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    for i in range(4):
+        pq.write_table(table(2), f"{data}/p{i}.parquet")
+    transform_parts(model, data, out)
+    for i in range(4):
+        os.unlink(f"{data}/p{i}.parquet")
+    Path(out, "one.txt").touch()
+    words = ["transform", "--model", model, data, out, "--resume", "--log-format", "json"]
+    told = [json.loads(line) for line in kafeat_command(*words).communicate(timeout=60)[1].splitlines()]
+    assert [(line["level"], line["message"]) for line in told if line["level"] != "info"] == [
+        (
+            "warning",
+            f"{out}: 4 files were removed: they have no input any more: p0.parquet, p1.parquet, p2.parquet, …",
+        ),
+        ("warning", f"{out}: 1 file is no part of it, and is read with them: one.txt"),
+    ]
+
+
+SLOWLY = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, pytest.param(signal.SIGINT, marks=SLOWLY), pytest.param(signal.SIGKILL, marks=SLOWLY)],
+)
+def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model: str, tmp_path: Path) -> None:
+    data = tmp_path / "many"
+    data.mkdir()
+    for i in range(40):
+        pq.write_table(table(10_000, seed=i), data / f"p{i:02d}.parquet")
+    out = tmp_path / "out"
+    run = kafeat_command("transform", "--model", model, str(data), str(out), "-j", "2")
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends and len(list(out.glob("p*.parquet"))) < 5:
+        time.sleep(0.005)
+    run.send_signal(number)
+    told = run.communicate(timeout=60)[1]
+    assert run.returncode in (128 + number, -number)
+    if number != signal.SIGKILL:
+        what = "interrupted" if number == signal.SIGINT else "terminated"
+        done = len(manifest(out)["parts"])  # type: ignore[arg-type]
+        assert told == f"kafeat: {what}; {done} of 40 parts are done: --resume goes on with the others\n"
+        assert manifest(out)["state"] == "running"
+        assert not list(out.glob(".*"))
+        assert manifest(out)["parts"]
+    assert transform_parts(model, str(data), str(out), resume=True).strange == ()
+    assert not list(out.glob(".*"))
+    transform_parts(model, str(data), str(tmp_path / "fresh"))
+    assert files(out) == files(tmp_path / "fresh")
+
+
+def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
+    model: str, data: str, tmp_path: Path
+) -> None:
+    words = ["transform", "--model", model, f"{data}/year=2023/a.parquet", str(tmp_path / "out.parquet")]
+    told = kafeat_command(*words, "--engine", "loky").communicate(timeout=60)[1]
+    assert "--engine: expected an input of many files, or --rows-per-file, got one" in told
+    done = subprocess.run(
+        [sys.executable, "-m", "kafeat", *words], env={**os.environ, "KAFEAT_ENGINE": "loky"}, timeout=60
+    )
+    assert done.returncode == 0
+
+
+def test_a_message_lists_some_failures_and_counts_the_rest() -> None:
+    failures = [Failure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
+    error = PartsError("out", 5, failures)
+    lines = str(error).splitlines()
+    assert (error.exit_code, len(lines)) == (4, 22)
+    assert lines[20] == "out: and 10 more, which _kafeat.json lists"
+
+
+def test_a_name_that_no_manifest_can_hold_is_refused(model: str, data: str, tmp_path: Path) -> None:
+    os.link(f"{data}/year=2024/a.parquet", os.fsencode(data) + b"/\xff.parquet")
+    with pytest.raises(DataError, match="expected names of printable UTF-8, got"):
+        transform_parts(model, data, str(tmp_path / "out"))

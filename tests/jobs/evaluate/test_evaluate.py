@@ -1,0 +1,579 @@
+"""The whole evaluation through its Python form: records, held-out rows, comparisons, gates."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import kafeat
+import kafeat.evaluation.learners
+import kafeat.jobs.evaluate.measure
+from kafeat.errors import DataError, GateError, UsageError
+from kafeat.evaluation.recommendation import choose, edges, recommend
+from kafeat.evaluation.summary import FIGURES, budgets, summarize
+from kafeat.jobs.evaluate.evaluate import gate
+
+STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
+CONFIG = {"fit_rows": "all", "steps": [STEP]}
+
+
+@pytest.fixture(scope="module")
+def rings(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (900, 2)).astype("f4")
+    y = (np.hypot(*X.T) > 1.5).astype(int)
+    table = pa.table(
+        {"a": X[:, 0], "b": X[:, 1], "y": y, "part": np.where(np.arange(900) % 3, "train", "test")}
+    )
+    path = tmp_path_factory.mktemp("rings") / "rings.parquet"
+    pq.write_table(table, path)
+    return table, str(path)
+
+
+@pytest.fixture(scope="module")
+def compared(rings):
+    return kafeat.evaluate(
+        data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}},
+        sweep=["n_components=4,16,64"], seeds=2, exact_rows=300, rows=100,
+    )  # fmt: skip
+
+
+def test_one_record_for_each_map_setting_and_seed(compared):
+    records = compared["records"]
+    assert [(r["setting"], r["seed"]) for r in records] == [
+        ({"n_components": n}, seed) for n in (4, 16, 64) for seed in (0, 1)
+    ]
+    for record in records:
+        assert record["rows"] == 100
+        assert record["rows_seen_in_fit"] == 0
+        assert (record["rows_train"], record["rows_test"]) == (720, 180)
+        assert record["rows_exact"] == 300
+        assert record["bytes_per_row"] == 4 * record["n_components"]
+        for key in ("fit_seconds", "transform_seconds", "exact_seconds", "relative_frobenius", "score_raw"):
+            assert record[key] >= 0
+    json.dumps(compared, allow_nan=False)
+
+
+def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):
+    errors = [entry["relative_frobenius"]["mean"] for entry in compared["summary"]]
+    assert errors == sorted(errors, reverse=True)
+    last = compared["summary"][-1]
+    assert last["score_map"]["mean"] > last["score_raw"]["mean"] + 0.2
+    assert last["score_exact"]["mean"] > 0.9
+
+
+def test_the_summary_is_of_its_records(compared):
+    for entry in compared["summary"]:
+        group = [r for r in compared["records"] if r["setting"] == entry["setting"]]
+        for key in FIGURES:
+            if key in entry:
+                values = [record[key] for record in group]
+                assert entry[key]["mean"] == pytest.approx(np.mean(values))
+                assert entry[key]["standard_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(2))
+
+
+def test_a_map_is_fitted_without_the_rows_that_test_it(rings):
+    table, _ = rings
+    spoiled = table.set_column(0, "a", pa.array(np.where(np.arange(900) % 3, table["a"], 1e6).astype("f4")))
+    config = {"fit_rows": "all", "columns": {"exclude": ["part"]}, "steps": [{"kind": "standardize"}, STEP]}
+    one, other = (
+        kafeat.evaluate(data=data, label="y", config=config, split="part", exact_rows=200)
+        for data in (table, spoiled)
+    )
+    assert (one["rows_train"], one["rows_test"]) == (600, 300)
+    # Held-out rows far away change what is tested, not what is learned.
+    assert one["score_map"] != other["score_map"]
+    assert one["penalty_map"] == other["penalty_map"]
+    assert one["penalty_raw"] == other["penalty_raw"]
+
+
+def test_a_model_says_how_many_of_the_rows_its_fit_saw(rings):
+    table, path = rings
+    part = {"columns": {"include": ["a", "b"]}, "steps": [STEP]}
+    for fit_rows, rows, seen in ((500, 400, 0), (500, 500, 100), ("all", 50, 50)):
+        fm = kafeat.fit({**part, "fit_rows": fit_rows}, path)
+        assert kafeat.evaluate(fm, path, rows=rows)["rows_seen_in_fit"] == seen
+    assert kafeat.evaluate(fm, table.slice(1))["rows_seen_in_fit"] is None
+
+
+def test_a_single_record_stands_at_the_top_too(rings):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+    report = kafeat.evaluate(fm, rings[1], label="y")
+    assert report["records"] == [{key: report[key] for key in report["records"][0]}]
+    assert report["recommendation"] is None
+    assert report["fit_seconds"] is None
+
+
+def test_several_models_meet_the_same_rows(rings):
+    maps = [
+        kafeat.fit({"seed": seed, "columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+        for seed in (1, 2)
+    ]
+    report = kafeat.evaluate(maps, rings[1], label="y")
+    one, other = report["records"]
+    assert [one["map"], other["map"]] == ["map 1", "map 2"]
+    assert one["score_raw"] == other["score_raw"]
+    assert one["score_exact"] == other["score_exact"]
+
+
+def test_another_kernel_is_another_exact_machine(rings):
+    report = kafeat.evaluate(
+        data=rings[1], label="y", config={"columns": {"include": ["a", "b"]}, "steps": [STEP]},
+        sweep={"gamma": [1e-4, 2.0]}, exact_rows=200,
+    )  # fmt: skip
+    flat, steep = report["records"]
+    assert steep["penalty_exact"] != flat["penalty_exact"]
+    assert steep["score_raw"] == flat["score_raw"]
+
+
+def test_raw_columns_do_not_depend_on_how_the_data_come(rings, tmp_path):
+    table, path = rings
+    config = {"columns": {"include": ["a", "b"]}, "steps": [STEP], "chunk_rows": 64}
+    np.save(tmp_path / "x.npy", np.column_stack([table[c].to_numpy() for c in ("a", "b", "y")]))
+    by_name = kafeat.evaluate(data=path, label="y", config=config)
+    by_number = kafeat.evaluate(
+        data=str(tmp_path / "x.npy"), label="c2", config={**config, "columns": {"include": ["c0", "c1"]}}
+    )
+    for key in ("relative_frobenius", "score_raw", "score_map", "score_exact"):
+        assert by_name[key] == by_number[key]
+
+
+def test_another_dtype_of_the_output_shows_what_it_costs(rings):
+    asked = {
+        "data": rings[1],
+        "label": "y",
+        "config": {**CONFIG, "columns": {"exclude": ["part"]}},
+        "rows": 200,
+    }
+    wide, narrow = (kafeat.evaluate(**asked, output_dtype=dtype) for dtype in (None, "float16"))
+    assert (wide["dtype"], narrow["dtype"]) == ("float32", "float16")
+    assert narrow["bytes_per_row"] * 2 == wide["bytes_per_row"] == 32 * 4
+    assert 0 < abs(narrow["relative_frobenius"] - wide["relative_frobenius"]) < 1e-3
+    assert narrow["score_exact"] == wide["score_exact"]
+
+
+def test_projections_tell_their_distortion(rings):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [{"kind": "projection", "n_components": 3000}]},
+                    rings[1])  # fmt: skip
+    report = kafeat.evaluate(fm, rings[1], rows=50)
+    assert 0 < report["distortion_mean"] < report["distortion_max"] < report["distortion_bound"] < 1
+    assert "distortion_max" not in kafeat.evaluate(kafeat.fit({"steps": [STEP]}, rings[0].select(["a", "b"])),
+                                                   rings[0].select(["a", "b"]))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"label": "a"}, DataError, "label 'a': expected a column that is no feature"),
+        ({"label": "y", "split": "y"}, UsageError, "another column than the label"),
+        ({"split": "y"}, DataError, "expected train or test"),
+        ({"label": "nothing"}, DataError, "nothing"),
+        ({"sweep": ["n_components=2,4"]}, UsageError, "a model is fitted already"),
+        ({"seeds": 3}, UsageError, "a model is fitted already"),
+        ({"label": "y", "learner": "tree"}, UsageError, "expected one of ridge"),
+    ],
+)
+def test_what_cannot_be_asked(rings, options, error, message):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+    with pytest.raises(error, match=message):
+        kafeat.evaluate(fm, rings[1], **options)
+
+
+def test_nothing_to_evaluate(rings):
+    with pytest.raises(UsageError, match="expected a model or a config"):
+        kafeat.evaluate(data=rings[1])
+    with pytest.raises(UsageError, match="expected data, got none"):
+        kafeat.evaluate(config=CONFIG)
+
+
+def test_label_and_split_are_no_features_of_a_recipe(rings):
+    for name, options in (("y", {"label": "y"}), ("part", {"label": "y", "split": "part"})):
+        config = {"columns": {"include": ["a", name]}, "steps": [STEP]}
+        with pytest.raises(DataError, match=f"label '{name}': expected a column that is no feature"):
+            kafeat.evaluate(data=rings[1], config=config, **options)
+    # Without a list, neither is taken.
+    report = kafeat.evaluate(data=rings[0], config={"steps": [STEP]}, label="y", split="part")
+    assert report["n_features_in"] == 2
+
+
+def test_gates(compared):
+    gate(compared, max_error=10.0, min_score=0.0)
+    with pytest.raises(GateError, match=r"relative_frobenius: expected at most 0.0001, got 0\."):
+        gate(compared, max_error=1e-4, min_score=None)
+    with pytest.raises(GateError, match="score_map: expected at least 1.1, got 0") as caught:
+        gate(compared, None, 1.1)
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def entry(name, D, score, error=0.0, seconds=1.0, **more):
+    figure = {"mean": score, "standard_error": error}
+    return {"map": name, "setting": {}, "n_components": D, "bytes_per_row": 4 * D, "rows": 10, "rows_test": 1000,
+            "task": "classification", "score_map": figure, "score_raw": {"mean": 0.5},
+            "transform_seconds": {"mean": seconds}, **more}  # fmt: skip
+
+
+def test_the_recommendation_is_the_cheapest_that_is_as_good_as_the_best():
+    entries = [entry("small", 16, 0.80), entry("middle", 64, 0.946), entry("large", 512, 0.95)]
+    said = recommend(entries)
+    # An accuracy of 0.95 on 1,000 rows is uncertain by √(0.95·0.05/1000) = 0.0069.
+    assert said.startswith("take middle: accuracy 0.9460, within 0.0069 ")
+    assert "64 columns in place of 512" in said
+    entries[1]["score_map"]["mean"] = 0.94
+    assert recommend(entries).startswith("take large: accuracy 0.9500, and nothing with fewer columns")
+    assert recommend(entries[:1]) is None
+    level = [entry("slow", 64, 0.95, seconds=2.0), entry("fast", 64, 0.948, seconds=1.0)]
+    assert recommend(level).startswith("take slow: accuracy 0.9500, and nothing")
+    assert "raw columns" not in recommend(level)
+    level[0]["score_raw"] = {"mean": 0.944}
+    assert recommend(level).endswith(
+        "the raw columns alone give 0.9440: no map is better by more than chance"
+    )
+
+
+def test_errors_against_different_kernels_are_not_ranked():
+    def one(name, D, error, mean):
+        return {**entry(name, D, None), "score_map": None, "relative_frobenius": {"mean": error, "standard_error": 0.0},
+                "kernel_mean": {"mean": mean}}  # fmt: skip
+
+    same = [one("a", 16, 0.2, 0.50), one("b", 64, 0.1, 0.52)]
+    other = [one("a", 16, 0.0, 1.0), one("b", 64, 0.1, 0.3)]
+    for entries in (same, other):
+        for summary in entries:
+            del summary["score_map"]
+    assert recommend(same).startswith("take b: relative error 0.1000")
+    assert recommend(other).startswith("no recommendation: the maps stand for different kernels")
+    assert budgets(other) == {}
+
+
+def test_nothing_is_recommended_where_no_score_is_defined():
+    assert recommend([entry("a", 16, None), entry("b", 64, None)]) is None
+
+
+def test_budgets_name_the_best_that_fits():
+    entries = [
+        entry("a", 16, 0.8, seconds=3.0),
+        entry("b", 64, 0.7, seconds=1.0),
+        entry("c", 128, 0.9, seconds=9.0),
+    ]
+    found = budgets(entries)
+    assert [(one["budget"], one["map"]) for one in found["columns"]] == [(16, "a"), (128, "c")]
+    assert [(one["budget"], one["map"]) for one in found["seconds"]] == [(1.0, "b"), (3.0, "a"), (9.0, "c")]
+
+
+def test_times_that_are_alike_are_no_budgets():
+    alike = [entry("a", 16, 0.8, seconds=0.0065), entry("b", 64, 0.9, seconds=0.0129)]
+    assert budgets(alike)["seconds"] == []
+    assert len(budgets(alike)["columns"]) == 2
+    slower = [entry("a", 16, 0.9, seconds=0.0065), entry("b", 64, 0.8, seconds=0.1)]
+    assert budgets(slower)["seconds"] == []
+    # the first two cost the same, and what is best of them is told once
+    later = budgets([*alike, entry("c", 128, 0.99, seconds=0.1)])["seconds"]
+    assert [(one["budget"], one["map"]) for one in later] == [(0.0129, "b"), (0.1, "c")]
+
+
+def test_equal_figures_have_no_uncertainty():
+    score = 342 / 359
+    assert np.std([score] * 3, ddof=1) > 0.0  # what rounding of the mean makes of them
+    records = [
+        {
+            "map": "m",
+            "setting": {},
+            "n_components": 2,
+            "bytes_per_row": 8,
+            "rows": 5,
+            "score_raw": score,
+            "relative_frobenius": error,
+        }
+        for error in (0.1, 0.2, 0.3)
+    ]
+    found = summarize(records)[0]
+    assert found["score_raw"] == {"mean": score, "standard_error": 0.0}
+    assert found["relative_frobenius"]["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
+
+
+def test_one_seed_has_no_standard_error():
+    record = {
+        "map": "m",
+        "setting": {},
+        "n_components": 2,
+        "bytes_per_row": 8,
+        "rows": 5,
+        "relative_frobenius": 0.5,
+    }
+    assert summarize([record])[0]["relative_frobenius"] == {"mean": 0.5, "standard_error": None}
+
+
+@pytest.fixture(scope="module")
+def wave(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, (400, 2))
+    return pa.table(
+        {"a": X[:, 0], "b": X[:, 1], "y": np.sin(2 * X[:, 0]) + X[:, 1] + rng.normal(size=400) / 10}
+    )
+
+
+@pytest.mark.parametrize("learner", ["ridge", "linear_svc", "dual_l1", "sgd"])
+@pytest.mark.parametrize(("factor", "offset"), [(1.0, 1000.0), (1e6, 0.0), (1e-6, -3.0e-4), (1e200, 0.0)])
+def test_scores_do_not_depend_on_the_units_of_the_label(wave, learner, factor, offset):
+    config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 64}]}
+    asked = {"config": config, "label": "y", "learner": learner, "exact_rows": 200, "rows": 50}
+    moved = wave.set_column(2, "y", pa.array(wave["y"].to_numpy() * factor + offset))
+    one, other = kafeat.evaluate(data=wave, **asked), kafeat.evaluate(data=moved, **asked)
+    for key in ("score_raw", "score_map", "score_exact", "score_map_exact_rows"):
+        assert other[key] == pytest.approx(one[key], abs=2e-3), key
+    assert one["score_exact"] > 0.9
+
+
+@pytest.mark.parametrize("learner", ["ridge", "linear_svc", "linear_svc_l1", "logistic", "sgd"])
+def test_a_class_of_one_row_is_no_fault(rings, learner):
+    table, _ = rings
+    label = np.where(np.arange(table.num_rows) == 17, "rare", "usual")
+    config = {"fit_rows": "all", "steps": [STEP]}
+    found = kafeat.evaluate(
+        data=table.set_column(2, "y", pa.array(label)).drop(["part"]), config=config, label="y", learner=learner,
+        exact_rows=30, rows=50,
+    )  # fmt: skip
+    assert found["score_map"] > 0.99
+    assert found["score_exact"] > 0.99
+
+
+def test_features_that_are_all_alike_predict_the_largest_class(rings):
+    table, _ = rings
+    flat = (
+        table.set_column(0, "a", pa.array(np.ones(900)))
+        .set_column(1, "b", pa.array(np.ones(900)))
+        .drop(["part"])
+    )
+    found = kafeat.evaluate(data=flat, config=CONFIG, label="y", exact_rows=300, rows=50)
+    largest = found["score_raw"]
+    assert largest > 0.5
+    assert found["score_map"] == found["score_exact"] == largest
+
+
+def test_what_the_features_lose_shows_on_the_rows_of_the_exact_machine(wave):
+    config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 512}]}
+    found = kafeat.evaluate(data=wave, config=config, label="y", exact_rows=100, rows=50)
+    # many columns: nearly the kernel itself, on the same rows; with all of them it is better
+    assert found["score_map_exact_rows"] == pytest.approx(found["score_exact"], abs=0.02)
+    assert found["score_map"] > found["score_map_exact_rows"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        (["n_components=8,8"], "n_components: expected every value once, got 8, 8"),
+        (
+            ["n_components=8", "n_components=16"],
+            "n_components: expected a parameter to be swept once, got it twice",
+        ),
+        (
+            ["n_components=8", "steps[0].n_components=16"],
+            r"steps\[0\].n_components: expected a parameter to be swept once",
+        ),
+        (["kind=nystroem"], "kind: expected a parameter, got the kind: give a --config for each kind"),
+        (["gamma={validate: [0.1]}"], "expected numbers, true, false or words, got a list or a mapping"),
+        (["steps[0].nope=1"], r"expected a parameter of steps\[0\] \(fourier\) of map 1, one of .*gamma"),
+    ],
+)
+def test_sweeps_that_would_do_something_else(rings, sweep, message):
+    with pytest.raises(UsageError, match=message):
+        kafeat.evaluate(data=rings[1], config=CONFIG, sweep=sweep)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_too_few_rows(rings, n):
+    with pytest.raises(DataError, match=f"expected at least 5 rows to evaluate on, got {n}"):
+        kafeat.evaluate(data=rings[0].slice(0, n), label="y", config=CONFIG)
+
+
+def test_classes_that_no_training_row_has(rings):
+    table, _ = rings
+    names = pa.array([f"row {i}" for i in range(900)])
+    with pytest.raises(
+        DataError, match="label 'y': expected classes of the test rows among the training rows"
+    ):
+        kafeat.evaluate(data=table.set_column(2, "y", names).drop(["part"]), label="y", config=CONFIG)
+
+
+@pytest.mark.parametrize(
+    "bounds", [{"max_error": float("nan")}, {"min_score": float("nan")}, {"max_error": np.inf}]
+)
+def test_a_gate_that_nothing_could_miss_is_refused(compared, bounds):
+    with pytest.raises(UsageError, match="expected a number, got"):
+        gate(compared, bounds.get("max_error"), bounds.get("min_score"))
+
+
+def linear(X, Y):
+    return X @ Y.T
+
+
+@pytest.mark.parametrize("inner", [False, True])
+@pytest.mark.parametrize(
+    "more", [{"kernel": linear}, {"landmarks": {"given": np.random.default_rng(1).normal(size=(8, 2))}}]
+)
+def test_recipes_that_only_python_can_give_are_evaluated(rings, more, inner):
+    step = {"kind": "nystroem", "n_components": 8, **more}
+    step = {"kind": "union", "maps": [{"steps": [step]}]} if inner else step
+    table = rings[0].select(["a", "b"])
+    for config in ({"steps": [step]}, kafeat.config.load_config({"steps": [step]})):
+        found = kafeat.evaluate(data=table, config=config, rows=50)
+        assert found["n_components"] == 8
+        both = kafeat.evaluate(data=table, config=config, rows=50, sweep={"n_components": [2, 4]})
+        assert [record["n_components"] for record in both["records"]] == [2, 4]
+        # the exact kernel does not depend on the number of features
+        assert both["records"][0]["kernel_mean"] == found["kernel_mean"]
+
+
+def sweep_of(scores, key="n_components", **rest):
+    return [
+        {**entry("m", value if key == "n_components" else 64, score), "setting": {key: value, **rest}}
+        for value, score in scores.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scores", "key", "end", "step"),
+    [
+        ({64: 0.80, 128: 0.90, 256: 0.93}, "n_components", "256 is the largest", "the last doubling gave +0.03"),
+        ({64: 0.95, 128: 0.95, 256: 0.95}, "n_components", "64 is the smallest", "the last halving changed nothing"),
+        ({0.01: 0.8, 0.1: 0.9, 10.0: 0.95}, "gamma", "10.0 is the largest", "the step from 0.1 gave +0.05"),
+        ({0.01: 0.95, 0.1: 0.9, 10.0: 0.7}, "steps[0].alpha", "0.01 is the smallest", "the step from 0.1 gave +0.05"),
+    ],
+)  # fmt: skip
+def test_a_recommendation_at_the_edge_of_what_was_tried_says_so(scores, key, end, step):
+    entries = sweep_of(scores, key)
+    assert recommend(entries).endswith(f"; {key} = {end} tried: {step}")
+    (edge,) = edges(entries, choose(entries))
+    assert edge["parameter"] == key
+    assert json.loads(json.dumps(edge, allow_nan=False)) == edge
+
+
+@pytest.mark.parametrize(
+    ("scores", "key"),
+    [
+        ({64: 0.80, 128: 0.95, 256: 0.95}, "n_components"),
+        ({0.01: 0.8, 0.1: 0.95, 10.0: 0.7}, "gamma"),
+        ({"iid": 0.8, "qmc": 0.95}, "frequencies"),
+        ({True: 0.8, False: 0.95}, "clip"),
+        ({"median": 0.95, 0.1: 0.8}, "gamma"),
+    ],
+)
+def test_what_has_neighbours_or_no_order_is_at_no_edge(scores, key):
+    entries = sweep_of(scores, key)
+    assert edges(entries, choose(entries)) == []
+    assert "tried" not in recommend(entries)
+
+
+def test_an_edge_is_that_of_the_settings_beside_it():
+    """Of two swept parameters, what was tried with the other one as it is."""
+    entries = [
+        {**entry("m", D, score), "setting": {"gamma": gamma, "n_components": D}}
+        for gamma, D, score in (
+            (0.1, 64, 0.7),
+            (0.1, 128, 0.8),
+            (0.2, 64, 0.85),
+            (0.2, 128, 0.95),
+            (0.4, 128, 0.7),
+        )
+    ]
+    (edge,) = edges(entries, choose(entries))
+    assert edge == {
+        "parameter": "n_components",
+        "value": 128,
+        "end": "largest",
+        "from": 64,
+        "gain": pytest.approx(0.1),
+    }
+
+
+def test_an_edge_of_errors_tells_how_they_changed():
+    def one(D, error):
+        return {**entry("m", D, None), "setting": {"n_components": D}, "kernel_mean": {"mean": 0.5},
+                "relative_frobenius": {"mean": error, "standard_error": 0.0}}  # fmt: skip
+
+    entries = [one(64, 0.2), one(128, 0.1)]
+    for summary in entries:
+        del summary["score_map"]
+    assert recommend(entries).endswith(
+        "n_components = 128 is the largest tried: the last doubling changed the error by -0.1"
+    )
+
+
+def test_the_edge_is_in_the_result_and_the_figures_do_not_depend_on_threads(rings):
+    """Of BLAS or of ours: but for seconds, everything is the same to the last bit."""
+    found = []
+    for jobs, threads in ((1, 1), (3, 2)):
+        with threadpool_limits(limits=threads, user_api="blas"):
+            result = kafeat.evaluate(
+                data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}},
+                sweep={"n_components": [4, 64]}, exact_rows=300, rows=300, jobs=jobs,
+            )  # fmt: skip
+        found.append([
+            {key: value for key, value in record.items() if "seconds" not in key} for record in result["records"]
+        ])  # fmt: skip
+    assert found[0] == found[1]
+    (edge,) = result["edges"]
+    assert (edge["parameter"], edge["value"], edge["end"]) == ("n_components", 64, "largest")
+    assert "n_components = 64 is the largest tried" in result["recommendation"]
+
+
+def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):
+    """Threads of BLAS that wait for each other take four times as long on a busy machine."""
+    seen = set()
+
+    def watched(name, module):
+        inner = getattr(module, name)
+
+        def outer(*args, **kwargs):
+            seen.add(
+                (name, *(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"))
+            )
+            return inner(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, outer)
+
+    watched("fidelity", kafeat.jobs.evaluate.measure)
+    watched("kernel_ridge", kafeat.evaluation.learners)
+    watched("score", kafeat.jobs.evaluate.measure)
+    with threadpool_limits(limits=2, user_api="blas"):
+        kafeat.evaluate(
+            data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, rows=60
+        )
+    assert {name for name, *_ in seen} == {"fidelity", "kernel_ridge", "score"}
+    assert all(set(threads) == {1} for _, *threads in seen)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-25, 1e25, 1e140])
+@pytest.mark.parametrize("learner", ["ridge", "linear_svc", "sgd"])
+def test_figures_at_any_scale(rings, size, learner):
+    """Maps that do not mind the scale score as they do elsewhere; nothing in the JSON is no number."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (200, 2))
+    table = pa.table({"a": X[:, 0] * size, "b": X[:, 1] * size, "y": (np.hypot(*X.T) > 1.5).astype(int)})
+    steps = [{"kind": "minmax"}, {**STEP, "gamma": 2.0}]
+    report = kafeat.evaluate(
+        data=table, label="y", config={"steps": steps, "dtype": "float64"}, learner=learner, rows=40
+    )
+    json.dumps(report, allow_nan=False)
+    assert report["score_map"] > 0.8  # the larger class has 0.56
+    assert report["score_raw"] is not None
+
+
+@pytest.mark.parametrize("learner", ["linear_svc", "logistic"])
+def test_features_that_a_learner_cannot_hold_are_an_error_of_the_data(rings, learner):
+    X = np.random.default_rng(0).standard_normal((100, 3)) * 1e60
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": (X[:, 0] > 0).astype(int)})
+    config = {"steps": [{"kind": "projection", "n_components": 2}], "dtype": "float64"}
+    with pytest.raises(DataError, match="learner: expected features that float32 can hold.*scale the input"):
+        kafeat.evaluate(data=table, label="y", config=config, learner=learner)
+
+
+def test_the_setting_that_the_data_do_not_go_with_is_named(rings):
+    config = {**CONFIG, "columns": {"exclude": ["part"]}}
+    with pytest.raises(
+        DataError, match=r"gamma=1e\+200 seed=0: .*fourier: expected a state that float32 can hold"
+    ):
+        kafeat.evaluate(data=rings[1], label="y", config=config, sweep=["gamma=0.5,1e200"], rows=40)

@@ -1,0 +1,182 @@
+"""What a fit says of columns that may not be meant, on stderr; nothing is refused for it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.errors import KafeatWarning
+from kafeat.io.columns.labels import are_numbers
+
+KAFEAT = str(Path(sys.executable).with_name("kafeat"))
+CONFIG = "columns: {exclude: [label]}\nsteps: [{kind: minmax}]\n"
+
+
+def said(folder, text, *options, config=CONFIG):
+    (folder / "c.yaml").write_text(config)
+    (folder / "x.csv").write_text(text)
+    command = [KAFEAT, "fit", "--config", "c.yaml", "x.csv", "m.joblib", *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert (folder / "m.joblib").exists() == (done.returncode == 0)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        ("a,label\n1,2\n2,3\n", (), ""),
+        ("a,y\n1,2\n2,3\n", ("--label", "y"), ""),
+        (
+            "a,target\n1,2\n2,3\n", (),
+            "note: x.csv: nothing was left out as 'label' (columns.exclude): the file has no such column\n"
+            "note: x.csv: 'target' is taken for a feature: is it the label (--label), or no feature "
+            "(columns.exclude)?\n",
+        ),
+        ("a,target\n1,2\n2,3\n", ("--quiet",), ""),
+        (
+            ",a,label\n0,1,2\n1,2,3\n", (),
+            "",  # the line of the features tells the names of rows
+        ),
+        (
+            "3,1,label\n1,2,0\n2,3,0\n", (),
+            "",  # one name is none
+        ),
+        ("1,2\n1,2\n2,3\n", ("--no-header",), ""),
+    ],
+)  # fmt: skip
+def test_what_is_said(tmp_path, text, options, expected):
+    code, errors = said(tmp_path, text, *options)
+    first, *notes = errors.splitlines(keepends=True) or [""]
+    assert (code, "".join(notes)) == (0, expected)
+    assert first.startswith("x.csv: ") != ("--quiet" in options)
+
+
+WIDE = ",".join(f"c{i:02}" for i in range(40))
+
+
+@pytest.mark.parametrize(
+    ("head", "config", "options", "expected"),
+    [
+        ("a,b", "", (), "2 features: a, b"),
+        ("a,b,c", "", ("--label", "c"), "2 features: a, b; left out: c (--label)"),
+        (
+            "a,b,part,name,when", "columns: {exclude: [b]}", ("--split", "part"),
+            "1 feature: a; left out: b (columns.exclude), part (--split), name, when (text)",
+        ),
+        ("a,b,c", "columns: {include: [c]}", (), "1 feature: c; left out: a, b (not in columns.include)"),
+        (",a,b", "", (), "2 features: a, b; left out: '' (names of rows)"),
+        ("a,name", "code: name", (), "2 features: a, name; as categories: name"),
+        (WIDE, "", ("--label", "c39"),
+         "39 features: c00, c01, c02, c03, c04, c05, c06, c07, …, c37, c38; left out: c39 (--label)"),
+        (WIDE, "columns: {include: [c00]}", (),
+         "1 feature: c00; left out: c01, c02, c03, c04, c05, c06, c07, c08, …, c38, c39 (39, not in columns.include)"),
+    ],
+)  # fmt: skip
+def test_features_and_what_is_left_out(tmp_path, head, config, options, expected):
+    names = head.split(",")
+    values = {"part": ("train", "test"), "name": ("x", "y"), "when": ("now", "then")}
+    rows = [",".join(values.get(name, ("1", "2"))[i % 2] for name in names) for i in range(6)]
+    text = "\n".join([head, *rows]) + "\n"
+    step = "{kind: one_hot, columns: [name]}" if config == "code: name" else "{kind: minmax}"
+    config = "" if config == "code: name" else config
+    code, errors = said(tmp_path, text, *options, config=f"{config}\nsteps: [{step}]\n")
+    assert (code, errors.splitlines()[0]) == (0, f"x.csv: {expected}")
+    assert said(tmp_path, text, *options, "-q", config=f"{config}\nsteps: [{step}]\n") == (0, "")
+
+
+@pytest.mark.parametrize("name", ["label", "Target", "y", "class", "ID", "customer_id", "y_true", "row id"])
+def test_a_feature_whose_name_is_that_of_none(tmp_path, name):
+    config = "steps: [{kind: minmax}]\n"
+    text = f"a,{name}\n1,2\n2,3\n"
+    _, errors = said(tmp_path, text, config=config)
+    assert (
+        f"note: x.csv: {name!r} is taken for a feature: is it the label (--label), or no feature (columns.exclude)?\n"
+        in errors
+    )
+    for more in (("--label", name), ("-q",)):
+        assert "taken for a feature" not in said(tmp_path, text, *more, config=config)[1]
+    meant = f"columns: {{include: [a, {name}]}}\n{config}"
+    assert "taken for a feature" not in said(tmp_path, text, config=meant)[1]
+
+
+@pytest.mark.parametrize("head", ["x,y", "yes,width", "Pclass,lid"])
+def test_names_of_features(tmp_path, head):
+    assert "taken for" not in said(tmp_path, f"{head}\n1,2\n2,3\n", config="steps: [{kind: minmax}]\n")[1]
+
+
+def test_python_warns(tmp_path):
+    table = pa.table({"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "target": [0, 1] * 3})
+    config = {"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 4}]}
+    with pytest.warns(KafeatWarning, match="^<table>: 'target' is taken for a feature") as warned:
+        kafeat.fit(config, table)
+    assert [one.filename for one in warned] == [__file__]
+    with pytest.warns(KafeatWarning, match="'target' is taken for a feature") as warned:
+        kafeat.evaluate(data=table, config=[config, {**config, "seed": 1}], seeds=2)
+    assert [one.filename for one in warned] == [__file__]  # once, however many maps are fitted
+    kafeat.fit(config, table, label="target")
+
+
+def test_evaluate_says_it_of_recipes(tmp_path):
+    (tmp_path / "c.yaml").write_text("steps: [{kind: standardize}, {kind: fourier, n_components: 4}]\n")
+    (tmp_path / "x.csv").write_text("a,b,target\n" + "1,2,0\n2,3,1\n3,5,1\n" * 4)
+    command = [
+        KAFEAT,
+        "evaluate",
+        "--config",
+        "c.yaml",
+        "x.csv",
+        "--rows",
+        "4",
+        "--sweep",
+        "n_components=2,4",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr.splitlines() == [
+        "x.csv: 3 features: a, b, target",
+        "note: x.csv: 'target' is taken for a feature: is it the label (--label), or no feature (columns.exclude)?",
+    ]
+    assert subprocess.run([*command, "-q"], cwd=tmp_path, capture_output=True).stderr == b""
+
+
+def test_a_row_in_the_place_of_names(tmp_path):
+    code, errors = said(tmp_path, "0.5,0.25\n1,2\n2,3\n", config="steps: [{kind: minmax}]\n")
+    assert code == 0
+    assert "the names of the columns are numbers (0.5, 0.25, …); if the first line is a row" in errors
+
+
+def test_a_row_in_the_place_of_names_that_cannot_stand(tmp_path):
+    code, errors = said(tmp_path, "0.5,0.5\n1,2\n2,3\n", config="steps: [{kind: minmax}]\n")
+    assert code == 3
+    assert (
+        "expected one column of that name, got 2; rename one; is the first line a row (--no-header)?"
+        in errors
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["0", "1", "2"], False),
+        (["400.5", "401", "401.5"], False),
+        (["0", "0"], True),
+        (["2", "1"], True),
+        (["7"], True),
+        (["a", "1"], False),
+        (["nan", "1"], True),
+    ],
+)
+def test_names_that_rise_are_names(names, expected):
+    assert are_numbers(names) is expected
+
+
+@pytest.mark.parametrize("name", ["other.parquet", "x.CSV", "a.tsv.gz", "s3://bucket/x.arrow"])
+def test_a_table_is_not_replaced_by_a_model(tmp_path, name):
+    (tmp_path / "c.yaml").write_text(CONFIG)
+    (tmp_path / "x.csv").write_text("a,label\n1,2\n")
+    command = [KAFEAT, "fit", "--config", "c.yaml", "x.csv", name]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert f"{name}: expected the name of a model, as map.joblib, got that of a table" in done.stderr

@@ -1,0 +1,162 @@
+"""Sizes chosen from the data: the smallest width that reaches its error, the γ that scores best, both recorded."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import kafeat
+from kafeat.cli.main import kafeat as command
+from kafeat.errors import ConfigError, DataError, UsageError
+from kafeat.jobs.fit.search import _smallest
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((800, 5))
+RING = (np.linalg.norm(X[:, :2], axis=1) > 1.2).astype(int)
+FOURIER = {"kind": "fourier", "gamma": 0.1, "frequencies": "iid", "weights": "uniform"}
+
+
+def test_target_error_is_reached_by_no_more_than_needed(tmp_path):
+    fm = kafeat.fit({"steps": [{**FOURIER, "n_components": {"target_error": 0.08}}]}, X)
+    (record,) = fm.provenance.searches
+    assert record.parameter == "steps[0].n_components"
+    assert record.chosen == fm.n_components
+    curve = dict(zip(record.widths, record.errors, strict=True))
+    assert curve[record.chosen] <= 0.08
+    assert all(error > 0.08 for width, error in curve.items() if width < record.chosen)
+    new = RNG.standard_normal((300, 5))
+    Z = fm.transform(new).astype(float)
+    K = fm.exact_kernel(new)
+    # On other rows and with other draws: the error of iid features scatters by some ten per cent.
+    assert np.linalg.norm(K - Z @ Z.T) / np.linalg.norm(K) < 0.08 * 1.3
+    fm.save(tmp_path / "m.joblib")
+    shown = (
+        CliRunner().invoke(command, ["inspect", str(tmp_path / "m.joblib")], catch_exceptions=False).output
+    )
+    assert f"steps[0].n_components: {fm.n_components} chosen for an error of 0.08" in shown
+    as_json = CliRunner().invoke(command, ["inspect", "--json", str(tmp_path / "m.joblib")]).output
+    assert json.loads(as_json)["fitted_from"]["searches"] == [record.model_dump(exclude_defaults=True)]
+    assert kafeat.load(tmp_path / "m.joblib").n_components == fm.n_components
+
+
+@pytest.mark.parametrize(("exact", "chosen"), [(100, 100), (64, 64), (3, 16), (700, 700)])
+def test_the_smallest_width_of_a_power_law_is_found_by_interpolation(exact, chosen):
+    assert _smallest(lambda width: (exact / width) ** 0.5 * 0.1, 0.1, 4096, "steps[0].n_components") == chosen
+
+
+def test_a_target_out_of_reach_says_how_far_it_got():
+    with pytest.raises(
+        DataError, match=r"n_components: target_error: expected an error of at most 0.001, got 0.0125"
+    ):
+        _smallest(lambda width: 0.1 / (width / 16) ** 0.5, 0.001, 1024, "steps[0].n_components")
+
+
+def test_validation_finds_the_gamma_that_separates():
+    step = {"kind": "nystroem", "gamma": {"validate": [1e-12, 0.3, 1e4]}, "n_components": 100}
+    fm = kafeat.fit({"steps": [step]}, X, label=RING)
+    (record,) = fm.provenance.searches
+    assert record.chosen == 0.3
+    assert float(fm.chain.steps[0].state["gamma"]) == 0.3
+    assert record.scores[1] > 0.85 > max(record.scores[0], record.scores[2])
+
+
+def test_both_at_once_and_inside_of_a_union():
+    maps = [{"steps": [{**FOURIER, "gamma": {"validate": [0.01, 0.5]}, "n_components": {"target_error": 0.2}}]},
+            {"steps": [{**FOURIER, "n_components": 16}]}]  # fmt: skip
+    fm = kafeat.fit({"steps": [{"kind": "union", "maps": maps}]}, X, label=RING)
+    places = [record.parameter for record in fm.provenance.searches]
+    assert places == ["steps[0].maps[0].steps[0].gamma", "steps[0].maps[0].steps[0].n_components"]
+    assert fm.dumps() == kafeat.fit({"steps": [{"kind": "union", "maps": maps}]}, X, label=RING).dumps()
+
+
+def test_validation_needs_a_label():
+    with pytest.raises(
+        UsageError, match=r"steps\[0\].gamma: validate: expected a label to score by \(--label COL\)"
+    ):
+        kafeat.fit({"steps": [{**FOURIER, "gamma": {"validate": [1.0]}}]}, X)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"steps": [{"kind": "minmax"}, {**FOURIER, "gamma": {"validate": [1.0]}}]}, r"steps\[1\].gamma: validate"),
+        ({"steps": [{"kind": "union", "maps": [{"steps": [{**FOURIER, "gamma": {"validate": [1.0]}}]}]}]},
+         r"steps\[0\].maps\[0\].steps\[0\].gamma: validate"),
+        ({"steps": [FOURIER], "prune": {"keep": 2}}, "prune: expected a label"),
+        ({"steps": [{"kind": "nystroem", "landmarks": "dual_kmeans"}]},
+         r"steps\[0\].landmarks: dual_kmeans: expected a label to choose rows by \(--label COL\), got none"),
+        ({"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "nystroem", "landmarks": "dual_weighted"}]}]}]},
+         r"steps\[0\].maps\[0\].steps\[0\].landmarks: dual_weighted: expected a label"),
+    ],
+)  # fmt: skip
+def test_a_missing_label_is_told_before_the_data_are_read(tmp_path, config, message):
+    path = tmp_path / "bad.csv"
+    path.write_text("a,b\n1,2\n3,not a number\n")
+    with pytest.raises(UsageError, match=message):
+        kafeat.fit(config, str(path))
+    with pytest.raises(UsageError, match=message):
+        kafeat.evaluate(config=config, data=str(path))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        (
+            "gamma",
+            {"validate": []},
+            r"gamma: expected \{validate: \[numbers above 0\]\}, got '\{validate: an empty list\}'",
+        ),
+        ("gamma", {"validate": [1.0, -1.0]}, r"gamma: expected \{validate"),
+        ("gamma", {"valdate": [1.0]}, r"gamma: expected \{validate"),
+        (
+            "n_components",
+            {"target_error": 2},
+            r"n_components: expected \{target_error: a number above 0 and below 1\}",
+        ),
+        ("n_components", {}, r"n_components: expected \{target_error"),
+    ],
+)
+def test_mistakes(parameter, value, message):
+    with pytest.raises(ConfigError, match=message):
+        kafeat.fit({"steps": [{**FOURIER, parameter: value}]}, X)
+
+
+def test_a_row_that_is_refused_is_named_as_it_stands_in_the_data():
+    """And not as in the part of the sample that a search looks at."""
+    rows = np.abs(X).copy()
+    rows[701, 3] = -2.0
+    step = {"kind": "nystroem", "kernel": "chi2", "n_components": {"target_error": 0.5}}
+    with pytest.raises(
+        DataError, match=r"row 702 \(index 701\), column 'c3': expected a value of at least 0, got -2"
+    ):
+        kafeat.fit({"steps": [step]}, rows)
+
+
+def test_a_value_that_the_rows_do_not_go_with_is_named():
+    step = {**FOURIER, "gamma": {"validate": [0.1, 1e300]}, "n_components": 16}
+    with pytest.raises(
+        DataError, match=r"row \d+ .*: with steps\[0\].gamma = 1e\+300: expected features that float64"
+    ):
+        kafeat.fit({"steps": [step]}, X * 1e170, label=RING)
+
+
+def test_a_search_without_a_score_is_told():
+    labels = np.full(len(X), 0.25)
+    labels[np.argsort(X[:, 0])[:3]] += np.arange(3)
+    step = {**FOURIER, "gamma": {"validate": [0.1, 1.0]}, "n_components": 16}
+    with pytest.raises(
+        DataError, match=r"gamma: validate: expected a score for every value, got none: labels must"
+    ):
+        for seed in range(20):  # held out are rows of one label, sooner or later
+            kafeat.fit({"steps": [step], "seed": seed}, X[:40], label=np.r_[labels[:37], 1.5, 0.25, 0.25])
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_sizes_are_found_at_any_scale(scale):
+    step = {**FOURIER, "gamma": {"validate": [0.3 / scale**2]}, "n_components": {"target_error": 0.3}}
+    chosen = [
+        kafeat.fit({"steps": [one]}, X[:300] * unit, label=RING[:300]).n_components
+        for one, unit in ((step, scale), ({**step, "gamma": 0.3}, 1.0))
+    ]
+    assert abs(np.log2(chosen[0] / chosen[1])) <= 1  # the draws are other ones

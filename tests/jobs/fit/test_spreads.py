@@ -1,0 +1,132 @@
+"""Columns whose spreads differ by orders of magnitude: told where a step measures rows as a whole, and only there."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.errors import KafeatWarning
+from kafeat.jobs.fit.spreads import spread_doubts
+from kafeat.registry import kinds, step_class
+
+RNG = np.random.default_rng(0)
+N = 500
+AGE, INCOME = RNG.normal(40.0, 12.0, N), RNG.lognormal(10.0, 1.0, N)
+SEX, RARE = RNG.integers(0, 2, N), (RNG.random(N) < 0.02).astype(int)
+COUNTS = RNG.poisson(0.02, N)
+MIXED = pa.table({"age": AGE, "income": INCOME, "sex": SEX})
+FOURIER = {"kind": "fourier", "n_components": 8, "frequencies": "iid", "weights": "uniform"}
+
+
+def told(steps: Any, table: Any = MIXED, **more: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", KafeatWarning)
+        kafeat.fit({"steps": steps, **more}, table)
+    return [str(one.message) for one in caught if issubclass(one.category, KafeatWarning)]
+
+
+SUFFER = [
+    FOURIER,
+    {"kind": "nystroem", "n_components": 8},
+    {"kind": "nystroem", "kernel": "linear", "n_components": 8},
+    {"kind": "pca", "n_components": 2},
+    {"kind": "projection", "n_components": 2},
+    {"kind": "tensor_sketch", "n_components": 8},
+    {"kind": "arc_cosine", "n_components": 8},
+]
+
+
+@pytest.mark.parametrize("step", SUFFER)
+def test_maps_of_whole_rows(step: dict[str, Any]) -> None:
+    (said,) = told([step])
+    assert said.endswith(
+        f": to {step['kind']} the smaller ones hardly count; put a step `kind: standardize` before it"
+    )
+    assert "('income' " in said
+    assert ", 'sex' 0.499)" in said
+    for first in ("standardize", "minmax"):
+        assert told([{"kind": first}, step]) == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"kind": "homogeneous"},
+        {"kind": "intersection_bins"},
+        {"kind": "skewed", "n_components": 8},
+        {"kind": "nystroem", "kernel": "chi2", "n_components": 8, "gamma": 1e-6},
+        {"kind": "standardize"},
+        {"kind": "normalize"},
+    ],
+)
+def test_kinds_that_take_columns_as_they_are(step: dict[str, Any]) -> None:
+    assert told([step], pa.table({"age": np.abs(AGE), "income": INCOME, "sex": SEX})) == []
+
+
+def test_steps_that_leave_spreads_as_they_are_are_looked_through() -> None:
+    (said,) = told([{"kind": "impute"}, FOURIER])
+    assert "'income' " in said
+    coded = MIXED.append_column("town", pa.array(RNG.choice(["a", "b"], N)))
+    (said,) = told([{"kind": "one_hot", "columns": ["town"]}, FOURIER], coded)
+    # behind one_hot, columns have no names
+    assert "spreads of the columns differ by a factor of" in said
+    assert "'income'" not in said
+    assert told([{"kind": "log1p"}, FOURIER], pa.table({"a": np.abs(AGE), "income": INCOME})) == []
+    assert told([{"kind": "homogeneous"}, FOURIER], pa.table({"a": np.abs(AGE), "income": INCOME})) == []
+
+
+def test_maps_of_a_union_see_their_own_columns() -> None:
+    def union(*maps: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"kind": "union", "maps": list(maps)}]
+
+    (said,) = told(union({"steps": [FOURIER]}))
+    assert "to fourier the smaller ones" in said
+    apart = [{"columns": columns, "steps": [FOURIER]} for columns in (["income"], ["sex", "age"])]
+    assert told(union(*apart)) == []
+    assert told(union({"steps": [{"kind": "standardize"}, FOURIER]})) == []
+    nested = union({"columns": ["income", "sex"], "steps": union({"steps": [FOURIER]})})
+    assert len(told(nested)) == 1
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"age": AGE, "other": 50.0 * AGE[::-1]},
+        {"sex": SEX, "rare": RARE},
+        {"age": AGE, "rare": RARE},
+        {"income": INCOME, "counts": COUNTS},
+        {"income": INCOME, "same": np.full(N, 0.1)},
+        {"income": INCOME},
+    ],
+)
+def test_data_that_are_alike_enough(columns: dict[str, Any]) -> None:
+    assert told([FOURIER], pa.table(columns)) == []
+
+
+def test_digits_and_few_rows(digits: np.ndarray) -> None:
+    assert told([FOURIER], digits) == []
+    assert told([FOURIER], digits / 16.0) == []
+    assert told([{"kind": "projection", "n_components": 1}], MIXED.slice(0, 5)) == []
+
+
+def test_every_kind_says_what_it_makes_of_spreads() -> None:
+    needs = {kind for kind in kinds() if kind != "union" and step_class(kind)().spreads == "needs"}
+    assert needs == {
+        "arc_cosine", "fourier", "nystroem", "pca", "polynomial_features", "positive_exponential", "projection",
+        "random_maclaurin", "tensor_sketch", "tensor_srht",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sizes", "factor"),
+    [((1e200, 1e195), "100,000"), ((1e-200, 1e-205), "100,000"), ((1e200, 1e-100), "1e+300"), ((1e200, 1e-200), "inf")],
+)  # fmt: skip
+def test_spreads_whose_squares_no_number_holds(sizes: tuple[float, float], factor: str) -> None:
+    X = np.where(np.arange(40) % 2, 1.0, -1.0)[:, None] * np.array(sizes)
+    (said,) = spread_doubts(step_class("fourier")(n_components=2), X, None)
+    assert said.startswith(f"the spreads of the columns differ by a factor of {factor}: ")

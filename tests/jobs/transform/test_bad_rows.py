@@ -1,0 +1,326 @@
+"""Rows that cannot be transformed: left out, or null; and nobody else's bytes move."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, SystemRefusedError, UsageError
+from kafeat.jobs.transform.options import Output, Rules
+from kafeat.jobs.transform.transform import transform_file
+
+N, D = 700, 3
+RNG = np.random.default_rng(11)
+X = RNG.exponential(size=(N, D)).astype(np.float32)
+NOT_FINITE = {0: 1, 5: 0, 256: 2, 257: 2, 400: 0, N - 1: 1}
+NEGATIVE = {6: 0, 300: 2}
+"""Rows, and the column of each that is spoilt."""
+BAD = sorted({**NOT_FINITE, **NEGATIVE})
+GOOD = [row for row in range(N) if row not in BAD]
+
+
+@pytest.fixture(scope="module")
+def fm():
+    steps = [{"kind": "homogeneous", "kernel": "chi2", "order": 1}]
+    return kafeat.fit({"chunk_rows": 200, "steps": steps}, pa.table({f"x{i}": X[:, i] for i in range(D)}))
+
+
+def spoilt():
+    Y = X.copy()
+    for row, column in NOT_FINITE.items():
+        Y[row, column] = np.nan if row % 2 else np.inf
+    for row, column in NEGATIVE.items():
+        Y[row, column] = -1.0
+    return Y
+
+
+@pytest.fixture(params=["csv", "parquet", "npy"])
+def source(request, tmp_path):
+    table = pa.table({"id": np.arange(N), **{f"x{i}": spoilt()[:, i] for i in range(D)}})
+    path = tmp_path / f"in.{request.param}"
+    if request.param == "csv":
+        pa_csv.write_csv(table, path)
+    elif request.param == "parquet":
+        pq.write_table(table, path)
+    else:
+        np.save(path, spoilt())
+    return str(path)
+
+
+def features_of(path):
+    if str(path).endswith(".npy"):
+        return np.load(path)
+    table = pa_csv.read_csv(path) if str(path).endswith(".csv") else pq.read_table(path)
+    kept = [name for name in table.column_names if name.startswith("f")]
+    return np.stack([table[name].to_numpy().astype(np.float32) for name in kept], axis=1)
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "npy"])
+@pytest.mark.parametrize("rule", ["drop", "null"])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_other_rows_keep_their_bytes(fm, source, tmp_path, format, rule, jobs):
+    clean, out, rejects = tmp_path / f"clean.{format}", tmp_path / f"out.{format}", tmp_path / "why.csv"
+    np.save(tmp_path / "clean-in.npy", X)
+    transform_file(fm, str(tmp_path / "clean-in.npy"), str(clean))
+    rules = Rules(on_bad_rows=rule, rejects=str(rejects))
+    done = transform_file(fm, source, str(out), rules=rules, jobs=jobs)
+    assert (done.rows_read, done.bad_rows) == (N, len(BAD))
+    expected, got = features_of(clean), features_of(out)
+    if rule == "drop":
+        assert done.rows == len(GOOD)
+        assert got.tobytes() == expected[GOOD].tobytes()
+    else:
+        assert done.rows == N
+        assert got[GOOD].tobytes() == expected[GOOD].tobytes()
+        assert np.isnan(got[BAD]).all()
+    lines = list(csv.DictReader(rejects.read_text().splitlines()))
+    assert [int(line["row"]) - 1 for line in lines] == BAD
+    names = [f"c{i}" if source.endswith("npy") else f"x{i}" for i in range(D)]
+    columns = {**NOT_FINITE, **NEGATIVE}
+    assert [line["column"] for line in lines] == [names[columns[row]] for row in BAD]
+    assert [float(line[name]) for line in lines for name in names] == pytest.approx(
+        spoilt()[BAD].ravel().tolist(), nan_ok=True
+    )
+    assert "expected a value of at least 0, got -1" in lines[BAD.index(6)]["problem"]
+
+
+@pytest.mark.parametrize("layout", ["columns", "list"])
+@pytest.mark.parametrize("rule", ["error", "drop", "null"])
+def test_only_null_makes_nullable_fields_and_kept_columns_follow(fm, tmp_path, layout, rule):
+    if (rule, layout) == ("null", "list") and int(pa.__version__.partition(".")[0]) < 26:
+        pytest.skip("pyarrow 25 writes null lists, 26 reads them")
+    table = pa.table({"id": np.arange(N), **{f"x{i}": spoilt()[:, i] for i in range(D)}})
+    if rule == "error":
+        table = table.take(GOOD)
+    pq.write_table(table, tmp_path / "in.parquet")
+    out = str(tmp_path / "out.parquet")
+    writing = Output(keep=["id"], layout=layout)
+    transform_file(fm, str(tmp_path / "in.parquet"), out, writing=writing, rules=Rules(rule))
+    found = pq.read_table(out)
+    assert found["id"].to_pylist() == (list(range(N)) if rule == "null" else GOOD)
+    for field in list(found.schema)[1:]:
+        assert field.nullable == (rule == "null")
+        nulls = np.flatnonzero(found[field.name].is_null().to_numpy()).tolist()
+        assert nulls == (BAD if rule == "null" else [])
+
+
+def test_null_lists_ask_for_a_pyarrow_that_writes_them(fm, tmp_path, monkeypatch):
+    monkeypatch.setattr(pa, "__version__", "24.0.0")
+    np.save(tmp_path / "in.npy", spoilt())
+    with pytest.raises(UsageError, match="expected pyarrow >= 25, which can write a null list, got 24.0.0"):
+        transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.parquet"),
+                       writing=Output(layout="list"), rules=Rules("null"))  # fmt: skip
+    assert [file.name for file in tmp_path.iterdir()] == ["in.npy"]
+
+
+def test_a_null_row_is_empty_fields_in_csv(fm, tmp_path):
+    np.save(tmp_path / "in.npy", spoilt()[:7])
+    transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.csv"), rules=Rules("null"))
+    lines = (tmp_path / "out.csv").read_text().splitlines()[1:]
+    assert [index for index, line in enumerate(lines) if set(line) == {","}] == [0, 5, 6]
+
+
+@pytest.mark.parametrize("rule", ["drop", "null"])
+def test_nothing_but_bad_rows(fm, tmp_path, rule):
+    np.save(tmp_path / "in.npy", np.full((450, D), np.nan, dtype=np.float32))
+    out = tmp_path / "out.npy"
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(out), rules=Rules(rule))
+    assert done.bad_rows == 450
+    assert np.load(out).shape == (0 if rule == "drop" else 450, fm.n_components)
+
+
+@pytest.mark.parametrize("bad", [[0, 1], [0, 1, 2, 3, 7], [1, 2, N - 2, N - 1], range(N)])
+def test_bad_rows_that_begin_a_tile_do_not_stand_in_for_each_other(fm, bad, tmp_path):
+    """A row set aside gives its place to the first that was not, which may be refused itself."""
+    Y = X.copy()
+    Y[list(bad), 1] = -1.0
+    np.save(tmp_path / "in.npy", Y)
+    out = str(tmp_path / "z.npy")
+    transform_file(fm, str(tmp_path / "in.npy"), out, rules=Rules("null"))
+    np.testing.assert_array_equal(np.isnan(np.load(out)).all(axis=1), np.isin(np.arange(N), list(bad)))
+
+
+def test_rows_that_overflow_are_set_aside_and_the_rest_is_right(tmp_path):
+    data = RNG.normal(size=(600, D))
+    fm = kafeat.fit({"steps": [{"kind": "polynomial_features", "degree": 4}]}, data)
+    data[[3, 300, 301]] = 1e12
+    np.save(tmp_path / "in.npy", data)
+    with pytest.raises(DataError, match=r"row 4 \(index 3\).*expected features that float32 can hold"):
+        transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"))
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=Rules("null"))
+    assert done.bad_rows == 3
+    found = np.load(tmp_path / "out.npy")
+    rest = np.setdiff1d(np.arange(600), [3, 300, 301])
+    assert found[rest].tobytes() == fm.transform(data[rest]).tobytes()
+
+
+def test_a_null_value_where_missing_numbers_are_filled_is_no_bad_row(tmp_path):
+    data = RNG.normal(size=(60, D))
+    data[5, 1] = np.nan
+    steps = [{"kind": "impute"}, {"kind": "fourier", "n_components": 8}]
+    fm = kafeat.fit({"steps": steps}, data)
+    data[7, 2] = np.inf
+    np.save(tmp_path / "in.npy", data)
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=Rules("drop"))
+    assert (done.rows, done.bad_rows) == (59, 1)
+
+
+def test_rejects_need_a_rule(fm, tmp_path):
+    np.save(tmp_path / "in.npy", X)
+    with pytest.raises(UsageError, match="--rejects: expected --on-bad-rows drop or null"):
+        transform_file(
+            fm,
+            str(tmp_path / "in.npy"),
+            str(tmp_path / "o.npy"),
+            rules=Rules(rejects=str(tmp_path / "r.csv")),
+        )
+
+
+def test_clipped_values_of_bad_rows_are_not_counted(tmp_path):
+    data = RNG.exponential(size=(300, 2))
+    fm = kafeat.fit({"steps": [{"kind": "intersection_bins"}]}, data)
+    data[0] = [1e6, 1.0]  # the row that takes the places of bad ones
+    data[11] = [1e6, np.nan]
+    np.save(tmp_path / "in.npy", data)
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=Rules("drop"))
+    assert (done.clipped, done.bad_rows) == (1, 1)
+
+
+@pytest.mark.parametrize("text", [b"1,2\n\xe9\n3,4\n", b"1,2\n1,\xe9\n", b"1,2\n3,4\n1,2,\xe9\n"])
+def test_text_that_is_no_utf8_is_an_error_by_any_rule(tmp_path, text, capfd):
+    (tmp_path / "in.csv").write_bytes(b"a,b\n" + text)
+    rows = RNG.normal(size=(9, 2))
+    fm = kafeat.fit(
+        {"steps": [{"kind": "fourier", "n_components": 4}]}, pa.table({"a": rows[:, 0], "b": rows[:, 1]})
+    )
+    for rule in ("error", "drop"):
+        with pytest.raises(
+            DataError, match=r"in.csv: (line \d, byte \d+: expected UTF-8|row .*expected 2 fields)"
+        ):
+            transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "o.npy"), rules=Rules(rule))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("rule", ["drop", "null"])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("steps", [["standardize"], ["impute"]])
+@pytest.mark.slow
+def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
+    n = 60_000 if late else 40  # several blocks of text, and one
+    rows = [f"{i % 7}.5,{i % 11},id{i}" for i in range(n)]
+    ragged = {0: "1", 3: "1,2,3,4", 4: ",", n // 2: "7", n - 1: "8,9,10,11,12"}
+    for row, text in ragged.items():
+        rows[row] = text
+    (tmp_path / "in.csv").write_text("\n".join(["a,b,id", "", *rows[:2], "", *rows[2:]]) + "\n")
+    X = np.array([[i % 7 + 0.5, i % 11] for i in range(n)])
+    kinds = [*({"kind": kind} for kind in steps), {"kind": "fourier", "n_components": 4}]
+    fm = kafeat.fit({"chunk_rows": 1000, "steps": kinds}, pa.table({"a": X[:, 0], "b": X[:, 1]}))
+    out, rejects = tmp_path / "out.csv", tmp_path / "why.csv"
+    with pytest.raises(DataError, match=r"row 1 \(index 0\): expected 3 fields, got 1"):
+        transform_file(fm, str(tmp_path / "in.csv"), str(out))
+    done = transform_file(
+        fm, str(tmp_path / "in.csv"), str(out), writing=Output(keep=["id"]), rules=Rules(rule, str(rejects))
+    )
+    assert (done.rows_read, done.bad_rows) == (n, len(ragged))
+    good = np.setdiff1d(np.arange(n), list(ragged))
+    found = pa_csv.read_csv(out)
+    kept = np.array(found["id"].to_pylist())
+    assert kept[kept != ""].tolist() == [f"id{i}" for i in good]
+    got = features_of(out)
+    np.save(tmp_path / "clean.npy", X)
+    transform_file(fm, str(tmp_path / "clean.npy"), str(tmp_path / "clean.csv"))
+    assert (got if rule == "drop" else got[good]).tobytes() == features_of(tmp_path / "clean.csv")[
+        good
+    ].tobytes()
+    lines = list(csv.DictReader(rejects.read_text().splitlines()))
+    assert {int(line["row"]) - 1: line["text"] for line in lines} == ragged
+    assert all(None not in line and None not in line.values() for line in lines)  # as wide as the header
+    assert {line["a"] + line["b"] + line["id"] for line in lines} == {""}
+    assert lines[1]["problem"] == "expected 3 fields, got 4"
+
+
+def open_quotes():
+    rest = "".join("5,6,7\n" for _ in range(3000))
+    return {
+        "in a feature": 'a,b,c\n1,2,3\n1,"2,3\n' + rest,
+        "in another column": 'a,b,note\n1,2,x\n1,2,"oops\n' + rest,
+        "in the last row": 'a,b,c\n1,2,3\n1,2,"3\n',
+        "far behind": "a,b,c\n" + rest * 30 + '1,2,"3\n' + rest,
+    }
+
+
+@pytest.mark.parametrize("which", open_quotes())
+@pytest.mark.parametrize("rule", ["error", "drop", "null"])
+def test_a_quote_that_is_never_closed_loses_nothing(tmp_path, which, rule):
+    (tmp_path / "in.csv").write_text(open_quotes()[which])
+    rows = RNG.normal(size=(9, 2))
+    fm = kafeat.fit(
+        {"steps": [{"kind": "fourier", "n_components": 4}]}, pa.table({"a": rows[:, 0], "b": rows[:, 1]})
+    )
+    with pytest.raises(
+        DataError, match=r"in.csv: .*(quote|expected 3 fields, got|expected a number|less than)"
+    ):
+        transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.npy"), rules=Rules(rule))
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_an_odd_quote_within_a_value_is_a_character(tmp_path):
+    (tmp_path / "in.csv").write_text('a,b,note\n1,2,5" pipe\n3,4,"two ""quotes"""\n')
+    fm = kafeat.fit(
+        {"steps": [{"kind": "fourier", "n_components": 4}]}, pa.table({"a": X[:9, 0], "b": X[:9, 1]})
+    )
+    done = transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.npy"))
+    assert done.rows == 2
+
+
+def test_a_null_row_of_one_column_is_a_row(tmp_path):
+    (tmp_path / "in.csv").write_text("a\n1\nx\n3\n")
+    fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, pa.table({"a": [1.0, 2.0, 3.0]}))
+    transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), rules=Rules("null"))
+    assert (tmp_path / "out.csv").read_text().splitlines()[2] == '""'
+    assert pa_csv.read_csv(tmp_path / "out.csv", convert_options=pa_csv.ConvertOptions(
+        column_types={"f0": pa.float32()}, quoted_strings_can_be_null=True))["f0"].null_count == 1  # fmt: skip
+
+
+def test_a_reader_of_rejects_that_leaves_is_an_error(fm, tmp_path):
+    import os
+    import threading
+
+    np.save(tmp_path / "in.npy", np.full((60_000, D), np.nan, dtype=np.float32))
+    os.mkfifo(tmp_path / "pipe")
+    reader = threading.Thread(target=lambda: os.close(os.open(tmp_path / "pipe", os.O_RDONLY)))
+    reader.start()
+    rules = Rules("drop", str(tmp_path / "pipe"))
+    with pytest.raises(SystemRefusedError, match="pipe: Broken pipe"):
+        transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=rules)
+    reader.join()
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_rejects_tell_a_column_of_theirs_from_one_of_the_input(tmp_path):
+    """A kept column may have the name of one that tells what is wrong."""
+    table = pa.table({"row": [1.0, float("nan")], "text": ["a", "b"]})
+    fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, table.slice(0, 1).select(["row"]))
+    pq.write_table(table, tmp_path / "in.parquet")
+    transform_file(
+        fm,
+        str(tmp_path / "in.parquet"),
+        str(tmp_path / "out.npy"),
+        writing=Output(keep=["text"], format="csv"),
+        rules=Rules("drop", str(tmp_path / "why.csv")),
+    )
+    [line] = csv.DictReader((tmp_path / "why.csv").read_text().splitlines())
+    assert line == {
+        "row": "2",
+        "column": "row",
+        "problem": "expected a finite number, got nan",
+        "text": "",
+        "input.row": "nan",
+        "input.text": "b",
+    }

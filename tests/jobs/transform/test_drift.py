@@ -1,0 +1,113 @@
+"""Values outside of what the fit has seen, and too many of them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import GateError, UsageError
+from kafeat.jobs.transform.options import Rules
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.runtime.column_ranges import Seen
+
+RNG = np.random.default_rng(2)
+X = RNG.uniform(-1.0, 1.0, size=(500, 2))
+
+
+@pytest.fixture(scope="module")
+def fm():
+    # fewer rows are fitted on than are read: the range is that of all
+    return kafeat.fit(
+        {"fit_rows": 20, "chunk_rows": 100, "steps": [{"kind": "fourier", "n_components": 4}]}, X
+    )
+
+
+def shares(fm, data, tmp_path, **rules):
+    np.save(tmp_path / "in.npy", data)
+    return transform_file(
+        fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=Rules(drift=True, **rules)
+    ).drift
+
+
+def test_the_range_is_that_of_every_row(fm, tmp_path):
+    np.testing.assert_array_equal(fm.seen.low, X.min(axis=0))
+    np.testing.assert_array_equal(fm.seen.high, X.max(axis=0))
+    assert shares(fm, X, tmp_path) == {"c0": 0.0, "c1": 0.0}
+
+
+def test_shares_are_counted_on_both_sides(fm, tmp_path):
+    data = X.copy()
+    data[:50, 0] = 2.0
+    data[50:75, 0] = -2.0
+    assert shares(fm, data, tmp_path) == {"c0": 0.15, "c1": 0.0}
+
+
+def test_too_much_of_it_writes_nothing(fm, tmp_path):
+    data = X.copy()
+    data[:50, 1] = 2.0
+    (tmp_path / "o.npy").write_bytes(b"previous")
+    with pytest.raises(GateError, match=r"in.npy: expected at most 9.00% .*, got 'c1' 10.00%") as caught:
+        shares(fm, data, tmp_path, max_drift=0.09)
+    assert caught.value.exit_code == 6
+    assert (tmp_path / "o.npy").read_bytes() == b"previous"
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "o.npy"]
+    assert shares(fm, data, tmp_path, max_drift=0.1) == {"c0": 0.0, "c1": 0.1}
+
+
+def test_bad_rows_do_not_count(fm, tmp_path):
+    data = X.copy()
+    data[0] = [np.nan, 5.0]
+    data[1] = [0.0, 5.0]
+    assert shares(fm, data, tmp_path, on_bad_rows="drop") == {"c0": 0.0, "c1": 1 / 499}
+
+
+def test_missing_numbers_are_inside_and_unknown_categories_outside(tmp_path):
+    table = pa.table({"a": [1.0, None, 3.0], "b": ["x", "y", "x"]})
+    steps = [{"kind": "impute"}, {"kind": "one_hot", "columns": ["b"], "unknown": "ignore"}]
+    fm = kafeat.fit({"steps": [*steps, {"kind": "fourier", "n_components": 4}]}, table)
+    pq.write_table(pa.table({"a": [None, 9.0, 2.0], "b": ["z", "x", "y"]}), tmp_path / "in.parquet")
+    done = transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "o.npy"), rules=Rules(drift=True))
+    assert done.drift == {"a": 1 / 3, "b": 1 / 3}
+
+
+def test_a_map_of_an_older_kafeat_says_so(fm, tmp_path):
+    old = replace(fm, seen=None)
+    assert shares(old, X, tmp_path) is None
+    with pytest.raises(UsageError, match="--max-drift: .*fit it again"):
+        shares(old, X, tmp_path, max_drift=0.5)
+
+
+def test_the_range_is_kept_in_the_file(fm, tmp_path):
+    fm.save(tmp_path / "m.joblib")
+    loaded = kafeat.load(tmp_path / "m.joblib")
+    np.testing.assert_array_equal(loaded.seen.low, fm.seen.low)
+    np.testing.assert_array_equal(loaded.seen.high, fm.seen.high)
+
+
+@pytest.mark.parametrize(
+    ("plain", "what"),
+    [
+        ({"low": np.zeros(2)}, "expected low and high"),
+        ({"low": np.zeros(3), "high": np.ones(2)}, "seen.low: expected 2 numbers"),
+        ({"low": np.zeros(2), "high": np.ones(2, dtype="f4")}, "seen.high: expected 2 numbers of float64"),
+        ({"low": np.ones(2), "high": np.zeros(2)}, "no low above its high"),
+        ({"low": np.array([np.nan, 0]), "high": np.ones(2)}, "no low above its high"),
+    ],
+)
+def test_a_strangers_range_is_checked(plain, what):
+    with pytest.raises(ValueError, match=what):
+        Seen.from_plain(plain, 2)
+
+
+def test_rows_that_are_not_fitted_on_are_seen_too():
+    rows = RNG.uniform(-1.0, 1.0, size=(6000, 1))
+    rows[-1], rows[-2] = 7.0, -7.0
+    fm = kafeat.fit({"fit_rows": 20, "steps": [{"kind": "fourier", "n_components": 4}]}, rows)
+    assert fm.provenance.rows_fitted == 20
+    assert (fm.seen.low.tolist(), fm.seen.high.tolist()) == ([-7.0], [7.0])

@@ -1,0 +1,212 @@
+"""The morning-after question: is the output what the map makes of the input?"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import kafeat
+from kafeat.cli.main import kafeat as command
+from kafeat.errors import DataError, GateError
+from kafeat.jobs.transform.options import Output, Rules
+from kafeat.jobs.transform.stats import open_stats, stats
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.jobs.verify.verify import verify_file
+
+N, D, CHUNK = 1500, 3, 100
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(N, D))
+
+
+@pytest.fixture
+def model(tmp_path):
+    fm = kafeat.fit({"chunk_rows": CHUNK, "steps": [{"kind": "fourier", "n_components": 6}]}, X)
+    fm.save(tmp_path / "m.joblib")
+    return str(tmp_path / "m.joblib")
+
+
+@pytest.fixture
+def source(tmp_path):
+    table = pa.table({"id": np.arange(N), **{f"x{i}": X[:, i] for i in range(D)}})
+    pq.write_table(table.select(["x0", "x1", "x2", "id"]), tmp_path / "in.parquet")
+    np.save(tmp_path / "in.npy", X)
+    return str(tmp_path / "in.npy")
+
+
+@pytest.mark.parametrize("format", ["csv", "csv.gz", "parquet", "npy"])
+@pytest.mark.parametrize("dtype", [None, "float16", "float64"])
+def test_a_sound_output(model, source, tmp_path, format, dtype):
+    out, told = str(tmp_path / f"out.{format}"), str(tmp_path / "s.json")
+    writing = Output(dtype=dtype)
+    done = transform_file(model, source, out, writing=writing, hashed=True)
+    with open_stats(told, fsync=False) as write:
+        write(stats(done, kafeat.load(model), model, source, out, writing, Rules()))
+    found = verify_file(model, source, out, stats=told)
+    assert (found.rows, found.rows_compared, found.largest_difference) == (N, N, 0.0)
+    assert found.hashes == ("model", "input", "output")
+
+
+def test_lists_with_kept_columns(model, source, tmp_path):
+    table = pa.table({"id": np.arange(N), **{f"c{i}": X[:, i] for i in range(D)}})
+    pq.write_table(table, tmp_path / "named.parquet")
+    fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 6}]}, table.drop(["id"]))
+    fm.save(model)
+    out = str(tmp_path / "out.parquet")
+    transform_file(model, str(tmp_path / "named.parquet"), out, writing=Output(keep=["id"], layout="list"))
+    assert verify_file(model, str(tmp_path / "named.parquet"), out).largest_difference == 0.0
+
+
+def test_few_rows_are_made_again_and_which_depends_on_the_seed(model, source, tmp_path):
+    out = str(tmp_path / "out.npy")
+    transform_file(model, source, out)
+    wrong = np.load(out)
+    wrong[750] += 1.0
+    np.save(out, wrong)
+    caught, compared = [], []
+    for seed in range(12):
+        try:
+            compared.append(verify_file(model, source, out, rows=CHUNK, seed=seed).rows_compared)
+        except GateError as error:
+            caught.append(str(error))
+    assert compared
+    assert max(compared) < N
+    assert min(compared) >= 2 * CHUNK
+    assert caught
+    assert all("out.npy: row 751 (index 750), feature" in message for message in caught)
+
+
+@pytest.mark.parametrize("row", [0, N - 1])
+def test_the_first_and_the_last_rows_are_always_made_again(model, source, tmp_path, row):
+    out = str(tmp_path / "out.npy")
+    transform_file(model, source, out)
+    wrong = np.load(out)
+    wrong[row] += 1.0
+    np.save(out, wrong)
+    for seed in range(6):
+        with pytest.raises(GateError, match=rf"row {row + 1} "):
+            verify_file(model, source, out, rows=1, seed=seed)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda Z: Z[:-1], "expected more than 1,499 rows"),
+        (lambda Z: np.vstack([Z, Z[:1]]), "expected 1,500 rows, as .*in.npy tells, got 1,501"),
+        (lambda Z: np.roll(Z, 1, axis=0), r"row 1 \(index 0\), feature \d: expected"),
+        (lambda Z: Z[:, ::-1], r"row 1 \(index 0\)"),
+        (lambda Z: Z[:, 1:], "expected 6 columns of features, got 5 columns"),
+        (lambda Z: np.where(np.arange(N)[:, None] == N - 1, np.float32(0), Z), r"row 1500 \(index 1499\)"),
+        (
+            lambda Z: np.where(np.arange(N)[:, None] == 7, np.float32(np.nan), Z),
+            r"row 8 \(index 7\).*got nan",
+        ),
+    ],
+)
+def test_a_wrong_output_is_told(model, source, tmp_path, change, message, jobs):
+    out = str(tmp_path / "out.npy")
+    transform_file(model, source, out)
+    np.save(out, change(np.load(out)))
+    with pytest.raises(GateError, match=message):
+        verify_file(model, source, out, jobs=jobs)
+
+
+def test_a_difference_of_rounding_is_told_and_passes(model, source, tmp_path):
+    out = str(tmp_path / "out.npy")
+    transform_file(model, source, out)
+    np.save(out, np.load(out) * np.float32(1 + 1e-6))
+    assert 0.0 < verify_file(model, source, out).largest_difference < 2e-6
+
+
+def test_another_map_and_other_hashes(model, source, tmp_path):
+    out, told = str(tmp_path / "out.parquet"), str(tmp_path / "s.json")
+    done = transform_file(model, source, out, hashed=True)
+    with open_stats(told, fsync=False) as write:
+        write(stats(done, kafeat.load(model), model, source, out, Output(), Rules()))
+    other = str(tmp_path / "other.joblib")
+    kafeat.fit({"seed": 1, "steps": [{"kind": "fourier", "n_components": 6}]}, X).save(other)
+    with pytest.raises(GateError, match=r"out.parquet: expected an output of .*other.joblib"):
+        verify_file(other, source, out)
+    with pytest.raises(GateError, match="other.joblib: expected the model with SHA-256"):
+        verify_file(other, source, out, stats=told)
+    np.save(source, X + 1)
+    with pytest.raises(GateError, match="in.npy: expected the input with SHA-256"):
+        verify_file(model, source, out, stats=told)
+    (tmp_path / "s.json").write_text("[1]")
+    with pytest.raises(DataError, match="s.json: expected a file made by kafeat transform --stats"):
+        verify_file(model, source, out, stats=str(tmp_path / "s.json"))
+    (tmp_path / "s.json").write_text("[" * 100_000)
+    with pytest.raises(DataError, match="s.json: expected a file made by kafeat transform --stats"):
+        verify_file(model, source, out, stats=told)
+
+
+@pytest.mark.parametrize("rule", ["drop", "null"])
+@pytest.mark.parametrize("format", ["csv", "parquet", "npy"])
+def test_bad_rows(model, source, tmp_path, rule, format):
+    spoilt = X.copy()
+    spoilt[[0, 99, 100, 101, 700]] = np.nan
+    np.save(source, spoilt)
+    out = str(tmp_path / f"out.{format}")
+    transform_file(model, source, out, rules=Rules(rule))
+    found = verify_file(model, source, out, on_bad_rows=rule)
+    assert (found.rows, found.largest_difference) == (N - 5 if rule == "drop" else N, 0.0)
+    with pytest.raises(DataError, match=r"row 1 \(index 0\), column 'c0': expected a finite number"):
+        verify_file(model, source, out)
+
+
+def test_the_command(model, source, tmp_path):
+    out = str(tmp_path / "out.npy")
+    transform_file(model, source, out)
+    runner = CliRunner()
+    done = runner.invoke(command, ["verify", "--model", model, source, out, "-v"])
+    assert done.exit_code == 0, done.output
+    assert "1,500 rows, 1,500 of them made again: equal to the last bit" in done.output
+
+
+def test_diff(model, tmp_path):
+    other = str(tmp_path / "other.joblib")
+    config = {"seed": 1, "chunk_rows": CHUNK, "steps": [{"kind": "fourier", "n_components": 6, "gamma": 0.5}]}
+    kafeat.fit(config, X).save(other)
+    runner = CliRunner()
+    same = runner.invoke(command, ["diff", model, model, "--exit-code"])
+    assert (same.exit_code, same.output) == (0, "no difference\n")
+    apart = runner.invoke(command, ["diff", model, other, "--json"])
+    assert isinstance(runner.invoke(command, ["diff", model, other, "--exit-code"]).exception, GateError)
+    found = {one["where"]: (one["a"], one["b"]) for one in json.loads(apart.output)}
+    assert found["config.seed"] == ("0", "1")
+    assert found["steps[0].parameters.gamma"] == ("'median'", "0.5")
+    assert "of entries differ, by up to" in found["steps[0].learned.frequencies"][1]
+    assert "seen.low" not in found
+    assert runner.invoke(command, ["diff", model, other]).exit_code == 0
+
+
+def test_diff_of_maps_of_different_shape(model, tmp_path):
+    other = str(tmp_path / "other.joblib")
+    steps = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8}]
+    kafeat.fit({"steps": steps}, X[:, :2]).save(other)
+    shown = CliRunner().invoke(command, ["diff", model, other]).output
+    assert "columns: 3 entries -> 2 entries" in shown
+    assert "steps[0].parameters.kind: 'fourier' -> 'standardize'" in shown
+    assert "steps[1].parameters: nothing -> " in shown or "steps[1]: nothing -> " in shown
+
+
+def test_text_does_not_tell_its_dtype(model, source, tmp_path):
+    out = str(tmp_path / "out.csv")
+    transform_file(model, source, out, writing=Output(dtype="float16"))
+    assert verify_file(model, source, out, output_dtype="float16").largest_difference == 0.0
+    with pytest.raises(GateError, match="feature"):
+        verify_file(model, source, out)
+
+
+def test_features_in_another_order_are_told(model, source, tmp_path):
+    out = tmp_path / "out.parquet"
+    transform_file(model, source, str(out))
+    table = pq.read_table(out)
+    pq.write_table(table.rename_columns(table.column_names[::-1]), out)
+    with pytest.raises(GateError, match=r"out.parquet: expected the columns of the features in their order"):
+        verify_file(model, source, str(out))

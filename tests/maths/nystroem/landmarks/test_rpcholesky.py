@@ -1,0 +1,80 @@
+"""Randomly pivoted Cholesky: the law of its pivots, and what its paper proves of the residual."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from kafeat.maths.nystroem.landmarks.partial_cholesky import Factor
+from kafeat.maths.nystroem.landmarks.rpcholesky import rpcholesky
+from tests.maths.nystroem.landmarks.views import kernel_view, rbf_view
+
+
+def residual_of(K: np.ndarray, pivots: list[int]) -> np.ndarray:
+    """K − K_S K_SS⁻¹ K_Sᵀ."""
+    if not pivots:
+        return K
+    return K - K[:, pivots] @ np.linalg.solve(K[np.ix_(pivots, pivots)], K[pivots])
+
+
+@pytest.mark.slow
+def test_pivots_follow_the_law_of_the_algorithm() -> None:
+    # P(i, j, l) by the definition: each pivot with its share of the diagonal that is left
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((5, 5)) * np.array([3.0, 2.0, 1.0, 1.0, 0.5])[:, None]
+    K = A @ A.T
+    law = {}
+    for triple in permutations(range(5), 3):
+        p = 1.0
+        for step, pivot in enumerate(triple):
+            left = np.diag(residual_of(K, list(triple[:step])))
+            p *= left[pivot] / left.sum()
+        law[triple] = p
+    assert abs(sum(law.values()) - 1.0) < 1e-9
+    view, draws = kernel_view(np.zeros((5, 1)), K), 6000
+    counts = dict.fromkeys(law, 0)
+    for _ in range(draws):
+        counts[tuple(rpcholesky(view, 3, rng).tolist())] += 1
+    # Pearson: cells with fewer than 5 expected are one
+    large = [t for t in law if draws * law[t] >= 5]
+    rest = draws * (1 - sum(law[t] for t in large))
+    statistic = sum((counts[t] - draws * law[t]) ** 2 / (draws * law[t]) for t in large)
+    cells = len(large)
+    if rest >= 1:
+        statistic += (draws - sum(counts[t] for t in large) - rest) ** 2 / rest
+        cells += 1
+    assert chi2.ppf(1e-5, cells - 1) < statistic < chi2.ppf(1 - 1e-5, cells - 1)
+
+
+def test_the_residual_keeps_the_papers_bound() -> None:
+    # Theorem 2.3 of Chen et al.: E tr(K − K̂) ≤ (1 + ε) tr(K − K_r) once m ≥ r/ε + r log(1/(ε η)), η = tr(K − K_r)/tr K
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    view = rbf_view(X, 0.5)
+    K = view.kernel(np.arange(300), np.arange(300))
+    values = np.linalg.eigvalsh(K)[::-1]
+    r, eps = 10, 1.0
+    eta = values[r:].sum() / values.sum()
+    m = int(np.ceil(r / eps + r * np.log(1 / (eps * eta))))
+    traces = [
+        np.trace(residual_of(K, rpcholesky(view, m, np.random.default_rng(seed)).tolist()))
+        for seed in range(20)
+    ]
+    error = np.std(traces) / np.sqrt(20)
+    assert np.mean(traces) - 4 * error <= (1 + eps) * values[r:].sum()
+
+
+def test_the_factor_is_the_cholesky_factor_of_the_pivots() -> None:
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    view = rbf_view(X)
+    K = view.kernel(np.arange(40), np.arange(40))
+    factor = Factor(view, np.arange(40), 6)
+    for pivots in (np.array([4]), np.array([7, 30]), np.array([1, 2, 3])):
+        factor.add(pivots, np.linalg.cholesky(factor.residual(pivots)))
+    left = residual_of(K, [4, 7, 30, 1, 2, 3])
+    np.testing.assert_allclose(factor.left, np.maximum(np.diag(left), 0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        factor.residual(np.array([0, 5])), left[np.ix_([0, 5], [0, 5])], rtol=0, atol=1e-12
+    )

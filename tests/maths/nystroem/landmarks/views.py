@@ -1,0 +1,24 @@
+"""A view on rows, as Nyström makes it, by plain formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafeat.maths.nystroem.landmarks import Profile, View
+
+
+def rbf_view(
+    X: np.ndarray, gamma: float = 0.3, label: np.ndarray | None = None, dual_l1: float = 0.0
+) -> View:
+    K = rbf(X, X, gamma).astype(X.dtype)
+    profile = Profile(lambda s: (np.exp(-gamma * s), -gamma * np.exp(-gamma * s)), gamma**-0.5)
+    return View(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], label, dual_l1, profile)
+
+
+def kernel_view(X: np.ndarray, K: np.ndarray, label: np.ndarray | None = None, dual_l1: float = 0.0) -> View:
+    K = K.astype(X.dtype)
+    return View(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], label, dual_l1)
+
+
+def rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:
+    return np.exp(-gamma * ((X[:, None, :].astype(float) - Y[None].astype(float)) ** 2).sum(-1))

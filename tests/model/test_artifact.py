@@ -1,0 +1,641 @@
+"""Model files: the same bytes, readable by joblib, and nothing that a stranger writes is run."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import hashlib
+import importlib
+import io
+import os
+import pickle
+import pickletools
+import struct
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joblib.numpy_pickle import NumpyArrayWrapper
+
+import kafeat
+from kafeat.errors import ArtifactError
+from kafeat.model import artifact
+from kafeat.model.feature_map import FORMAT, FeatureMap
+
+MAGIC = b"KAFEAT-SHA256\n"
+
+
+def rows() -> np.ndarray:
+    return np.random.default_rng(0).exponential(size=(40, 4))
+
+
+def fit() -> FeatureMap:
+    steps = [
+        {"kind": "minmax"},
+        {"kind": "nystroem", "n_components": 6, "kernel": "chi2"},
+        {"kind": "fourier", "n_components": 8, "features": "offset"},
+        {"kind": "projection", "matrix": "sparse", "n_components": 5, "density": 0.5},
+        {"kind": "tensor_sketch", "n_components": 4},
+    ]
+    return kafeat.fit({"seed": 3, "chunk_rows": 100, "steps": steps}, rows())
+
+
+@pytest.fixture(scope="module")
+def fm() -> FeatureMap:
+    return fit()
+
+
+@pytest.fixture(scope="module")
+def good(fm: FeatureMap) -> bytes:
+    return fm.dumps()
+
+
+def sealed(payload: bytes) -> bytes:
+    """With the right checksum behind it: what a stranger can do as well as anyone."""
+    return payload + MAGIC + hashlib.sha256(payload).digest()
+
+
+def refused(data: bytes, tmp_path: Path, match: str = "") -> None:
+    path = tmp_path / "bad.joblib"
+    path.write_bytes(data)
+    with pytest.raises(ArtifactError, match=match or "expected") as caught:
+        kafeat.load(path)
+    assert str(caught.value).startswith(str(path))
+    assert len(str(caught.value)) < 1000
+
+
+# --- sound files
+
+
+def test_round_trip(fm: FeatureMap, good: bytes, tmp_path: Path) -> None:
+    fm.save(tmp_path / "map.joblib")
+    loaded = kafeat.load(tmp_path / "map.joblib")
+    assert loaded.dumps() == good
+    assert loaded.transform(rows()).tobytes() == fm.transform(rows()).tobytes()
+    assert loaded.digest == fm.digest == hashlib.sha256(good).hexdigest()
+    assert loaded.config == fm.config
+    assert loaded.provenance == fm.provenance
+
+
+def test_the_same_fit_gives_the_same_bytes(good: bytes) -> None:
+    assert fit().dumps() == good
+
+
+def test_joblib_reads_the_dict(good: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "map.joblib"
+    path.write_bytes(good)
+    content = joblib.load(path)
+    assert type(content) is dict
+    assert content["format"] == FORMAT
+    assert [step["recipe"]["kind"] for step in content["steps"]][:2] == ["minmax", "nystroem"]
+    assert isinstance(content["steps"][1]["state"]["landmarks"], np.ndarray)
+
+
+def test_only_three_names_are_in_the_file(good: bytes) -> None:
+    ops = opcodes(good)
+    texts = {arg for op, arg, _ in ops if op.name in ("SHORT_BINUNICODE", "BINUNICODE")}
+    assert {"NumpyArrayWrapper", "ndarray", "dtype"} <= texts
+    assert not {op.name for op, _, _ in ops} & {
+        "GLOBAL",
+        "INST",
+        "OBJ",
+        "EXT1",
+        "EXT2",
+        "EXT4",
+        "PERSID",
+        "BINPERSID",
+    }
+
+
+def opcodes(data: bytes) -> list:
+    """Up to the first array, where the raw numbers begin."""
+    found = []
+    try:
+        for op in pickletools.genops(data):
+            found.append(op)  # noqa: PERF402
+    except (ValueError, KeyError, struct.error, UnicodeDecodeError):
+        pass
+    return found
+
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.text(max_size=5), plain, max_size=5))
+def test_builtins_come_back_as_they_were(content: dict[str, Any]) -> None:
+    data = artifact.dumps(content)
+    assert artifact.loads(data, "x") == content
+    # nothing depends on which equal objects happen to be the same one
+    assert artifact.dumps(copy.deepcopy(content)) == data
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (0, 4), (2, 3), (2, 0, 3)])
+def test_arrays_come_back_as_they_were(dtype: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    array = np.array(rng.standard_normal(shape) * 3 + 10, dtype=dtype)
+    for same in (array, np.array(array, order="F"), array.T.copy().T):
+        got = artifact.loads(artifact.dumps({"a": same, "b": same}), "x")
+        for name in "ab":
+            assert got[name].dtype == array.dtype
+            assert got[name].shape == shape
+            assert got[name].tobytes() == array.tobytes()
+        assert not np.shares_memory(got["a"], got["b"])
+
+
+@pytest.mark.slow  # the only limit is the size of the file: a million entries are needed to see that there is no other
+def test_a_map_of_very_many_columns_is_read_again() -> None:
+    names = [None] * 1_000_001
+    assert artifact.loads(artifact.dumps({"a": names}), "x") == {"a": names}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.float64(1.0),
+        (1, 2),
+        {1: 2},
+        {1, 2},
+        b"x",
+        1j,
+        np.array([None]),
+        np.array(["a"]),
+        np.array([1j]),
+        np.zeros(2, ">f8"),
+        np.ma.zeros(2),
+        object(),
+    ],
+)
+def test_only_plain_content_is_written(value: object) -> None:
+    with pytest.raises(TypeError, match=type(value).__name__):
+        artifact.dumps({"a": [value]})
+
+
+# --- hostile files: each would touch the canary if anything of it ran
+
+
+class Run:
+    """Calls what it is given when it is unpickled."""
+
+    def __init__(self, function: Callable, *arguments: object) -> None:
+        self._call = (function, arguments)
+
+    def __reduce__(self) -> tuple:
+        return self._call
+
+
+def dumped(content: object, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    joblib.dump(content, buffer, **options)
+    return buffer.getvalue()
+
+
+def wrapped(array_bytes: bytes, **attributes: object) -> bytes:
+    """A dict with one of joblib's array wrappers, forged, and bytes behind it."""
+    wrapper = NumpyArrayWrapper(np.ndarray, (2,), "C", np.dtype("float64"), numpy_array_alignment_bytes=16)
+    for name, value in attributes.items():
+        setattr(wrapper, name, value)
+    payload = pickle.dumps({"a": wrapper}, protocol=4)
+    # joblib reads an array as soon as it has BUILT a wrapper: its bytes stand right behind that opcode
+    end = max(position for op, _, position in pickletools.genops(payload) if op.name == "BUILD") + 1
+    return payload[:end] + bytes([0]) + array_bytes + payload[end:]
+
+
+def at_its_end(payload: bytes, more: bytes) -> bytes:
+    """With other operations in the place of those that put the array into the dict and stop."""
+    assert payload.endswith(b"s.")
+    return payload[:-2] + more
+
+
+def changing_what_reads() -> dict[str, bytes]:
+    """Attributes for whatever stands behind the three names, and for the wrapper and the dtype made of them."""
+    read = b"}\x8c\x04readNs"
+    states = {"attributes": read, "slots": b"N" + read + b"\x86", "a class": b"}\x8c\x09__class__Ns"}
+    wrapper = b"\x8c\x13joblib.numpy_pickle\x8c\x11NumpyArrayWrapper\x93"
+    targets = {
+        "the wrapper's name": wrapper,
+        "ndarray": b"\x8c\x05numpy\x8c\x07ndarray\x93",
+        "dtype": b"\x8c\x05numpy\x8c\x05dtype\x93",
+        "a wrapper": wrapper + b")\x81",
+        "a dtype": b"\x8c\x05numpy\x8c\x05dtype\x93\x8c\x02f8\x85R",
+    }
+    return {
+        f"{what} for {name}": b"\x80\x04" + target + state + b"b."
+        for name, target in targets.items()
+        for what, state in states.items()
+    }
+
+
+def hostile(canary: Path) -> dict[str, bytes]:
+    command = f"touch {canary}"
+    touch = f"open({str(canary)!r}, 'w').close()"
+    system = Run(os.system, command)
+    objects = np.empty(1, dtype=object)
+    objects[0] = system
+    path = canary.with_suffix(".npy")
+    np.save(path, np.arange(3.0))
+    bomb: list = []
+    for _ in range(40):
+        bomb = [bomb, bomb]
+    name = b"\x8c\x05posix\x8c\x06system\x93"
+    call = b"\x80\x04" + name + b"\x8c" + bytes([len(command)]) + command.encode() + b"\x85R."
+    return {
+        "os.system": dumped(system),
+        "os.system in a dict": dumped({"format": 1, "steps": system}),
+        "os.system as a key": pickle.dumps({"a": {system._call[1][0]: system}}),
+        "eval": dumped(Run(eval, touch)),
+        "exec": dumped(Run(exec, touch)),
+        "open": dumped(Run(open, str(canary), "w")),
+        "importlib": dumped(Run(importlib.import_module, "antigravity")),
+        "__import__": dumped(Run(builtins.__import__, "antigravity")),
+        "getattr": b"\x80\x04cbuiltins\ngetattr\n(cos\nsystem\nX\x01\x00\x00\x00atR.",
+        "global opcode": b"cos\nsystem\n(S'" + command.encode() + b"'\ntR.",
+        "stack global": call,
+        "inst opcode": b"(S'" + command.encode() + b"'\nios\nsystem\n.",
+        "obj opcode": b"(cos\nsystem\nS'" + command.encode() + b"'\no.",
+        "dotted name": b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.__init__\x93.",
+        "dtype by another door": b"\x80\x04\x8c\x10numpy._core._ufunc\x8c\x05dtype\x93.",
+        "numpy.load": dumped(Run(np.load, str(path), "r", True)),
+        "numpy.core reconstruct": pickle.dumps({"a": np.arange(3.0)}),
+        "numpy scalar": dumped({"a": np.float64(1.0)}),
+        "object array": dumped({"a": objects}),
+        "object array by pickle": pickle.dumps({"a": objects}),
+        "forged object dtype": wrapped(pickle.dumps(system), dtype=np.dtype(object), shape=(1,)),
+        "structured dtype": dumped({"a": np.zeros(2, [("x", "f8"), ("y", "f8")])}),
+        "dates": dumped({"a": np.zeros(2, "M8[s]")}),
+        "texts": dumped({"a": np.array(["ab"])}),
+        "voids": dumped({"a": np.zeros(2, "V8")}),
+        "big endian": dumped({"a": np.zeros(2, ">f8")}),
+        "subclass": wrapped(b"\0" * 16, subclass=np.memmap),
+        "matrix": dumped({"a": np.ones((2, 2)).view(np.recarray)}),
+        "nested pickle in bytes": dumped({"a": pickle.dumps(system)}),
+        "terabytes": wrapped(b"\0" * 16, shape=(1 << 40,)),
+        "terabytes in a product": wrapped(b"\0" * 16, shape=(1 << 33, 1 << 33)),
+        "negative shape": wrapped(b"\0" * 16, shape=(-2,)),
+        "shape of bools": wrapped(b"\0" * 16, shape=(True, 2)),
+        "shape of a float": wrapped(b"\0" * 16, shape=(2.0,)),
+        "shape that is no tuple": wrapped(b"\0" * 16, shape="ab"),
+        "many dimensions": wrapped(b"\0" * 16, shape=(1,) * 40),
+        "array cut short": wrapped(b"\0" * 8),
+        "memory map": wrapped(b"\0" * 16, allow_mmap=True, subclass=np.memmap),
+        "wrapper called": b"\x80\x04\x8c\x13joblib.numpy_pickle\x8c\x11NumpyArrayWrapper\x93)R.",
+        "another wrapper": b"\x80\x04\x8c\x13joblib.numpy_pickle\x8c\x0eNDArrayWrapper\x93)\x81.",
+        "old joblib's wrapper": b"\x80\x04\x8c\x13joblib.numpy_pickle\x8c\x0fZNDArrayWrapper\x93)\x81.",
+        "ndarray made": b"\x80\x04\x8c\x05numpy\x8c\x07ndarray\x93K\x01\x85\x81.",
+        "dtype of an object": b"\x80\x04\x8c\x05numpy\x8c\x05dtype\x93\x8c\x02O8\x85R.",
+        "dtype with commas": b"\x80\x04\x8c\x05numpy\x8c\x05dtype\x93\x8c\x05f8,O8\x85R.",
+        **changing_what_reads(),
+        "bytearray8 bomb": b"\x80\x05\x96" + struct.pack("<Q", 1 << 44) + b".",
+        "bytes8 bomb": b"\x80\x04\x8e" + struct.pack("<Q", 1 << 44) + b".",
+        "unicode8 bomb": b"\x80\x04\x8d" + struct.pack("<Q", 1 << 44) + b".",
+        "unicode bomb": b"\x80\x04X" + struct.pack("<I", (1 << 32) - 1) + b".",
+        "long4 bomb": b"\x80\x04\x8b" + struct.pack("<i", (1 << 31) - 1) + b".",
+        "frame bomb": b"\x80\x04\x95" + struct.pack("<Q", 1 << 44) + b"N.",
+        "memo bomb": b"\x80\x04Nr" + struct.pack("<I", (1 << 32) - 1) + b".",
+        "persistent id": b"\x80\x04\x8c\x01aQ.",
+        "persistent id, text": b"Pposix.system\n.",
+        "extension code": b"\x80\x04\x82\x01.",
+        "buffer out of band": b"\x80\x05\x97.",
+        "lists that unfold": pickle.dumps({"a": bomb}, protocol=4),
+        "a list in itself": b"\x80\x04}\x8c\x01a]\x94h\x00as.",
+        "deep lists": b"\x80\x04}\x8c\x01a" + b"]" * 900 + b"a" * 899 + b"s.",
+        "very deep lists": b"\x80\x04}\x8c\x01a" + b"]" * 100_000 + b"a" * 99_999 + b"s.",
+        "set": dumped({"a": {1, 2}}),
+        "tuple": dumped({"a": (1, 2)}),
+        "complex": dumped({"a": 1j}),
+        "number for a key": dumped({1: 2}),
+        "no dict": dumped([1, 2]),
+        "nothing": b"",
+        "no pickle": b"not a pickle at all",
+        "tuples in tuples for a key": b"\x80\x04})" + b"\x85" * 300_000 + b"Ns.",
+        "tuples in tuples": b"\x80\x04}\x8c\x01a)" + b"\x85" * 300_000 + b"s.",
+        "an array for a dict": at_its_end(wrapped(b"\0" * 16), b"K\x00K\x01s."),
+        "an array for a list": at_its_end(wrapped(b"\0" * 16), b"K\x00a."),
+        "two contents": b"\x80\x04}}.",
+        "bytes behind the end": pickle.dumps({"a": 1}, protocol=4) + b"N.",
+        "a mark left open": b"\x80\x04}(}.",
+        "text that is no UTF-8": b"\x80\x04}\x8c\x01\xff]s.",
+        "build on a dict": b"\x80\x04}}\x8c\x01a" + name + b"sb.",
+        "empty stack": b"\x80\x04aaaa.",
+        "compressed by zlib": dumped({"a": 1}, compress=("zlib", 3)),
+        "compressed by gzip": dumped({"a": np.zeros(10**6)}, compress=("gzip", 3)),
+        "compressed by lzma": dumped({"a": 1}, compress=("lzma", 3)),
+        "another protocol": pickle.dumps({"a": 1}, protocol=0),
+    }
+
+
+@pytest.mark.parametrize("seal", [True, False], ids=["sealed", "open"])
+def test_hostile_files_are_refused_and_nothing_runs(seal: bool, good: bytes, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    for name, payload in hostile(canary).items():
+        path = tmp_path / "bad.joblib"
+        path.write_bytes(sealed(payload) if seal else payload)
+        with pytest.raises(ArtifactError, match="bad.joblib: ") as caught:
+            kafeat.load(path)
+        assert not canary.exists(), name
+        assert len(str(caught.value)) < 1000, name
+    # and none has changed what reads the next file
+    assert artifact.dumps(artifact.loads(good, "x")) == good
+
+
+def test_what_a_file_claims_is_not_allocated(tmp_path: Path) -> None:
+    claims = {
+        name: data
+        for name, data in hostile(tmp_path / "canary").items()
+        if "bomb" in name or "terabytes" in name
+    }
+    assert len(claims) >= 8
+    for name, payload in claims.items():
+        tracemalloc.start()
+        try:
+            with pytest.raises(ArtifactError, match="x: "):
+                artifact.loads(sealed(payload), "x")
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        # a few copies of the file, and what a parser needs
+        assert peak < 20 * len(payload) + (2 << 20), name
+
+
+# --- damaged files
+
+
+def test_truncation_anywhere_is_noticed(good: bytes, tmp_path: Path) -> None:
+    for length in sorted({0, 1, 10, len(good) // 3, len(good) // 2, *range(len(good) - 60, len(good))}):
+        refused(good[:length], tmp_path, "it is cut short, or no model|it is damaged")
+
+
+def test_appended_bytes_are_noticed(good: bytes, tmp_path: Path) -> None:
+    for more in (b"\0", b"\n", b"\0" * 46):
+        refused(good + more, tmp_path, "without its closing checksum")
+    refused(good + good, tmp_path, "it is damaged")
+
+
+def test_flipped_bits_anywhere_are_noticed(good: bytes) -> None:
+    rng = np.random.default_rng(0)
+    for place in [*rng.integers(len(good), size=300), len(good) - 1, len(good) - 40]:
+        bad = bytearray(good)
+        bad[place] ^= 1 << int(rng.integers(8))
+        with pytest.raises(ArtifactError, match="closing checksum|checksum that closes"):
+            artifact.loads(bytes(bad), "x")
+
+
+def test_flipped_bytes_under_a_right_checksum_raise_nothing_else(good: bytes, tmp_path: Path) -> None:
+    payload, rng = good[: -len(MAGIC) - 32], np.random.default_rng(1)
+    path = tmp_path / "bad.joblib"
+    survived = 0
+    for _ in range(200):
+        bad = bytearray(payload)
+        bad[int(rng.integers(len(bad)))] = int(rng.integers(256))
+        path.write_bytes(sealed(bytes(bad)))
+        try:
+            kafeat.load(path)
+            survived += 1  # a digit of the state, say: the checksum is what guards that
+        except ArtifactError:
+            pass
+    assert survived < 200
+
+
+# --- files that are sound and say something impossible
+
+
+def edited(good: bytes, edit: Callable[[dict[str, Any]], object]) -> bytes:
+    content = artifact.loads(good, "x")
+    edit(content)
+    return artifact.dumps(content)
+
+
+def put(*path: Any, value: object) -> Callable[[dict[str, Any]], None]:
+    def edit(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        content[path[-1]] = value
+
+    return edit
+
+
+def state(step: int, name: str, change: Callable[[np.ndarray], object]) -> Callable[[dict[str, Any]], None]:
+    def edit(content: dict[str, Any]) -> None:
+        content["steps"][step]["state"][name] = change(content["steps"][step]["state"][name])
+
+    return edit
+
+
+def setting(index: object, value: float) -> Callable[[np.ndarray], np.ndarray]:
+    def change(array: np.ndarray) -> np.ndarray:
+        array = array.copy()
+        array[index] = value
+        return array
+
+    return change
+
+
+EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "newer format": (
+        put("format", value=FORMAT + 1),
+        rf"format: expected a number from 1 to {FORMAT}, got {FORMAT + 1}: this is kafeat .*, the model was written by",
+    ),
+    "no format": (lambda c: c.pop("format"), rf"format: expected a number from 1 to {FORMAT}, got null"),
+    "format of another type": (
+        put("format", value="1"),
+        rf"format: expected a number from 1 to {FORMAT}, got '1'",
+    ),
+    "missing entry": (lambda c: c.pop("columns"), "expected the entries"),
+    "further entry": (put("more", value=1), "expected the entries"),
+    "dtype": (put("dtype", value="float16"), "dtype: expected float32 or float64, got 'float16'"),
+    "dtype of another type": (put("dtype", value=["float32"]), "dtype: expected float32 or float64"),
+    "chunk_rows 0": (
+        put("chunk_rows", value=0),
+        "chunk_rows: expected a whole number from 1 to 1,000,000, got 0",
+    ),
+    "chunk_rows True": (put("chunk_rows", value=True), "chunk_rows: expected a whole number"),
+    "chunk_rows huge": (put("chunk_rows", value=10**12), "chunk_rows: expected a whole number"),
+    "no place of the cast": (lambda c: c.pop("cast_after"), "expected the entries"),
+    "cast behind the last step": (
+        put("cast_after", value=9),
+        r"cast_after: expected a whole number from 0 to \d, got 9",
+    ),
+    "cast before the first step": (put("cast_after", value=-1), "cast_after: expected a whole number"),
+    "cast after True": (put("cast_after", value=True), "cast_after: expected a whole number"),
+    "cast after an array": (put("cast_after", value=np.ones(9)), "cast_after: expected a whole number"),
+    "config a list": (put("config", value=[]), "config: steps: expected a non-empty list"),
+    "columns a list": (put("columns", value=[]), "columns: expected a dict"),
+    "columns twice": (
+        lambda c: c["columns"]["features"].append(c["columns"]["features"][0]),
+        "columns.features: expected every name once",
+    ),
+    "a column less": (
+        lambda c: c["columns"]["features"].pop(),
+        r"steps\[0\]\.n_features_in: expected 3, got 4",
+    ),
+    "no steps": (put("steps", value=[]), "steps: expected a list of at least one step"),
+    "steps a dict": (put("steps", value={}), "steps: expected a list"),
+    "a step of text": (put("steps", 0, value="minmax"), r"steps\[0\]\.recipe: expected recipe"),
+    "a step less": (lambda c: c["steps"].pop(1), r"steps\[1\]\.n_features_in: expected 4, got 6"),
+    "swapped steps": (lambda c: c["steps"].reverse(), r"steps\[0\]\.n_features_in: expected 4, got 5"),
+    "unknown kind": (
+        put("steps", 0, "recipe", "kind", value="os"),
+        r"steps\[0\]\.recipe\.kind: expected .*, got 'os'",
+    ),
+    "kind of another package": (
+        put("steps", 0, "recipe", "kind", value="../artifact"),
+        r"steps\[0\]\.recipe\.kind: expected ",
+    ),
+    "kind of another type": (
+        put("steps", 0, "recipe", "kind", value=7),
+        r"steps\[0\]\.recipe\.kind: expected ",
+    ),
+    "recipe of text": (put("steps", 0, "recipe", value="minmax"), r"steps\[0\]\.recipe"),
+    "unknown parameter": (put("steps", 0, "recipe", "more", value=1), r"steps\[0\]\.recipe\.more: "),
+    "parameter out of bounds": (
+        put("steps", 1, "recipe", "rcond", value=2.0),
+        r"steps\[1\]\.recipe\.rcond: ",
+    ),
+    "parameter of another type": (
+        put("steps", 2, "recipe", "n_components", value=8.0),
+        r"steps\[2\]\.recipe\.n_components",
+    ),
+    "width of another step": (
+        put("steps", 2, "recipe", "n_components", value=10),
+        r"steps\[2\]\.state\.(frequencies|phases|weights): expected the shape",
+    ),
+    "huge width": (
+        put("steps", 2, "recipe", "n_components", value=10**15),
+        r"steps\[2\]\.recipe\.n_components",
+    ),
+    "provenance of nothing": (put("provenance", value={}), r"provenance\.sources: Field required"),
+    "a source that is none": (put("provenance", "sources", value=[1]), r"provenance\.sources\.0"),
+    "rows as text": (put("provenance", "rows_fitted", value="x"), r"provenance\.rows_fitted"),
+    "a name that moves the cursor": (
+        put("provenance", "sources", 0, "name", value="\x1b[2J"),
+        r"provenance\.sources\.0\.name",
+    ),
+    "a seed below 0": (put("config", "seed", value=-1), r"config: seed: expected a whole number"),
+    "swapped kinds": (
+        put("steps", 0, "recipe", value={"kind": "standardize"}),
+        r"steps\[0\]\.state: expected \['mean', 'scale'\], got \['low', 'width'\]",
+    ),
+    "paired for offset": (
+        put("steps", 2, "recipe", "features", value="paired"),
+        r"steps\[2\]\.state: expected ",
+    ),
+    "state a list": (put("steps", 0, "state", value=[]), r"steps\[0\]\.state: expected a dict of arrays"),
+    "state of numbers": (
+        put("steps", 0, "state", "low", value=1.0),
+        r"steps\[0\]\.state: expected a dict of arrays",
+    ),
+    "state transposed": (
+        state(1, "landmarks", lambda a: a.T),
+        r"steps\[1\]\.state\.landmarks: expected the shape \(6, 4\), got \(4, 6\)",
+    ),
+    "state flat": (
+        state(1, "projection", lambda a: a.ravel()),
+        r"steps\[1\]\.state\.projection: expected the shape",
+    ),
+    "a number for a scalar": (
+        state(1, "gamma", lambda a: np.array([1.0])),
+        r"steps\[1\]\.state\.gamma: expected the shape \(\)",
+    ),
+    "NaN": (
+        state(2, "frequencies", setting((0, 0), np.nan)),
+        r"steps\[2\]\.state\.frequencies: expected finite numbers",
+    ),
+    "infinity": (state(0, "width", setting(0, np.inf)), r"steps\[0\]\.state\.width: expected finite numbers"),
+    "gamma below 0": (
+        state(1, "gamma", lambda a: np.array(-1e9)),
+        r"steps\[1\]\.state\.gamma: expected a number above 0, got -1e\+09",
+    ),
+    "gamma 0": (
+        state(4, "gamma", lambda a: np.array(0.0)),
+        r"steps\[4\]\.state\.gamma: expected a number above 0",
+    ),
+    "column out of range": (
+        state(3, "columns", setting(0, 8)),
+        r"steps\[3\]\.state\.columns: expected whole numbers from 0 to 7",
+    ),
+    "column below 0": (
+        state(3, "columns", setting(0, -1)),
+        r"steps\[3\]\.state\.columns: expected whole numbers",
+    ),
+    "columns of floats": (
+        state(3, "columns", lambda a: a.astype(float)),
+        r"steps\[3\]\.state\.columns: expected numbers of int64, got float64",
+    ),
+    "starts beyond the end": (
+        state(3, "starts", setting(-1, 10**9)),
+        r"steps\[3\]\.state\.starts: expected whole numbers",
+    ),
+    "starts that fall": (state(3, "starts", setting(1, 10**3)), r"steps\[3\]\.state\.starts: expected "),
+    "starts not from 0": (
+        state(3, "starts", setting(0, 1)),
+        r"steps\[3\]\.state\.starts: expected increasing",
+    ),
+    "bucket out of range": (
+        state(4, "buckets", setting((0, 0), 4)),
+        r"steps\[4\]\.state\.buckets: expected whole numbers from 0 to 3",
+    ),
+    "bucket below 0": (
+        state(4, "buckets", setting((1, 2), -1)),
+        r"steps\[4\]\.state\.buckets: expected whole numbers",
+    ),
+    "buckets of bools": (
+        state(4, "buckets", lambda a: a.astype(bool)),
+        r"steps\[4\]\.state\.buckets: expected numbers of int64, got bool",
+    ),
+    "landmarks of bools": (
+        state(1, "landmarks", lambda a: a > 0),
+        r"steps\[1\]\.state\.landmarks: expected numbers of float32 or float64, got bool",
+    ),
+    "landmarks in half precision": (
+        state(1, "landmarks", lambda a: a.astype(np.float16)),
+        r"steps\[1\]\.state\.landmarks: expected numbers of float32 or float64, got float16",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_content_that_contradicts_itself_is_refused(name: str, good: bytes, tmp_path: Path) -> None:
+    edit, match = EDITS[name]
+    refused(edited(good, edit), tmp_path, match)
+
+
+# Numbers that no fit gives, but that a guarded map cannot turn into harm either: they load, and the transform
+# answers with finite numbers or with an error of kafeat.
+ODD = {
+    "width 0": state(0, "width", setting(0, 0.0)),
+    "huge frequencies": state(2, "frequencies", lambda a: a * 1e300),
+    "negative landmarks": state(1, "landmarks", lambda a: -a),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_numbers_end_in_numbers_or_an_error(name: str, good: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "odd.joblib"
+    path.write_bytes(edited(good, ODD[name]))
+    try:
+        Z = kafeat.load(path).transform(rows())
+    except kafeat.errors.KafeatError:
+        return
+    assert np.isfinite(Z).all()
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(kafeat.errors.SystemRefusedError, match="none.joblib"):
+        kafeat.load(tmp_path / "none.joblib")
+    with pytest.raises(kafeat.errors.KafeatError, match=tmp_path.name):
+        kafeat.load(tmp_path)

@@ -1,0 +1,53 @@
+"""Model files of every format that was released stay readable, and give the same features.
+
+formats/N beside this file has a map of format N, rows, and their features by the kafeat that wrote it: a union of nine
+chains, so of most kinds of state. In format 2 a scaler stands before it, and a column of the rows holds Unix times.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kafeat
+from kafeat.model.feature_map import FORMAT
+
+FOLDERS = sorted((Path(__file__).parent / "formats").iterdir())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_an_old_file_gives_the_same_features(folder):
+    fm = kafeat.load(folder / "map.joblib")
+    expected = np.load(folder / "features.npy")
+    found = fm.transform(np.load(folder / "rows.npy"))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+def test_every_format_has_a_file():
+    assert [folder.name for folder in FOLDERS] == [str(i) for i in range(1, FORMAT + 1)]
+
+
+def test_the_first_file_knows_no_range_of_its_columns():
+    assert kafeat.load(FOLDERS[0] / "map.joblib").seen is None
+
+
+def test_a_map_of_format_1_casts_its_input_first_also_when_it_is_saved_again(tmp_path):
+    fm = kafeat.load(FOLDERS[0] / "map.joblib")
+    assert (fm.format, fm.chain.cast_after, fm.input_dtype) == (1, 0, np.float32)
+    fm.save(tmp_path / "map.joblib")
+    assert kafeat.load(tmp_path / "map.joblib").format == 1
+    # what float32 does not tell from a row makes no difference
+    rows = np.load(FOLDERS[0] / "rows.npy").astype(np.float32).astype(np.float64)
+    assert kafeat.load(tmp_path / "map.joblib").transform(rows).tobytes() == fm.transform(rows).tobytes()
+    assert fm.transform(rows * (1.0 + 1e-12)).tobytes() == fm.transform(rows).tobytes()
+
+
+def test_a_map_of_format_2_knows_where_it_casts():
+    fm = kafeat.load(FOLDERS[1] / "map.joblib")
+    assert (fm.format, fm.chain.cast_after, fm.input_dtype) == (2, 1, np.float64)
+    rows = np.load(FOLDERS[1] / "rows.npy")
+    later = rows + np.array([1.0, 0.0, 0.0, 0.0, 0.0])  # a second, of which float32 knows nothing
+    assert (later.astype(np.float32)[:, 0] == rows.astype(np.float32)[:, 0]).any()
+    assert (fm.transform(later) != fm.transform(rows)).any(axis=1).all()

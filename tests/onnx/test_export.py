@@ -1,0 +1,393 @@
+"""Maps as ONNX graphs, run by onnxruntime against `transform`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.config import load_config
+from kafeat.errors import GateError, UsageError
+from kafeat.maths.fourier import learning as frequency_fit
+from kafeat.maths.kernels.exact import KERNELS as EXACT
+from kafeat.model.feature_map import FeatureMap
+from kafeat.registry import kinds
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+import kafeat.onnx  # noqa: E402
+from kafeat.onnx import agreement  # noqa: E402
+from kafeat.onnx.chain import convertible  # noqa: E402
+
+CANNOT: frozenset[str] = frozenset()
+"""Kinds without an ONNX form: none. A new kind gets a file in kafeat/onnx/steps, or its name here."""
+Fit = Callable[[str, str], FeatureMap]
+
+RNG = np.random.default_rng(7)
+SIGNED = RNG.normal(size=(120, 6)).astype(np.float32)
+POSITIVE = np.abs(SIGNED)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_learning():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frequency_fit, "_STEPS", 20)
+        patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
+        yield
+
+
+@pytest.fixture(scope="module")
+def fit(configs: Path, digits_table: pa.Table) -> Fit:
+    @cache
+    def fitted(kind: str) -> FeatureMap:
+        return kafeat.fit(load_config(configs / f"{kind}.yaml").to_plain(), digits_table)
+
+    def fit(kind: str, dtype: str) -> FeatureMap:
+        return replace(fitted(kind), dtype=dtype)
+
+    return fit
+
+
+def run(model, X):
+    data = model if isinstance(model, bytes) else model.SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    dtype = {"tensor(float)": np.float32, "tensor(double)": np.float64}[session.get_inputs()[0].type]
+    return session.run(["Z"], {"X": X.astype(dtype)})[0]
+
+
+def agree(fm: FeatureMap, X: np.ndarray, codes: np.ndarray | None = None) -> None:
+    """Rows X through both; the tolerance is `rounding`, derived from the map's sensitivity (see its docstring)."""
+    model = kafeat.onnx.to_model(fm)
+    onnx.checker.check_model(model, full_check=True)
+    codes = X if codes is None else codes
+    Z, G = agreement.features(fm, codes), run(model, X)
+    assert G.dtype == Z.dtype == fm.dtype
+    assert G.shape == Z.shape
+    refused = np.isnan(Z).any(axis=1)
+    assert np.isnan(G[refused]).all()
+    difference = np.abs(G[~refused].astype(np.float64) - Z[~refused]).max(axis=1, initial=0.0)
+    assert (difference <= agreement.rounding(fm, codes[~refused])).all(), difference.max()
+
+
+def chain(*steps, X=SIGNED, dtype="float32", **rest) -> FeatureMap:
+    return kafeat.fit({"steps": list(steps), "dtype": dtype, **rest}, X)
+
+
+def test_every_kind_has_a_form_or_is_listed() -> None:
+    assert set(convertible()) | CANNOT == set(kinds())
+    assert not set(convertible()) & CANNOT
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", kinds())
+def test_every_config_agrees_with_transform(fit: Fit, kind: str, dtype: str, digits, tmp_path) -> None:
+    fm = fit(kind, dtype)
+    if kind in CANNOT:
+        with pytest.raises(UsageError, match="expected a step that ONNX has operators for"):
+            kafeat.onnx.export(fm, tmp_path / "m.onnx")
+        return
+    done = kafeat.onnx.export(fm, tmp_path / "m.onnx")
+    assert done.agreement is not None
+    assert done.agreement.rows >= 200
+    # real rows too; pixels are whole numbers, so that categories and float32 inputs are exact
+    agree_on_digits(fm, digits[:100].astype(np.float32))
+
+
+def agree_on_digits(fm: FeatureMap, X: np.ndarray) -> None:
+    G, Z = (
+        run(kafeat.onnx.to_model(fm), X),
+        fm.transform(X.astype(np.int64) if fm.columns.n_categories else X),
+    )
+    codes = fm.matrix(X)
+    assert np.abs(G - Z).max() <= agreement.rounding(fm, codes.astype(np.float32)).max()
+
+
+@pytest.mark.parametrize("kind", ["fourier", "homogeneous", "tensor_sketch"])
+def test_no_rows_give_no_rows_and_one_row_gives_one(fit: Fit, kind: str, digits) -> None:
+    fm = fit(kind, "float32")
+    model = kafeat.onnx.to_model(fm)
+    for rows in (0, 1, 3):
+        assert run(model, digits[:rows].astype(np.float32)).shape == (rows, fm.n_components)
+
+
+def test_every_kernel_of_a_nystroem_map() -> None:
+    for name in EXACT:
+        if name == "cauchy":  # of fourier alone
+            continue
+        for dtype in ("float32", "float64"):
+            fm = chain(
+                {"kind": "nystroem", "kernel": name, "n_components": 20, "landmarks": "uniform",
+                 "clip_negative": True},
+                X=POSITIVE, dtype=dtype,
+            )  # fmt: skip
+            agree(fm, np.vstack([POSITIVE[:60], np.zeros((1, 6)), -POSITIVE[:2]]).astype(np.float32))
+
+
+def test_a_precomputed_kernel_of_float64_is_not_rounded_to_float32() -> None:
+    """onnxruntime melts a scalar before a MatMul into it, as a float32: 1e-7 in place of 1e-14."""
+    fm = chain(
+        {"kind": "nystroem", "kernel": "precomputed", "n_components": 6},
+        X=(SIGNED @ SIGNED.T), dtype="float64", fit_rows="all",
+    )  # fmt: skip
+    agree(fm, SIGNED @ SIGNED.T)
+
+
+def test_small_features_are_computed_in_float64() -> None:
+    fm = chain({"kind": "nystroem", "gamma": 1e-4, "n_components": 40})
+    inside = {tensor.data_type for tensor in kafeat.onnx.to_model(fm).graph.initializer}
+    assert onnx.TensorProto.DOUBLE in inside
+    agree(fm, SIGNED)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"kind": "fourier", "frequencies": "structured", "n_components": 20, "weights": "uniform"},
+        {"kind": "fourier", "frequencies": "fastfood", "n_components": 20, "features": "offset"},
+        {"kind": "fourier", "length_scale": [1.0, 2.0, 3.0, 0.5, 1.0, 4.0], "n_components": 20},
+        {"kind": "homogeneous", "negative": "signed", "order": 3, "homogeneity": 1.5},
+        {"kind": "homogeneous", "kernel": "hellinger", "negative": "signed"},
+        {"kind": "tensor_sketch", "domain": "time", "n_components": 7, "degree": 2},
+        {"kind": "tensor_sketch", "n_components": 1, "degree": 1},
+        {"kind": "tensor_sketch", "n_components": 8, "coef0": 0.0},
+        {"kind": "tensor_srht", "complex_to_real": False, "n_components": 20, "coef0": 0.0},
+        {"kind": "random_maclaurin", "kernel": "exponential", "n_components": 40},
+        {"kind": "random_maclaurin", "degree": 1, "n_components": 1},
+        {"kind": "polynomial_features", "degree": 4, "coef0": 0.0},
+        {"kind": "positive_exponential", "features": "plain", "n_components": 9},
+        {"kind": "projection", "matrix": "srht", "n_components": 5},
+        {"kind": "projection", "matrix": "gaussian", "n_components": 5},
+        {"kind": "arc_cosine", "order": 0, "n_components": 20},
+        {"kind": "normalize", "norm": "homogeneous", "homogeneity": 1.7},
+        {"kind": "normalize", "norm": "max"},
+        {"kind": "pca", "whiten": True},
+    ],
+    ids=lambda step: step["kind"],
+)  # fmt: skip
+def test_variants_of_a_kind(step) -> None:
+    for dtype in ("float32", "float64"):
+        agree(chain(step, dtype=dtype), np.vstack([SIGNED, np.zeros((1, 6))]).astype(np.float32))
+
+
+def test_log1p_is_exact_where_x_is_tiny() -> None:
+    fm = chain({"kind": "log1p"}, X=POSITIVE)
+    X = (POSITIVE * np.float32(1e-9)).astype(np.float32)
+    # the same formula in the same precision: a relative error of some roundings, where log(1 + x) would give 0
+    np.testing.assert_allclose(
+        run(kafeat.onnx.to_model(fm), X), np.log1p(X), rtol=4 * np.finfo(np.float32).eps
+    )
+
+
+def test_refused_rows_are_nan_in_every_feature_and_others_are_not() -> None:
+    # steps of order 0 hide a NaN: what is refused must not depend on what becomes of it
+    fm = chain(
+        {"kind": "minmax"},
+        {"kind": "log1p"},
+        {"kind": "arc_cosine", "order": 0, "n_components": 4},
+        X=POSITIVE,
+    )
+    X = np.vstack([POSITIVE, -100 * POSITIVE[:5], np.full((1, 6), np.nan), np.full((1, 6), np.inf)])
+    Z = run(kafeat.onnx.to_model(fm), X.astype(np.float32))
+    np.testing.assert_array_equal(np.isnan(Z).any(axis=1), np.arange(len(X)) >= len(POSITIVE))
+    agree(fm, X.astype(np.float32))
+
+
+def test_missing_numbers_are_filled() -> None:
+    fm = chain(
+        {"kind": "log1p"}, {"kind": "impute", "strategy": "median"}, {"kind": "standardize"}, X=POSITIVE
+    )
+    X = POSITIVE.copy()
+    X[::3, 2] = np.nan
+    X[1, 1] = np.inf
+    X[2, 0] = -2.0  # refused by log1p, and not filled
+    agree(fm, X)
+    Z = run(kafeat.onnx.to_model(fm), X)
+    assert np.isnan(Z[[1, 2]]).all()
+    assert np.isfinite(np.delete(Z, [1, 2], axis=0)).all()
+
+
+def table_of_categories():
+    n = 90
+    return pa.table(
+        {
+            "a": RNG.normal(size=n).astype(np.float32),
+            "size": np.tile([10, -3, 40], n // 3),
+            "town": pa.array(np.tile(["Bern", "Ulm", "Aix"], n // 3).tolist()),
+            "b": RNG.normal(size=n).astype(np.float32),
+        }
+    )
+
+
+@pytest.mark.parametrize("unknown", ["error", "ignore"])
+def test_categories_are_numbers_or_codes(unknown: str) -> None:
+    table = table_of_categories()
+    fm = kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["town", "size"], "unknown": unknown}]}, table)
+    model = kafeat.onnx.to_model(fm)
+    told = json.loads({p.key: p.value for p in model.metadata_props}["kafeat.categories"])
+    assert told["town"] == {
+        "categories": ["Aix", "Bern", "Ulm"], "input": "code",
+        "unknown": "zeros" if unknown == "ignore" else "refused",
+    }  # fmt: skip
+    assert told["size"]["input"] == "number"
+    assert told["size"]["categories"] == ["-3", "10", "40"]
+    codes = [told["town"]["categories"].index(town) for town in table["town"].to_pylist()]
+    X = np.column_stack([table["a"], table["size"], codes, table["b"]]).astype(np.float32)
+    np.testing.assert_array_equal(run(model, X), fm.transform(table))
+    strange = np.repeat(X[:1], 4, axis=0)
+    strange[0, 1], strange[1, 2], strange[2, 1], strange[3, 1] = 7.0, np.nan, 2.5, np.inf
+    Z = run(model, strange)
+    if unknown == "error":
+        assert np.isnan(Z).all()
+        return
+    assert (Z[0, 5:] == 0.0).all()
+    assert (Z[1, 2:5] == 0.0).all()
+    assert np.isnan(Z[2:]).all()  # no category at all
+    kafeat.onnx.export(fm, "/dev/null")
+
+
+def test_pruned_maps_give_the_outputs_that_are_kept() -> None:
+    fm = chain({"kind": "standardize"}, {"kind": "fourier", "n_components": 20, "frequencies": "iid"})
+    kept = np.array([0, 3, 11, 19])
+    pruned = replace(fm, chain=replace(fm.chain, outputs=kept))
+    np.testing.assert_array_equal(
+        run(kafeat.onnx.to_model(pruned), SIGNED), run(kafeat.onnx.to_model(fm), SIGNED)[:, kept]
+    )
+    agree(pruned, SIGNED)
+
+
+def test_unions_in_chains_in_unions() -> None:
+    inner = {
+        "kind": "union",
+        "maps": [{"steps": [{"kind": "pca"}]}, {"weight": 3.0, "steps": [{"kind": "log1p"}]}],
+    }
+    outer = {
+        "kind": "union",
+        "maps": [
+            {
+                "columns": ["c4", "c1"],
+                "weight": 0.5,
+                "steps": [inner, {"kind": "tensor_sketch", "n_components": 8}],
+            },
+            {"steps": [{"kind": "homogeneous"}]},
+        ],
+    }
+    fm = chain(outer, {"kind": "standardize"}, X=POSITIVE)
+    agree(fm, np.vstack([POSITIVE, -POSITIVE[:1]]))
+
+
+def test_the_same_map_gives_the_same_bytes(tmp_path) -> None:
+    for name in "ab":
+        fm = chain({"kind": "fourier", "n_components": 20}, {"kind": "pca", "n_components": 3})
+        kafeat.onnx.export(fm, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    fm.save(tmp_path / "m.joblib")
+    kafeat.onnx.export(tmp_path / "m.joblib", tmp_path / "c", check=False)
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "a").read_bytes()
+
+
+def test_the_model_says_what_it_is() -> None:
+    fm = kafeat.fit(
+        {"steps": [{"kind": "standardize"}]}, pa.table({"height": [1.0, 2.0], "mass": [3.0, 5.0]})
+    )
+    model = kafeat.onnx.to_model(fm)
+    told = {p.key: p.value for p in model.metadata_props}
+    assert told == {
+        "kafeat.version": kafeat.__version__,
+        "kafeat.map_sha256": fm.digest,
+        "kafeat.columns": '["height", "mass"]',
+    }
+    (given,), (made,) = model.graph.input, model.graph.output
+    assert (given.name, made.name) == ("X", "Z")
+    # as the map reads its rows: scalers that come first compute in float64
+    assert given.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+    assert [d.dim_param or d.dim_value for d in given.type.tensor_type.shape.dim] == ["N", 2]
+    assert "standardize" in model.doc_string
+
+
+@pytest.mark.parametrize("opset", [13, 18, 21])
+def test_other_opsets(opset: int, fit: Fit, tmp_path) -> None:
+    kafeat.onnx.export(fit("normalize", "float32"), tmp_path / "m.onnx", opset=opset)
+    model = onnx.load(tmp_path / "m.onnx")
+    assert [o.version for o in model.opset_import] == [opset]
+
+
+@pytest.mark.parametrize("opset", [12, 1000])
+def test_unknown_opsets_are_refused(opset: int) -> None:
+    with pytest.raises(UsageError, match=rf"opset: expected 13 to \d+, got {opset}"):
+        kafeat.onnx.to_model(chain({"kind": "standardize"}), opset)
+
+
+def test_what_no_operator_computes_is_refused_with_its_place(monkeypatch, tmp_path) -> None:
+    bessel = {"kind": "nystroem", "kernel": "matern", "nu": 2.0, "n_components": 4}
+    fm = chain({"kind": "union", "maps": [{"steps": [{"kind": "standardize"}, bessel]}]})
+    with pytest.raises(
+        UsageError, match=r"^steps\[0\]\.maps\[0\]\.steps\[1\]\.nu: expected 0\.5, 1\.5 or 2\.5, got 2"
+    ):
+        kafeat.onnx.export(fm, tmp_path / "m.onnx")
+    fm = chain({"kind": "nystroem", "kernel": lambda X, Y: X @ Y.T, "n_components": 4})
+    with pytest.raises(
+        UsageError, match=r"steps\[0\]\.kernel: expected a kernel by name, got a Python function"
+    ):
+        kafeat.onnx.to_model(fm)
+    monkeypatch.setattr(importlib.import_module("kafeat.onnx.chain"), "convertible", lambda: ("pca",))
+    with pytest.raises(
+        UsageError, match=r"steps\[0\]\.kind: expected a step that ONNX has .* got standardize"
+    ):
+        kafeat.onnx.to_model(chain({"kind": "standardize"}))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_graph_that_is_too_large_is_refused_before_it_is_made(monkeypatch) -> None:
+    fm = chain({"kind": "projection", "matrix": "srht", "n_components": 50})
+    monkeypatch.setattr("kafeat.onnx.graph.MOST_BYTES", 1000)
+    with pytest.raises(UsageError, match=r"steps\[0\]\.constants: expected at most 1,000 bytes"):
+        kafeat.onnx.to_model(fm)
+
+
+def test_a_graph_that_errs_is_not_written(monkeypatch, tmp_path) -> None:
+    arc_cosine = importlib.import_module("kafeat.onnx.steps.arc_cosine")
+    emit = arc_cosine.emit
+    monkeypatch.setattr(arc_cosine, "emit", lambda g, fitted, x: g.op("Mul", emit(g, fitted, x), 1.0001))
+    fm = chain({"kind": "arc_cosine", "n_components": 40})
+    with pytest.raises(
+        GateError, match="expected features that differ from kafeat's by at most .*: nothing was written"
+    ):
+        kafeat.onnx.export(fm, tmp_path / "m.onnx")
+    assert not list(tmp_path.iterdir())
+    kafeat.onnx.export(fm, tmp_path / "m.onnx", check=False)
+    assert (tmp_path / "m.onnx").exists()
+
+
+def test_the_python_of_the_page_runs(monkeypatch, tmp_path, configs) -> None:
+    page = (configs.parent / "docs" / "onnx.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    (tmp_path / "configs").symlink_to(configs)
+    (tmp_path / "sample_data").symlink_to(configs.parent / "sample_data")
+    monkeypatch.chdir(tmp_path)
+    scope: dict = {}
+    exec(code, scope)
+    assert scope["Z"].shape == (1797, 512)
+
+
+def test_without_onnx_the_remedy_is_said(tmp_path) -> None:
+    code = "import sys; sys.modules['onnx'] = None\nfrom kafeat.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "export", "m.joblib", "o.onnx"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "pip install 'kafeat[onnx]'" in done.stderr
+    assert "Traceback" not in done.stderr

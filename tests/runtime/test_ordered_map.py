@@ -1,0 +1,218 @@
+"""The bounded, ordered map and the reader ahead of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kafeat.runtime.ordered_map import ordered_map, prefetch
+
+JOBS = (1, 2, 4)
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    before = threading.active_count()
+    yield
+    for _ in range(100):
+        if threading.active_count() <= before:
+            return
+        time.sleep(0.05)
+    assert threading.active_count() <= before
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_order_is_kept_although_the_first_is_the_slowest(jobs: int) -> None:
+    def worker():
+        def work(i: int) -> int:
+            time.sleep(0.02 if i % 4 == 0 else 0.0)
+            return i * i
+
+        return work
+
+    assert list(ordered_map(worker, iter(range(30)), jobs)) == [i * i for i in range(30)]
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_a_worker_that_cannot_be_made_says_why(jobs: int) -> None:
+    def worker():
+        raise MemoryError("no room for its buffers")
+
+    with pytest.raises(MemoryError, match="no room for its buffers"):
+        list(ordered_map(worker, iter(range(30)), jobs))
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_no_items_no_results(jobs: int) -> None:
+    assert list(ordered_map(lambda: lambda i: i, iter(()), jobs)) == []
+
+
+def test_every_thread_makes_one_worker_of_its_own() -> None:
+    made: list[int] = []
+    together = threading.Barrier(3, timeout=10)
+
+    def worker():
+        made.append(threading.get_ident())
+
+        def work(i: int) -> int:
+            if i < 3:
+                together.wait()
+            return threading.get_ident()
+
+        return work
+
+    used = set(ordered_map(worker, iter(range(20)), 3))
+    assert len(made) == len(set(made)) == 3
+    assert used <= set(made)
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_look_ahead_is_bounded(jobs: int) -> None:
+    pulled, worst, done = 0, 0, 0
+
+    def items() -> Iterator[int]:
+        nonlocal pulled, worst
+        for i in range(50):
+            pulled += 1
+            worst = max(worst, pulled - done)
+            yield i
+
+    for _ in ordered_map(lambda: lambda i: i, items(), jobs):
+        done += 1
+    assert worst <= jobs + 1
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_the_first_error_in_order_is_raised(jobs: int) -> None:
+    def worker():
+        def work(i: int) -> int:
+            if i == 3:
+                time.sleep(0.1)  # later than the other one, and still first in order
+            if i >= 3:
+                raise ValueError(f"item {i}")
+            return i
+
+        return work
+
+    got = []
+    with pytest.raises(ValueError, match="item 3"):
+        got.extend(ordered_map(worker, iter(range(30)), jobs))
+    results = ordered_map(worker, iter(range(30)), jobs)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    results.close()
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_items_far_behind_an_error_are_not_started(jobs: int) -> None:
+    started: list[int] = []
+
+    def worker():
+        def work(i: int) -> int:
+            started.append(i)
+            if i == 2:
+                raise ValueError("item 2")
+            return i
+
+        return work
+
+    with pytest.raises(ValueError, match="item 2"):
+        list(ordered_map(worker, iter(range(100)), jobs))
+    assert max(started) <= 2 + jobs
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_an_error_of_the_items_comes_after_what_came_before_it(jobs: int) -> None:
+    # rows 1 … 8192 hold a bad value, rows 8193 … cannot be read: the first of both is reported, whatever `jobs`
+    def items() -> Iterator[int]:
+        yield 0
+        yield 1
+        raise OSError("cannot read item 2")
+
+    got = []
+    with pytest.raises(OSError, match="cannot read item 2"):
+        for result in ordered_map(lambda: lambda i: i, items(), jobs):
+            got.append(result)  # noqa: PERF402
+    assert got == [0, 1]
+
+    def worker():
+        def work(i: int) -> int:
+            raise ValueError(f"item {i}")
+
+        return work
+
+    with pytest.raises(ValueError, match="item 0"):
+        list(ordered_map(worker, items(), jobs))
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_leaving_early_ends_the_threads(jobs: int) -> None:
+    results = ordered_map(lambda: lambda i: i, iter(range(1000)), jobs)
+    assert next(results) == 0
+    results.close()
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 5])
+def test_prefetch_gives_the_same_items(ahead: int) -> None:
+    assert list(prefetch(iter(range(200)), ahead)) == list(range(200))
+    assert list(prefetch(iter(()), ahead)) == []
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 5])
+def test_prefetch_reads_ahead_and_not_too_far(ahead: int) -> None:
+    pulled = 0
+
+    def items() -> Iterator[int]:
+        nonlocal pulled
+        for i in range(100):
+            pulled += 1
+            yield i
+
+    reader = prefetch(items(), ahead)
+    worst = 0
+    for taken, _ in enumerate(reader, 1):
+        if taken <= 5:
+            time.sleep(0.05)  # time enough to read everything
+            assert pulled - taken >= min(ahead, 100 - taken)
+        worst = max(worst, pulled - taken)
+    # `ahead` wait, and one more is in the reader's hand
+    assert worst <= ahead + 1
+
+
+def test_prefetch_carries_errors_over_behind_the_items() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise OSError("gone")
+
+    reader = prefetch(items(), 3)
+    assert next(reader) == 1
+    with pytest.raises(OSError, match="gone"):
+        next(reader)
+
+
+def test_prefetch_takes_exceptions_for_items_where_they_are_items() -> None:
+    error = ValueError("just a value")
+    assert list(prefetch(iter([error]), 1)) == [error]
+
+
+def test_leaving_a_prefetch_early_stops_and_closes_the_reader() -> None:
+    closed = threading.Event()
+
+    def items() -> Iterator[int]:
+        try:
+            yield from range(10**9)
+        finally:
+            closed.set()
+
+    reader = prefetch(items(), 2)
+    assert next(reader) == 0
+    reader.close()
+    assert closed.wait(5)
+
+
+def test_both_together() -> None:
+    assert list(ordered_map(lambda: lambda i: -i, prefetch(iter(range(500)), 2), 3)) == [
+        -i for i in range(500)
+    ]

@@ -24,8 +24,8 @@ with atheris.instrument_imports(include=["kafeat"]):
     from kafeat.config import load_config
     from kafeat.errors import KafeatError
     from kafeat.io.columns.selection import choose
-    from kafeat.io.readers.base import Source
-    from kafeat.io.readers.open import open_source
+    from kafeat.io.readers.base import Reader
+    from kafeat.io.readers.open import open_reader
     from kafeat.model import artifact
 
 import numpy as np
@@ -50,7 +50,7 @@ def config(folder: Path, data: bytes) -> None:
 def npy(folder: Path, data: bytes) -> None:
     path = folder / "in.npy"
     path.write_bytes(data)
-    with open_source(str(path)) as source:
+    with open_reader(str(path)) as source:
         _read(source)
 
 
@@ -59,7 +59,7 @@ def csv(folder: Path, data: bytes) -> None:
     path = folder / "in.csv"
     path.write_bytes(data[1:])
     how = data[0] if data else 0
-    with open_source(str(path), delimiter=",;\t|"[how & 3], header=bool(how & 4)) as source:
+    with open_reader(str(path), delimiter=",;\t|"[how & 3], header=bool(how & 4)) as source:
         if how & 8:
             source.set_aside()
         _read(source, aside=bool(how & 8))
@@ -72,7 +72,7 @@ def model(folder: Path, data: bytes) -> None:
     kafeat.load(path).transform(X, jobs=1)
 
 
-def _read(source: Source, aside: bool = False) -> None:
+def _read(source: Reader, aside: bool = False) -> None:
     columns = choose(source, None, [], None)
     for chunk in source.chunks(columns, [], 64):
         if not aside:

@@ -22,7 +22,7 @@ from pathlib import Path
 from kafeat.errors import KafeatError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.readers import csv_sniff
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.open import open_reader
 
 Rows = list[list[str] | None]
 """None for a row of another width, where such rows are set aside."""
@@ -101,7 +101,7 @@ def expected(given: Example, strict: bool) -> Rows:
 def read(given: Example, path: Path) -> Rows:
     """The rows as kafeat reads them."""
     path.write_bytes(given.data)
-    with open_source(str(path), delimiter=given.delimiter, header=given.header) as source:
+    with open_reader(str(path), delimiter=given.delimiter, header=given.header) as source:
         if given.aside:
             source.set_aside()
         # by their places, as names may come twice

@@ -16,10 +16,10 @@ from pydantic.fields import FieldInfo
 
 from kafeat.cli.command import Context, settings
 from kafeat.cli.main import kafeat
-from kafeat.config.model import Columns, Config, Prune
+from kafeat.config.model import ColumnSelection, Config, Prune
 from kafeat.contract.describe import headline, spell
 from kafeat.registry import accepted, samplers, scalers, step_class
-from kafeat.samplers.union import Part
+from kafeat.samplers.union import UnionMember
 
 HERE = Path(__file__).parent
 MADE = "<!-- made by `make reference`: change the code and not this page -->"
@@ -77,7 +77,7 @@ def table(fields: dict[str, FieldInfo], accepts) -> str:  # type: ignore[no-unty
 def default(field: FieldInfo) -> str:
     """A default as YAML has it."""
     value = field.default
-    return "{exclude: []}" if isinstance(value, Columns) else "[]" if value == () else spell(value)
+    return "{exclude: []}" if isinstance(value, ColumnSelection) else "[]" if value == () else spell(value)
 
 
 def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -111,14 +111,18 @@ def config() -> str:
         "## At the top",
         table(Config.model_fields, accepted),
     ]
-    for title, model in (("`columns`", Columns), ("`prune`", Prune)):
+    for title, model in (("`columns`", ColumnSelection), ("`prune`", Prune)):
         parts += [f"## {title}", prose(headline(model)), table(model.model_fields, accepted)]
     for title, kinds in (("Scalers", scalers()), ("Samplers", samplers())):
         parts.append(f"## {title}")
         for kind in kinds:
             about = f"[About {kind}](../kinds/{kind}.md)."
             parts += [f"### `kind: {kind}`", about, parameters(kind)]
-    parts += ["#### Entries of `maps`", prose(headline(Part)), table(Part.model_fields, accepted)]
+    parts += [
+        "#### Entries of `maps`",
+        prose(headline(UnionMember)),
+        table(UnionMember.model_fields, accepted),
+    ]
     return "\n\n".join(parts) + "\n"
 
 

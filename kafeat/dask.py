@@ -21,8 +21,8 @@ from kafeat.io.columns.names import indices_of
 from kafeat.io.columns.numbers import is_text
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.array import check_array
-from kafeat.io.readers.base import Source
-from kafeat.io.readers.memory import BatchSource, MemorySource, TableSource
+from kafeat.io.readers.base import Reader
+from kafeat.io.readers.memory import BatchReader, MemoryReader, TableReader
 from kafeat.io.writers.arrow_columns import lists_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.threads import InMemory, run_here
@@ -80,7 +80,7 @@ def transform(
     if not isinstance(ddf, dd.DataFrame):
         raise UsageError(f"ddf: expected a Dask DataFrame or array, got {type(ddf).__name__}")
     fm, labels = sent.map, {str(label): label for label in ddf.columns}
-    names = BatchSource("<DataFrame>", pa.schema([(str(label), pa.null()) for label in ddf.columns]))
+    names = BatchReader("<DataFrame>", pa.schema([(str(label), pa.null()) for label in ddf.columns]))
     frame = frame_of(names, fm, keep, layout, prefix, dtype, _DTYPES)
     reads = _reads(names, fm, frame)
     needed = [labels[name] for name in dict.fromkeys([*reads, *frame.keep])]
@@ -104,7 +104,7 @@ class _Work:
     reads: tuple[str, ...] = ()
 
 
-def _reads(names: Source, fm: FeatureMap, frame: Frame) -> list[str]:
+def _reads(names: Reader, fm: FeatureMap, frame: Frame) -> list[str]:
     """The columns that may be features."""
     if not fm.columns.positional:
         wanted = [column.name for column in fm.columns.features]
@@ -118,7 +118,7 @@ def _check_types(meta: pd.DataFrame, fm: FeatureMap, reads: Sequence[str]) -> No
     """Refuse at once what the types show. Objects show nothing, and what Dask takes for text may be lists."""
     table = _table(meta, reads, "<DataFrame>")
     if not any(pa.types.is_null(kind) or is_text(kind) for kind in table.schema.types):
-        match(TableSource(table, "<DataFrame>"), fm.columns, ())
+        match(TableReader(table, "<DataFrame>"), fm.columns, ())
 
 
 def _task(work: _Work) -> Any:
@@ -132,11 +132,11 @@ def _partition(part: pd.DataFrame, work: _Work, partition_info: dict[str, Any] |
     if len(part):  # an empty column of objects does not show what it would hold
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
-        _fill(TableSource(_table(part, work.reads, place), place), fm, out)
+        _fill(TableReader(_table(part, work.reads, place), place), fm, out)
     return _assembled(part, frame, out)
 
 
-def _fill(source: Source, fm: FeatureMap, out: Floats) -> None:
+def _fill(source: Reader, fm: FeatureMap, out: Floats) -> None:
     columns = match(source, fm.columns, ())
     chunks = source.chunks(columns, (), fm.chunk_rows)
     for _ in run_here(fm.transformer, np.dtype(fm.dtype), chunks, InMemory(out)):
@@ -175,8 +175,8 @@ def _assembled(part: pd.DataFrame, frame: Frame, features: Floats) -> pd.DataFra
 def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None) -> da.Array:
     fm = sent.map
     check_array("<array>", array.shape, array.dtype)
-    match(MemorySource(np.empty((0, array.shape[1]), array.dtype)), fm.columns, ())
-    frame = frame_of(BatchSource("<array>", pa.schema([])), fm, (), "list", None, dtype, _DTYPES)
+    match(MemoryReader(np.empty((0, array.shape[1]), array.dtype)), fm.columns, ())
+    frame = frame_of(BatchReader("<array>", pa.schema([])), fm, (), "list", None, dtype, _DTYPES)
     work = _Work(sent, frame)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
@@ -195,5 +195,5 @@ def _block(block: Array, work: _Work, block_id: tuple[int, ...] | None = None) -
     fm = work.sent.map
     out = work.frame.empty(len(block), fm.n_components)
     number = "" if block_id is None else f" {block_id[0]}"
-    _fill(MemorySource(block, f"<block{number}>"), fm, out)
+    _fill(MemoryReader(block, f"<block{number}>"), fm, out)
     return out

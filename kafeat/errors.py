@@ -44,7 +44,7 @@ class DataError(KafeatError):
     exit_code = 3
 
 
-class ValueRefused(DataError):
+class InvalidValueError(DataError):
     """One entry of a matrix is outside of what a step or a map accepts, or one of a kept column.
 
     It is raised where only the position in the matrix is known (`row`, `column`, both from 0; no column where
@@ -63,9 +63,9 @@ class ValueRefused(DataError):
         expected = ("expected a finite number", "expected a list")
         return self.problem.startswith(expected) and self.problem.endswith(("got null", "got nan"))
 
-    def moved(self, rows: int) -> ValueRefused:
+    def moved(self, rows: int) -> InvalidValueError:
         """The same entry, its row counted from `rows` rows earlier."""
-        return ValueRefused(self.row + rows, self.column, self.problem)
+        return InvalidValueError(self.row + rows, self.column, self.problem)
 
     def named(self, names: Sequence[str]) -> str | None:
         """The name of the column; `names` are those of the features."""

@@ -19,7 +19,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 import kafeat.samplers
 import kafeat.scalers
-from kafeat.contract.describe import Says, expected, nearest, one_of, spell
+from kafeat.contract.describe import Described, expected, nearest, one_of, spell
 from kafeat.contract.step import ANY_STEP, Step, dump_step
 from kafeat.errors import UsageError
 
@@ -37,7 +37,7 @@ __all__ = [
     "step_class",
 ]
 
-STEP = Says("a step (a mapping with a kind)", "steps")
+STEP = Described("a step (a mapping with a kind)", "steps")
 
 
 def check_kind(kind: str) -> None:

@@ -19,7 +19,7 @@ from kafeat.dataframes.shared_map import SharedMap, shared
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.memory import BatchSource
+from kafeat.io.readers.memory import BatchReader
 from kafeat.io.writers.arrow_columns import columns_of
 from kafeat.io.writers.arrow_columns import shared as shared_memory
 from kafeat.model.feature_map import FeatureMap
@@ -68,7 +68,7 @@ def transform(
         raise UsageError(f"df: expected a Spark DataFrame, got {type(df).__name__}")
     sent = shared(model)
     fm = sent.map
-    source = BatchSource("<DataFrame>", _arrow_schema(df))
+    source = BatchReader("<DataFrame>", _arrow_schema(df))
     frame = frame_of(source, fm, keep, layout, prefix, dtype, ("float32", "float64"))
     columns = match(source, fm.columns, frame.not_features)
     needed = list(dict.fromkeys([*(column.name for column in columns.features), *frame.keep]))
@@ -90,7 +90,7 @@ def _partition(
         return
     fm, context = sent.map, TaskContext.get()
     place = "<partition>" if context is None else f"<partition {context.partitionId()}>"
-    chunks = BatchSource(place, first.schema, chain([first], batches)).chunks(
+    chunks = BatchReader(place, first.schema, chain([first], batches)).chunks(
         columns, frame.keep, fm.chunk_rows
     )
     rows = max(1, _BATCH_BYTES // (fm.n_components * frame.dtype.itemsize))

@@ -20,7 +20,7 @@ from kafeat.config import Config, load_config
 from kafeat.contract.pair import Coordinates
 from kafeat.contract.sparse_rows import Rows, SparseRows
 from kafeat.contract.step import Sample, Step, Transform
-from kafeat.errors import ConfigError, DataError, ValueRefused
+from kafeat.errors import ConfigError, DataError, InvalidValueError
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import kinds, samplers, step_class
@@ -273,7 +273,7 @@ def _tiles(transform: Transform, X: Rows) -> tuple[str | None, np.ndarray]:
     out = np.empty((len(X), transform.n_features_out), X.dtype)
     try:
         TileLoop(transform, X.dtype)(X, out)
-    except ValueRefused as refused:
+    except InvalidValueError as refused:
         return str(refused), out
     return None, out
 

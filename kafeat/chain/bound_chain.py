@@ -11,7 +11,7 @@ from kafeat.contract.checks import beyond, round_to
 from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.sparse_rows import Rows, SparseRows
 from kafeat.contract.step import DOUBLE, Step, Transform, total_clipped
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Scratch
 
 
@@ -91,7 +91,7 @@ class BoundChain(Transform):
                 self._transforms[i].apply_sparse(X, out, scratch)
             else:
                 self._transforms[i].apply(X, out, scratch)
-        except ValueRefused as refused:
+        except InvalidValueError as refused:
             raise after(refused, self._steps[:i]) from None
 
     def _round(self, i: int, made: Floats, out: Floats) -> None:
@@ -100,17 +100,17 @@ class BoundChain(Transform):
             return
         (row, column), value = place, float(made[place])
         if i + 1 == len(self._steps):
-            raise ValueRefused(row, None, beyond(value, out.dtype))
-        raise after(ValueRefused(row, column, beyond(value, out.dtype, "a value")), self._steps[: i + 1])
+            raise InvalidValueError(row, None, beyond(value, out.dtype))
+        raise after(InvalidValueError(row, column, beyond(value, out.dtype, "a value")), self._steps[: i + 1])
 
     def clipped(self, scratch: Scratch) -> Array | None:
         return total_clipped(t.clipped(own) for t, own in zip(self._transforms, scratch[1], strict=True))
 
 
-def after(refused: ValueRefused, steps: Sequence[Step]) -> ValueRefused:
+def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueError:
     """The error with the steps that the entry has gone through; its column is the input's only if they keep it."""
     if not steps:
         return refused
     column = refused.column if all(step.columnwise for step in steps) else None
     names = ", ".join(step.kind for step in steps)
-    return ValueRefused(refused.row, column, f"after {names}: {refused.problem}")
+    return InvalidValueError(refused.row, column, f"after {names}: {refused.problem}")

@@ -13,9 +13,9 @@ from kafeat.chain.bound_chain import BoundChain, after
 from kafeat.chain.precision import agree, telling_rows
 from kafeat.chain.tiles import TileLoop
 from kafeat.contract.checks import remedy
-from kafeat.contract.pair import Coordinates, Gram, Pair
+from kafeat.contract.pair import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Sample, Scaler, Step, Transform
-from kafeat.errors import DataError, ValueRefused
+from kafeat.errors import DataError, InvalidValueError
 from kafeat.types import Array, Floats, Shape, State
 
 _FLOATS = ("float32", "float64")
@@ -106,7 +106,7 @@ class Chain:
                     if i + 1 < len(steps):
                         given = {name: _run_given(bound, name, rows) for name, rows in given.items()}
                         X = _run(bound, X, DOUBLE)
-                except ValueRefused as refused:
+                except InvalidValueError as refused:
                     raise after(refused, steps[:i]) from None
             return cls(tuple(fitted), cast_after=leading_scalers(steps))._measured(sample)
 
@@ -180,7 +180,7 @@ class Chain:
             )
         return K
 
-    def exact_pair(self, pair: Pair, dtype: np.dtype[Any] = DOUBLE) -> Pair:
+    def exact_pair(self, pair: KernelInputs, dtype: np.dtype[Any] = DOUBLE) -> KernelInputs:
         """The same of a pair; where outputs have to be computed, in `dtype`."""
         inputs = pair
         for i, fitted in enumerate(self.steps):
@@ -245,7 +245,7 @@ def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
 def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
     try:
         return _run(transform, rows, DOUBLE)
-    except ValueRefused as refused:  # a row of another file than the one that is fitted on
+    except InvalidValueError as refused:  # a row of another file than the one that is fitted on
         raise DataError(f"{name}: {refused}") from None
 
 

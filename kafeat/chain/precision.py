@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafeat.contract.step import DOUBLE, Transform
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.types import Floats
 
 # Rows that are looked at: those spread over the sample, fewer of wide ones, and those with the farthest entries.
@@ -85,6 +85,6 @@ def _apply(
             try:
                 transform.apply(np.ascontiguousarray(X[used], dtype=transform.reads(dtype)), out, scratch)
                 break
-            except ValueRefused as refused:
+            except InvalidValueError as refused:
                 good[rows == used[refused.row]] = False
     out[~good] = np.nan

@@ -14,7 +14,7 @@ from kafeat.contract.checks import beyond, round_to
 from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.sparse_rows import Rows, SparseRows
 from kafeat.contract.step import Transform
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Mask
 
 # Heights double from the least to the most while a tile's widest array stays below this many numbers. Lower tiles of
@@ -56,7 +56,7 @@ class TileLoop:
         for start in range(0, len(X), self.rows):
             try:
                 clipped += self._tile(X[start : start + self.rows], out[start : start + self.rows])
-            except ValueRefused as refused:
+            except InvalidValueError as refused:
                 raise refused.moved(start) from None
         return clipped
 
@@ -93,8 +93,8 @@ class TileLoop:
             part = X[which]
             try:
                 self._apply(part if way is thin else part.dense(self._input), here)
-            except ValueRefused as refused:
-                raise ValueRefused(int(which[refused.row]), refused.column, refused.problem) from None
+            except InvalidValueError as refused:
+                raise InvalidValueError(int(which[refused.row]), refused.column, refused.problem) from None
             counts = self._transform.clipped(self._scratch)
             if number == 0:
                 merged = None if counts is None else counts.copy()
@@ -128,14 +128,14 @@ class TileLoop:
             finite = np.isfinite(out)
             if not finite.all():
                 row = int(np.argmin(finite.all(axis=1)))
-                raise ValueRefused(row, None, beyond(out[row][~finite[row]][0], out.dtype)) from None
+                raise InvalidValueError(row, None, beyond(out[row][~finite[row]][0], out.dtype)) from None
 
 
 def _copy(features: Floats, out: Floats) -> None:
     """Rounded to the dtype of `out`, which has to hold them."""
     place = round_to(features, out)
     if place is not None:
-        raise ValueRefused(
+        raise InvalidValueError(
             place[0],
             None,
             f"expected features that {out.dtype} can hold, got {features[place]:g}: "

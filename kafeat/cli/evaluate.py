@@ -10,7 +10,7 @@ from kafeat.cli import log, options
 
 if TYPE_CHECKING:
     from kafeat.jobs.evaluate.measure import Task
-    from kafeat.jobs.transform.options import Input
+    from kafeat.jobs.transform.options import InputOptions
 
 _LEARNERS = click.Choice(["ridge", "linear_svc", "linear_svc_l1", "dual_l1", "logistic", "sgd"])
 
@@ -111,7 +111,7 @@ def evaluate(
     min_score: float | None,
     json_file: str | None,
     report: str | None,
-    reading: Input,
+    reading: InputOptions,
     jobs: int | None,
     quiet: bool,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from kafeat.cli import color
-from kafeat.cli.tables import Column, fitting
+from kafeat.cli.tables import TableColumn, fitting
 from kafeat.evaluation.summary import spell, spell_briefly
 
 # Lines for a pipe or a file have no end.
@@ -73,7 +73,7 @@ def _one(report: Mapping[str, Any], width: int | None) -> Iterator[tuple[str, tu
 
 def _listed(what: str, rows: Sequence[tuple[str, str]], width: int | None) -> tuple[Table, list[str]]:
     texts, figures = zip(*rows, strict=True)
-    return fitting(Column(what, texts), [Column("value", figures)], width)
+    return fitting(TableColumn(what, texts), [TableColumn("value", figures)], width)
 
 
 def _costs(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -105,11 +105,11 @@ def _scores(
         seconds.append("")
         counts.append("")
     figures = [
-        Column(score, scores),
-        Column("seconds to learn", seconds, 2),
-        Column("coefficients that are not 0", counts, 1),
+        TableColumn(score, scores),
+        TableColumn("seconds to learn", seconds, 2),
+        TableColumn("coefficients that are not 0", counts, 1),
     ]
-    return fitting(Column("on", names), figures, width)
+    return fitting(TableColumn("on", names), figures, width)
 
 
 def _many(report: Mapping[str, Any], width: int | None) -> tuple[str, tuple[Table, list[str]]]:
@@ -117,23 +117,23 @@ def _many(report: Mapping[str, Any], width: int | None) -> tuple[str, tuple[Tabl
     held = all(record["rows_seen_in_fit"] == 0 for record in records)
     title = f"{len(entries)} maps on {records[0]['rows']:,} rows{' that were held out' if held else ''}"
     seeds = entries[0]["seeds"]
-    error = Column("error", [_figure(entry["relative_frobenius"], ".4f") for entry in entries])
-    scores: list[Column] = []
+    error = TableColumn("error", [_figure(entry["relative_frobenius"], ".4f") for entry in entries])
+    scores: list[TableColumn] = []
     if "score_map" in entries[0]:
         score = "accuracy" if records[0]["task"] == "classification" else "R²"
         raw = _figure(entries[0]["score_raw"], ".4f")
         title += f"; {records[0]['learner']} on {records[0]['rows_train']:,} rows, {score} {raw} on the raw columns"
         scores = [
-            Column(score, [_figure(entry["score_map"], ".4f") for entry in entries]),
-            Column("exact", [_mean(entry["score_exact"], ".4f") for entry in entries], 1),
-            Column("on its rows", [_mean(entry["score_map_exact_rows"], ".4f") for entry in entries], 2),
+            TableColumn(score, [_figure(entry["score_map"], ".4f") for entry in entries]),
+            TableColumn("exact", [_mean(entry["score_exact"], ".4f") for entry in entries], 1),
+            TableColumn("on its rows", [_mean(entry["score_map_exact_rows"], ".4f") for entry in entries], 2),
         ]
     figures = [
-        Column("D", [f"{entry['n_components']:,}" for entry in entries]), error, *scores,
-        Column("fit s", [_mean(entry["fit_seconds"], ".2f") for entry in entries], 4),
-        Column("transform s", [_mean(entry["transform_seconds"], ".3f") for entry in entries], 3),
+        TableColumn("D", [f"{entry['n_components']:,}" for entry in entries]), error, *scores,
+        TableColumn("fit s", [_mean(entry["fit_seconds"], ".2f") for entry in entries], 4),
+        TableColumn("transform s", [_mean(entry["transform_seconds"], ".3f") for entry in entries], 3),
     ]  # fmt: skip
-    maps = Column("map", [spell_briefly(entry) for entry in entries])
+    maps = TableColumn("map", [spell_briefly(entry) for entry in entries])
     return title + (f"; ± over {seeds} seeds" if seeds > 1 else ""), fitting(
         maps, figures, width, framed=False
     )

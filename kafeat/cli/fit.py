@@ -9,7 +9,7 @@ import click
 from kafeat.cli import log, options
 
 if TYPE_CHECKING:
-    from kafeat.jobs.transform.options import Input
+    from kafeat.jobs.transform.options import InputOptions
 
 
 @click.command(
@@ -48,7 +48,7 @@ def fit(
     label: str | None,
     split: str | None,
     overwrite: bool,
-    reading: Input,
+    reading: InputOptions,
     fsync: bool,
     quiet: bool,
     verbose: bool,
@@ -63,12 +63,12 @@ def fit(
     from kafeat.cli.progress import progress
     from kafeat.cli.summary import summarize
     from kafeat.config import load_config
-    from kafeat.jobs.fit.fit import fit_source
+    from kafeat.jobs.fit.fit import fit_reader
 
     recipe = load_config(config)
     with reading.open(data) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
-        fm = fit_source(recipe, source, label, split=split, listener=listener)
+        fm = fit_reader(recipe, source, label, split=split, listener=listener)
     fm.save(model, overwrite, fsync=fsync)
     summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "

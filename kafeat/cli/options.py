@@ -123,9 +123,9 @@ def reading(command: F) -> F:
         limit: int | None,
         **rest: Any,
     ) -> Any:
-        from kafeat.jobs.transform.options import Input
+        from kafeat.jobs.transform.options import InputOptions
 
-        return command(*args, reading=Input(input_format, delimiter, not no_header, limit), **rest)
+        return command(*args, reading=InputOptions(input_format, delimiter, not no_header, limit), **rest)
 
     for option in (
         click.option(
@@ -152,7 +152,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Scale:
+class DatasetOptions:
     """How a data set of many files is gone through."""
 
     engine_name: str = "threads"
@@ -190,7 +190,7 @@ def scale_options(command: C) -> C:
     def with_scale(
         *args: Any, engine: str, scheduler: str | None, rows_per_file: int | None, resume: bool, **rest: Any
     ) -> Any:
-        return command(*args, scale=Scale(engine, scheduler, rows_per_file, resume), **rest)
+        return command(*args, scale=DatasetOptions(engine, scheduler, rows_per_file, resume), **rest)
 
     for option in (
         click.option(

@@ -10,7 +10,7 @@ import click
 from kafeat.cli.options import FileName
 
 if TYPE_CHECKING:
-    from kafeat.jobs.transform.overlaps import Read, Written
+    from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace
 
 
 def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> None:
@@ -42,21 +42,21 @@ def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[
                 yield name, parameter.type, place
 
 
-def _read(kind: FileName, place: str, remote: bool) -> list[Read]:
-    from kafeat.jobs.transform.overlaps import Read
+def _read(kind: FileName, place: str, remote: bool) -> list[InputPlace]:
+    from kafeat.jobs.transform.overlaps import InputPlace
 
     if kind.use == "config":
-        return Read.of_config(kind.what, place)
+        return InputPlace.of_config(kind.what, place)
     if kind.use == "data":
-        return [Read.of_data(kind.what, place, remote)]
-    return [] if kind.written else [Read(kind.what, (place,))]
+        return [InputPlace.of_data(kind.what, place, remote)]
+    return [] if kind.written else [InputPlace(kind.what, (place,))]
 
 
-def _written(name: str, kind: FileName, place: str) -> list[Written]:
-    from kafeat.jobs.transform.overlaps import Written
+def _written(name: str, kind: FileName, place: str) -> list[OutputPlace]:
+    from kafeat.jobs.transform.overlaps import OutputPlace
 
     if kind.use == "pages":
         from kafeat.jobs.evaluate.evaluate import pages_of
 
-        return [Written(name, page) for page in pages_of(place)]
-    return [Written(name, place)] if kind.written else []
+        return [OutputPlace(name, page) for page in pages_of(place)]
+    return [OutputPlace(name, place)] if kind.written else []

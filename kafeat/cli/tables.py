@@ -14,7 +14,7 @@ _ENOUGH, _LEAST = 24, 12
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A head and its cells; the columns of the largest `idle` are left out first, those of 0 never."""
 
     head: str
@@ -28,7 +28,7 @@ class Column:
 
 
 def fitting(
-    texts: Column, figures: Sequence[Column], width: int | None, framed: bool = True
+    texts: TableColumn, figures: Sequence[TableColumn], width: int | None, framed: bool = True
 ) -> tuple[Table, list[str]]:
     """A table of at most `width` cells (None: of any width), and the heads of the columns that it has no room for.
 
@@ -49,7 +49,7 @@ def fitting(
     return table, left_out
 
 
-def _widths(figures: Sequence[Column], whole: int, width: int | None, framed: bool) -> list[int]:
+def _widths(figures: Sequence[TableColumn], whole: int, width: int | None, framed: bool) -> list[int]:
     """Of the texts, as far as there is room, and of the figures, whose heads are folded where that is needed."""
     lines = 3 * len(figures) + (4 if framed else 0)
     if width is None:

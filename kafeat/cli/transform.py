@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.options import Scale, scale_options
+from kafeat.cli.options import DatasetOptions, scale_options
 from kafeat.errors import counted
 
 if TYPE_CHECKING:
     from kafeat.jobs.dataset.journal import Run
-    from kafeat.jobs.transform.counts import Done
-    from kafeat.jobs.transform.dry_run import Plan
-    from kafeat.jobs.transform.options import Input, Output, Rules
+    from kafeat.jobs.transform.counts import TransformResult
+    from kafeat.jobs.transform.dry_run import DryRun
+    from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
 
 
 @click.command(
@@ -86,7 +86,7 @@ def transform(
     target: str,
     keep: str | None,
     jobs: int | None,
-    reading: Input,
+    reading: InputOptions,
     output_format: str | None,
     layout: Literal["columns", "list", "tensor"],
     prefix: str | None,
@@ -98,7 +98,7 @@ def transform(
     stats_file: str | None,
     dry_run: bool,
     overwrite: bool | None,
-    scale: Scale,
+    scale: DatasetOptions,
     fsync: bool,
     quiet: bool,
     verbose: bool,
@@ -111,13 +111,13 @@ def transform(
     If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each file is a part,
     and OUT a folder with a part of the same name for each.
     """
-    from kafeat.jobs.transform.options import Output, Rules
+    from kafeat.jobs.transform.options import OutputOptions, RowOptions
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
-    writing = Output(
+    writing = OutputOptions(
         output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype
     )
-    rules = Rules(on_bad_rows, rejects, stats_file is not None, max_drift)
+    rules = RowOptions(on_bad_rows, rejects, stats_file is not None, max_drift)
     job = _Job(model, source, target, reading, writing, rules, jobs, stats_file, quiet, verbose)
     if scale.over_parts(source):
         if dry_run:
@@ -137,9 +137,9 @@ class _Job:
     model: str
     source: str
     target: str
-    reading: Input
-    writing: Output
-    rules: Rules
+    reading: InputOptions
+    writing: OutputOptions
+    rules: RowOptions
     jobs: int | None
     stats_file: str | None
     quiet: bool
@@ -164,7 +164,7 @@ class _Job:
                 write_stats(stats(done, fm, self.model, self.source, self.target, self.writing, self.rules))
         self._say(f"{self.target}: {done.rows:,} rows", done)
 
-    def run_parts(self, scale: Scale, overwrite: bool) -> None:
+    def run_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
         from kafeat.cli.progress import progress
         from kafeat.errors import PartsError
         from kafeat.jobs.dataset.stats import stats_of_parts
@@ -200,7 +200,7 @@ class _Job:
             listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
             log.warn(f"{self.target}: {files} {what}{end}: {listed}")
 
-    def _say(self, what: str, done: Done | Run) -> None:
+    def _say(self, what: str, done: TransformResult | Run) -> None:
         from kafeat.cli.summary import summarize
 
         clipped = (
@@ -223,11 +223,11 @@ class _Job:
         )  # fmt: skip
         self._say_plan(plan)
 
-    def say_plan_of_parts(self, scale: Scale, overwrite: bool) -> None:
-        from kafeat.jobs.dataset.beginning import Asked
-        from kafeat.jobs.dataset.dry_run import plan_parts
+    def say_plan_of_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
+        from kafeat.jobs.dataset.beginning import DatasetRequest
+        from kafeat.jobs.dataset.dry_run import dry_run_parts
 
-        found = plan_parts(Asked(
+        found = dry_run_parts(DatasetRequest(
             self.model, self.source, self.target, self.reading, self.writing, self.rules, scale.engine(self.jobs),
             scale.rows_per_file, scale.resume, overwrite, self.stats_file,
         ))  # fmt: skip
@@ -237,7 +237,7 @@ class _Job:
             found.plan, "" if scale.engine_name == "threads" else " with the threads of this machine"
         )
 
-    def _say_plan(self, plan: Plan, by: str = "") -> None:
+    def _say_plan(self, plan: DryRun, by: str = "") -> None:
         from kafeat.io.storage.disk_space import spell_bytes
 
         about = "" if plan.exact_rows else "about "

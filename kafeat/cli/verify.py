@@ -9,7 +9,7 @@ import click
 from kafeat.cli import options
 
 if TYPE_CHECKING:
-    from kafeat.jobs.transform.options import Input
+    from kafeat.jobs.transform.options import InputOptions
 
 
 @click.command(
@@ -55,7 +55,7 @@ def verify(
     on_bad_rows: Literal["error", "drop", "null"],
     output_dtype: str | None,
     jobs: int | None,
-    reading: Input,
+    reading: InputOptions,
     output_format: str | None,
     quiet: bool,
     verbose: bool,
@@ -67,11 +67,11 @@ def verify(
     and the same library versions give; on others, rounding may differ, and is told.
     """
     from kafeat.cli.summary import summarize
-    from kafeat.jobs.transform.options import Input
+    from kafeat.jobs.transform.options import InputOptions
     from kafeat.jobs.verify.verify import verify_file
 
     found = verify_file(
-        model, source, target, reading=reading, reading_output=Input(output_format), rows=rows, seed=seed,
+        model, source, target, reading=reading, reading_output=InputOptions(output_format), rows=rows, seed=seed,
         stats=stats, on_bad_rows=on_bad_rows, output_dtype=output_dtype, jobs=jobs,
     )  # fmt: skip
     bits = (

@@ -46,14 +46,14 @@ def _mistake(detail: Mapping[str, Any], root: type[BaseModel], plain: Any, node:
     return Mistake(f"expected {accepted}, got {got}{hint}", spot.path, at)
 
 
-def _unknown_key(owner: Spot, key: object, node: Node | None) -> Mistake:
+def _unknown_key(owner: DeclaredValue, key: object, node: Node | None) -> Mistake:
     path = (*owner.path, str(key))
     keys = owner.keys()
     problem = f"expected {one_of(keys, 'key')}, got {spell(key)}"
     return Mistake(problem + nearest(key, keys), path, node.key_place(path) if node else None)
 
 
-def _ours(ctx: Mapping[str, Any], spot: Spot, node: Node | None) -> Mistake:
+def _ours(ctx: Mapping[str, Any], spot: DeclaredValue, node: Node | None) -> Mistake:
     """A mistake that a step or the registry described itself."""
     path = (*spot.path, ctx["field"]) if "field" in ctx else spot.path
     problem = ctx.get("text") or f"expected {ctx['expected']}, got {spell(ctx['got'])}"
@@ -63,7 +63,7 @@ def _ours(ctx: Mapping[str, Any], spot: Spot, node: Node | None) -> Mistake:
 ABSENT: Any = object()
 
 
-class Spot(NamedTuple):
+class DeclaredValue(NamedTuple):
     """A path of keys and indices, what is declared there, and the value that is there or `ABSENT`."""
 
     path: Path
@@ -81,9 +81,9 @@ class Spot(NamedTuple):
         return tuple(found)
 
 
-def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> Spot:
+def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> DeclaredValue:
     """Walk down from `root` and `plain` along one of pydantic's places."""
-    spot, at_union = Spot((), (Declaration(root),), plain), False
+    spot, at_union = DeclaredValue((), (Declaration(root),), plain), False
     for part in loc:
         if at_union:
             # `part` names the member that complained; which ones are meant shows in what comes after it
@@ -91,7 +91,7 @@ def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> Spot:
             continue
         members = _members(spot.declarations)
         inner = tuple(d for d in (_child(m, part, spot.value) for m in members) if d is not None)
-        spot = Spot((*spot.path, part), inner, _value(spot.value, part))
+        spot = DeclaredValue((*spot.path, part), inner, _value(spot.value, part))
         at_union = any(_is_union(declaration) for declaration in inner)
     return spot
 

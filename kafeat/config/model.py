@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from kafeat.contract.describe import Says
+from kafeat.contract.describe import Described
 from kafeat.contract.step import PositiveInt, parameter, refuse_parameter
 from kafeat.registry import AnyStep
 from kafeat.types import DType
@@ -22,12 +22,12 @@ def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-Name = Annotated[str, Field(min_length=1), Says("a name (text, not empty)", "names")]
+Name = Annotated[str, Field(min_length=1), Described("a name (text, not empty)", "names")]
 Listed = Annotated[tuple[T, ...], BeforeValidator(_as_tuple)]
 FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
-class Columns(BaseModel):
+class ColumnSelection(BaseModel):
     """Which columns are features: those of `include`, or every numeric one but those of `exclude`."""
 
     model_config = FROZEN
@@ -68,7 +68,7 @@ class Config(BaseModel):
     dtype: DType = parameter(
         "float32", "the precision of the features; scalers that come first compute in float64"
     )
-    columns: Columns = parameter(Columns(), "the features; default: every numeric column")
+    columns: ColumnSelection = parameter(ColumnSelection(), "the features; default: every numeric column")
     fit_rows: PositiveInt | Literal["all"] = parameter(100_000, "rows sampled to fit on, or all")
     chunk_rows: int = parameter(8192, "rows that are transformed at once", ge=1, le=1_000_000)
     prune: Prune | None = Field(default=None, description="keep the outputs that a sparse linear model uses")

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticOmit, core_schema
 
-from kafeat.config.model import Columns, Config
+from kafeat.config.model import ColumnSelection, Config
 from kafeat.contract.describe import headline
 from kafeat.contract.step import ANY_STEP
 from kafeat.registry import SEARCH_SCHEMAS, kinds, step_class
@@ -24,7 +24,7 @@ def config_schema() -> Schema:
     """The schema of a whole config; a step's keys follow from its `kind`."""
     definitions: Schema = {}
     whole = _schema_of(Config, definitions)
-    whole["properties"]["columns"]["default"] = Columns().to_plain()
+    whole["properties"]["columns"]["default"] = ColumnSelection().to_plain()
     for kind in kinds():
         definitions[kind] = _of_kind(kind, definitions)
     definitions["step"] = {

@@ -21,12 +21,12 @@ def read(content: bytes) -> tuple[Node | None, list[Mistake]]:
     """The document in `content` as far as it can be read, and the mistakes made in writing it."""
     mistakes: list[Mistake] = []
     try:
-        return _Reader(events(decode(content)), mistakes).document(), mistakes
-    except UnreadableError as stop:
+        return _YamlReader(events(decode(content)), mistakes).document(), mistakes
+    except UnreadableConfigError as stop:
         return None, [*mistakes, stop.mistake]
 
 
-class _Reader:
+class _YamlReader:
     """Builds nodes from events by descent; its depth is bounded."""
 
     def __init__(self, events: Iterator[Any], mistakes: list[Mistake]) -> None:
@@ -43,7 +43,9 @@ class _Reader:
             kind = type(event).__name__
             if kind == "DocumentStartEvent":
                 if root is not None:
-                    raise UnreadableError(Mistake("expected one document, got another", at=_place(event)))
+                    raise UnreadableConfigError(
+                        Mistake("expected one document, got another", at=_place(event))
+                    )
                 root = self._node(next(self._events), ())
         return root
 
@@ -71,7 +73,7 @@ class _Reader:
         target = self._anchors.get(event.anchor)
         if target is None:
             problem = f"expected the name of an anchor further up, got {spell(event.anchor)}"
-            raise UnreadableError(Mistake(problem, path, at))
+            raise UnreadableConfigError(Mistake(problem, path, at))
         self._bound(at, self._level + target.depth, target.size)
         return replace(target, at=at)
 
@@ -108,11 +110,11 @@ class _Reader:
         """Aliases count as often as they are used, or a few lines could stand for billions of values."""
         self._nodes += size
         if self._nodes > MOST_NODES:
-            raise UnreadableError(
+            raise UnreadableConfigError(
                 Mistake(f"expected at most {MOST_NODES} values, aliases spelled out, got more", at=at)
             )
         if depth > DEEPEST:
-            raise UnreadableError(Mistake(f"expected at most {DEEPEST} levels, got more", at=at))
+            raise UnreadableConfigError(Mistake(f"expected at most {DEEPEST} levels, got more", at=at))
 
 
 def _collection(value: Any, at: Place, children: dict[str | int, Node], keys: dict[str, Place]) -> Node:
@@ -126,7 +128,7 @@ def _scalar(event: Any) -> Any:
         event.value.encode()
     except UnicodeEncodeError:
         problem = f"expected characters of Unicode, got {spell(event.value)}"
-        raise UnreadableError(Mistake(problem, at=_place(event))) from None
+        raise UnreadableConfigError(Mistake(problem, at=_place(event))) from None
     return resolve(event.value) if event.style is None else event.value
 
 
@@ -138,7 +140,7 @@ def _place(event: Any) -> Place:
     return Place(event.start_mark.line + 1, event.start_mark.column + 1)
 
 
-class UnreadableError(Exception):
+class UnreadableConfigError(Exception):
     """The text cannot be read any further."""
 
     def __init__(self, mistake: Mistake) -> None:
@@ -153,7 +155,9 @@ def decode(content: bytes) -> str:
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8-sig", "replace")
         got = f"the byte 0x{content[error.start]:02x}"
-        raise UnreadableError(Mistake(f"expected text in UTF-8, got {got}", at=_end_of(before))) from None
+        raise UnreadableConfigError(
+            Mistake(f"expected text in UTF-8, got {got}", at=_end_of(before))
+        ) from None
 
 
 def _end_of(text: str) -> Place:
@@ -169,10 +173,10 @@ def events(text: str) -> Iterator[Any]:
     try:
         yield from YAML(typ="safe", pure=True).parse(text)
     except MarkedYAMLError as error:
-        raise UnreadableError(_syntax(error, text)) from None
+        raise UnreadableConfigError(_syntax(error, text)) from None
     except ReaderError as error:
         problem = f"expected text, got the character {chr(error.character)!r}, which YAML does not allow"
-        raise UnreadableError(Mistake(problem, at=_end_of(text[: error.position]))) from None
+        raise UnreadableConfigError(Mistake(problem, at=_end_of(text[: error.position]))) from None
 
 
 def _syntax(error: Any, text: str) -> Mistake:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, State
 
 
@@ -19,7 +19,7 @@ def refuse_negative(X: Floats) -> None:
     """Histogram kernels are defined for x ≥ 0."""
     if X.size and X.min() < 0.0:
         row, column = (int(i) for i in np.argwhere(X < 0.0)[0])
-        raise ValueRefused(row, column, f"expected a value of at least 0, got {X[row, column]:g}")
+        raise InvalidValueError(row, column, f"expected a value of at least 0, got {X[row, column]:g}")
 
 
 def count_rows(state: State, name: str) -> int:
@@ -33,7 +33,7 @@ def refuse_infinite(features: Floats) -> None:
     finite = np.isfinite(features)
     if not finite.all():
         row = int(np.argmin(finite.all(axis=1)))
-        raise ValueRefused(row, None, beyond(features[row][~finite[row]][0], features.dtype))
+        raise InvalidValueError(row, None, beyond(features[row][~finite[row]][0], features.dtype))
 
 
 def beyond(value: float, dtype: np.dtype[Any], what: str = "features") -> str:

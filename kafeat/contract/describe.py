@@ -21,7 +21,7 @@ LARGEST_NUMBER = 10**40
 
 
 @dataclass(frozen=True)
-class Says:
+class Described:
     """Metadata for `Annotated`: the words for a type whose annotation says too little."""
 
     one: str
@@ -161,7 +161,7 @@ def _one(declaration: Declaration) -> str:
     """One value of a type that is no union and no choice."""
     annotation = get_origin(declaration.annotation) or declaration.annotation
     for entry in declaration.metadata:
-        if isinstance(entry, Says):
+        if isinstance(entry, Described):
             return entry.one
     if annotation is str:
         return "text that is not empty" if declaration.bound("min_length") else "text"
@@ -189,7 +189,7 @@ def _list(declaration: Declaration) -> str:
 
 def _many(item: Declaration) -> str:
     for entry in item.metadata:
-        if isinstance(entry, Says):
+        if isinstance(entry, Described):
             return entry.many
     words = {int: "whole numbers", float: "numbers", str: "texts"}
     if item.annotation in words:

@@ -62,4 +62,4 @@ class Gram:
         return np.maximum(x[:, None] + y[None, :] - 2.0 * self.dots, 0.0)
 
 
-Pair = Coordinates | Gram
+KernelInputs = Coordinates | Gram

@@ -27,8 +27,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from kafeat.contract.describe import Says
-from kafeat.contract.pair import Coordinates, Pair
+from kafeat.contract.describe import Described
+from kafeat.contract.pair import Coordinates, KernelInputs
 from kafeat.contract.sparse_rows import SparseRows
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -226,7 +226,7 @@ class Step(BaseModel, ABC):
         """The transform in `dtype`."""
 
     @abstractmethod
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         """The truth that the transform stands for: new coordinates (a scaler) or the kernel (a sampler)."""
 
 
@@ -252,7 +252,7 @@ NestedStep = Annotated[
     Step,
     PlainValidator(_build_nested),
     PlainSerializer(dump_step, return_type=dict[str, Any]),
-    Says("a step (a mapping with a kind)", "steps"),
+    Described("a step (a mapping with a kind)", "steps"),
     WithJsonSchema(ANY_STEP),
 ]
 """A field of a step that holds a step of any kind."""
@@ -275,7 +275,7 @@ class Scaler(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return ScalerTransform(self, state, n_features_in, dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if not isinstance(pair, Coordinates):
             raise TypeError(f"{self.kind} needs coordinates")
         return Coordinates(self.scale(state, pair.x), self.scale(state, pair.y))

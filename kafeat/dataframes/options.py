@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.errors import UsageError
 from kafeat.io.columns.labels import unique
 from kafeat.io.columns.names import indices_of, require
-from kafeat.io.readers.base import Source
+from kafeat.io.readers.base import Reader
 from kafeat.model.feature_map import FeatureMap
 
 
@@ -42,7 +42,7 @@ class Frame:
 
 
 def frame_of(
-    source: Source,
+    source: Reader,
     fm: FeatureMap,
     keep: Sequence[str],
     layout: Literal["columns", "list"],

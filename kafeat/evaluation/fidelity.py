@@ -17,7 +17,7 @@ def relative_frobenius(K: Floats, Z: Floats) -> float:
     return _ratio(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
 
 
-def fidelity(K: Floats, Z: Floats) -> dict[str, float]:
+def kernel_error(K: Floats, Z: Floats) -> dict[str, float]:
     """Errors of K̂ = ZZᵀ against the exact kernel K (n, n), on features Z (n, D); all float64.
 
     relative_frobenius ‖K − K̂‖_F/‖K‖_F, relative_spectral ‖K − K̂‖₂/‖K‖₂, and over all entries of K̂ − K:

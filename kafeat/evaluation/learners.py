@@ -14,7 +14,7 @@ from kafeat.evaluation.folds import FOLDS
 from kafeat.evaluation.kernel_ridge import kernel_ridge
 from kafeat.evaluation.ridge import NormalEquations
 from kafeat.evaluation.scaling import NO_SCALING, Scaling
-from kafeat.evaluation.task import Task, task_of
+from kafeat.evaluation.task import PredictionTask, task_of
 from kafeat.types import Array, Floats, Mask
 
 Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
@@ -69,7 +69,7 @@ class Model(Protocol):
 class Truth:
     """What is known of all rows: the task, the labels (n,), and the fold of each (n,)."""
 
-    task: Task
+    task: PredictionTask
     labels: Array
     folds: Array
 

@@ -16,7 +16,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from kafeat.errors import DataError, UsageError, first_line
 from kafeat.evaluation.learners import Inputs, Learner, Model, Truth
 from kafeat.evaluation.scaling import NO_SCALING, Scaling, scaling_of
-from kafeat.evaluation.task import Task
+from kafeat.evaluation.task import PredictionTask
 from kafeat.types import Array, Floats, Mask
 
 # 1/penalty; features have norms near 1.
@@ -33,16 +33,16 @@ _MOST_BYTES = 4 << 30
 _ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 _EPOCHS = 5
 
-Make = Callable[[float, Task], Any]
+Make = Callable[[float, PredictionTask], Any]
 """An estimator of a cost."""
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedLearner:
     """An estimator with a scaling of its inputs; classes are predicted as 1 in the column of the class."""
 
     estimator: Any
-    task: Task
+    task: PredictionTask
     scaling: Scaling
     penalty: float
     converged: bool = True
@@ -65,7 +65,7 @@ class Fitted:
 class Constant:
     """What is learned from rows of one class, or of one number."""
 
-    task: Task
+    task: PredictionTask
     answer: Any
     penalty: float = 0.0
     converged: bool = True
@@ -78,7 +78,7 @@ class Constant:
         return found
 
 
-class Machine(Learner):
+class LinearMachine(Learner):
     """A linear estimator that holds its rows; its exact counterpart is a support vector machine."""
 
     def __init__(self, name: str, make: Make) -> None:
@@ -93,7 +93,7 @@ class Machine(Learner):
         some = slice(None, None, -(-len(Z) // _CHOSEN_ON))
         cost = _best(self._make, truth.task, Z[some], y[some], truth.folds[rows][some], _rows_of)
         estimator, converged = _fitted(self._make(cost, truth.task), Z, y)
-        return Fitted(estimator, truth.task, scaling, 1.0 / cost, converged)
+        return FittedLearner(estimator, truth.task, scaling, 1.0 / cost, converged)
 
     def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
         y = _answers(truth, rows)
@@ -101,10 +101,10 @@ class Machine(Learner):
             return Constant(truth.task, y[0])
         cost = _best(_exact, truth.task, K, y, truth.folds[rows], _square_of)
         estimator, converged = _fitted(_exact(cost, truth.task), K, y)
-        return Fitted(estimator, truth.task, NO_SCALING, 1.0 / cost, converged)
+        return FittedLearner(estimator, truth.task, NO_SCALING, 1.0 / cost, converged)
 
 
-class Online(Machine):
+class OnlineMachine(LinearMachine):
     """Stochastic gradients, fed piece by piece: the learning that explicit features are made for."""
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class Online(Machine):
         chosen = _sgd(1.0 / alpha, truth.task)
         for _ in range(_EPOCHS):
             self._pass([chosen], inputs, train, truth, scaling)
-        return Fitted(chosen, truth.task, scaling, alpha)
+        return FittedLearner(chosen, truth.task, scaling, alpha)
 
     @staticmethod
     def _pass(estimators: Iterable[Any], inputs: Inputs, rows: Mask, truth: Truth, scaling: Scaling) -> None:
@@ -143,21 +143,21 @@ class Online(Machine):
 def learner(name: str, tau: float) -> Learner:
     """The learner of that name; τ is of `dual_l1`."""
     if name == "sgd":
-        return Online()
-    return Machine(name, {
+        return OnlineMachine()
+    return LinearMachine(name, {
         "linear_svc": _linear_svc, "linear_svc_l1": _linear_svc_l1, "logistic": _logistic,
         "dual_l1": lambda cost, task: _dual_l1(cost, task, tau),
     }[name])  # fmt: skip
 
 
-def _linear_svc(cost: float, task: Task) -> Any:
+def _linear_svc(cost: float, task: PredictionTask) -> Any:
     if task.classes is None:
         return LinearSVR(C=cost, loss="squared_epsilon_insensitive", dual=False, tol=_NEAR, max_iter=_STEPS)
     # Newton's steps in the primal: a few dozen at any cost, where the dual's passes run out at high ones.
     return LinearSVC(C=cost, dual=False, tol=_NEAR, max_iter=_STEPS)
 
 
-def _linear_svc_l1(cost: float, task: Task) -> Any:
+def _linear_svc_l1(cost: float, task: PredictionTask) -> Any:
     if task.classes is None:
         raise UsageError(
             "learner linear_svc_l1: expected classes, got a number to predict; try ridge or linear_svc"
@@ -165,7 +165,7 @@ def _linear_svc_l1(cost: float, task: Task) -> Any:
     return LinearSVC(C=cost, penalty="l1", dual=False, tol=_NEAR, max_iter=_STEPS)
 
 
-def _dual_l1(cost: float, task: Task, tau: float) -> Any:
+def _dual_l1(cost: float, task: PredictionTask, tau: float) -> Any:
     """−τ‖α‖₁ in the dual. A number: the loss ignores errors up to τ. Classes: max(0, 1 − τ − yz)², whose solution is
     (1 − τ) times the one without τ, the same classifier; so it is that one, and the size does not matter to it.
     """
@@ -176,19 +176,19 @@ def _dual_l1(cost: float, task: Task, tau: float) -> Any:
     return _linear_svc(cost, task)
 
 
-def _logistic(cost: float, task: Task) -> Any:
+def _logistic(cost: float, task: PredictionTask) -> Any:
     if task.classes is None:
         raise UsageError("learner logistic: expected classes, got a number to predict; try ridge")
     return LogisticRegression(C=cost, max_iter=1000)
 
 
-def _sgd(cost: float, task: Task) -> Any:
+def _sgd(cost: float, task: PredictionTask) -> Any:
     if task.classes is None:
         return SGDRegressor(alpha=1.0 / cost, random_state=0)
     return SGDClassifier(alpha=1.0 / cost, random_state=0)
 
 
-def _exact(cost: float, task: Task) -> Any:
+def _exact(cost: float, task: PredictionTask) -> Any:
     make = SVR if task.classes is None else SVC
     return make(kernel="precomputed", C=cost, max_iter=_PAIRS)
 
@@ -208,7 +208,12 @@ def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
 
 
 def _best(
-    make: Make, task: Task, Z: Floats, y: Array, folds: Array, part: Callable[[Floats, Array, Array], Floats]
+    make: Make,
+    task: PredictionTask,
+    Z: Floats,
+    y: Array,
+    folds: Array,
+    part: Callable[[Floats, Array, Array], Floats],
 ) -> float:
     """The cost with the best score on the folds."""
 

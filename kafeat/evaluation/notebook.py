@@ -18,7 +18,7 @@ from kafeat.model.feature_map import FeatureMap
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from kafeat.evaluation.report.gallery import Exhibit
+    from kafeat.evaluation.report.gallery import MapFigures
 
 _MOST_NAMES = 8
 
@@ -95,10 +95,10 @@ def _drawn(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -
     return list(axes[0])
 
 
-def _exhibit(fm: FeatureMap, X: Any, rows: int) -> Exhibit:
+def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
     """The map on rows with the largest hashes: of the data that it was fitted on, those that it saw last if at all."""
     from kafeat.evaluation.fidelity import relative_frobenius
-    from kafeat.evaluation.report.gallery import Gallery
+    from kafeat.evaluation.report.gallery import FigureData
 
     if rows < 2:
         raise UsageError(f"rows: expected at least 2 to compare, got {rows}")
@@ -109,7 +109,7 @@ def _exhibit(fm: FeatureMap, X: Any, rows: int) -> Exhibit:
     some = np.sort(np.argsort(row_hashes(fm.config.seed, 0, len(whole)))[-rows:])
     part = np.ascontiguousarray(whole[some])
     K, Z = read.exact_kernel(part), read.transform(part).astype(np.float64)
-    gallery = Gallery()
+    gallery = FigureData()
     with one_blas_thread():
         record = {
             "map": " -> ".join(fitted.step.kind for fitted in fm.chain.steps),

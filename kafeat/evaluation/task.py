@@ -17,7 +17,7 @@ _MOST_CLASSES = 100
 
 
 @dataclass(frozen=True)
-class Task:
+class PredictionTask:
     """Classes (their names), or a number (no names), which learners meet as (y − centre)/unit."""
 
     kind: Kind
@@ -65,7 +65,7 @@ class Task:
         return 1.0 - missed / spread if spread > 0.0 else float("nan")
 
 
-def task_of(labels: Array, asked: Literal["auto", "classification", "regression"] = "auto") -> Task:
+def task_of(labels: Array, asked: Literal["auto", "classification", "regression"] = "auto") -> PredictionTask:
     """The task of all labels; auto: text, booleans and few different whole numbers are classes."""
     kind = _guess(labels) if asked == "auto" else asked
     if kind == "regression":
@@ -75,10 +75,10 @@ def task_of(labels: Array, asked: Literal["auto", "classification", "regression"
     classes = np.unique(_plain(labels))
     if len(classes) < 2:
         raise DataError(f"label: expected at least two classes, got only {str(classes[0])!r}")
-    return Task("classification", classes)
+    return PredictionTask("classification", classes)
 
 
-def _regression(labels: Floats) -> Task:
+def _regression(labels: Floats) -> PredictionTask:
     largest = float(np.abs(labels).max(initial=0.0))
     if not len(labels) or labels.min() == labels.max():
         raise DataError(
@@ -86,7 +86,9 @@ def _regression(labels: Floats) -> Task:
         )
     # by way of the largest: squares of huge or tiny numbers are none
     relative = labels / largest
-    return Task("regression", None, float(relative.mean()) * largest, float(relative.std()) * largest)
+    return PredictionTask(
+        "regression", None, float(relative.mean()) * largest, float(relative.std()) * largest
+    )
 
 
 def _guess(labels: Array) -> Kind:

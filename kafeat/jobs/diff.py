@@ -13,7 +13,7 @@ from kafeat.types import Array
 
 
 @dataclass(frozen=True)
-class Difference:
+class MapDifference:
     """One entry; `a` and `b` are None where there is none. Of arrays, how far apart they are."""
 
     where: str
@@ -24,7 +24,7 @@ class Difference:
         return f"{self.where}: {'nothing' if self.a is None else self.a} -> {'nothing' if self.b is None else self.b}"
 
 
-def differences(a: FeatureMap, b: FeatureMap) -> list[Difference]:
+def differences(a: FeatureMap, b: FeatureMap) -> list[MapDifference]:
     """All of them, in the order of the file; none means that both give the same features."""
     return list(_between("", _content(a), _content(b)))
 
@@ -51,38 +51,38 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
     }
 
 
-def _between(where: str, a: Any, b: Any) -> Iterator[Difference]:
+def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:
     if isinstance(a, dict) and isinstance(b, dict):
         for key in [*a, *(key for key in b if key not in a)]:
             yield from _between(f"{where}.{key}" if where else key, a.get(key), b.get(key))
     elif isinstance(a, list) and isinstance(b, list):
         if len(a) != len(b) and not any(isinstance(item, dict) for item in [*a, *b]):
-            yield Difference(where, f"{len(a)} entries", f"{len(b)} entries")
+            yield MapDifference(where, f"{len(a)} entries", f"{len(b)} entries")
             return
         for i in range(max(len(a), len(b))):
             yield from _between(f"{where}[{i}]", _at(a, i), _at(b, i))
     elif isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         yield from _between_arrays(where, a, b)
     elif type(a) is not type(b) or a != b:
-        yield Difference(where, _spelled(a), _spelled(b))
+        yield MapDifference(where, _spelled(a), _spelled(b))
 
 
 def _at(values: list[Any], i: int) -> Any:
     return values[i] if i < len(values) else None
 
 
-def _between_arrays(where: str, a: Array, b: Array) -> Iterator[Difference]:
+def _between_arrays(where: str, a: Array, b: Array) -> Iterator[MapDifference]:
     if a.shape != b.shape or a.dtype != b.dtype:
-        yield Difference(where, _spelled(a), _spelled(b))
+        yield MapDifference(where, _spelled(a), _spelled(b))
         return
     if np.array_equal(a, b, equal_nan=True):
         return
     if not a.ndim:
-        yield Difference(where, f"{a.item():.10g}", f"{b.item():.10g}")
+        yield MapDifference(where, f"{a.item():.10g}", f"{b.item():.10g}")
         return
     apart = np.abs(a.astype(np.float64) - b.astype(np.float64))
     share = np.count_nonzero(~((a == b) | (np.isnan(a) & np.isnan(b)))) / a.size
-    yield Difference(where, _spelled(a), f"{share:.1%} of entries differ, by up to {np.nanmax(apart):.3g}")
+    yield MapDifference(where, _spelled(a), f"{share:.1%} of entries differ, by up to {np.nanmax(apart):.3g}")
 
 
 def _spelled(value: Any) -> str | None:

@@ -26,12 +26,12 @@ _ATTRIBUTES = {"subclass", "shape", "order", "dtype", "allow_mmap", "numpy_array
 _MOST_ON_STACK = 200_000
 
 
-class UnreadableError(ValueError):
+class UnreadablePickleError(ValueError):
     """The bytes are not what joblib writes for builtins and numeric arrays."""
 
 
 def read(data: bytes) -> Any:
-    """The content of a pickle; `UnreadableError` for other bytes. What it allocates is in proportion to them."""
+    """The content of a pickle; `UnreadablePickleError` for other bytes. What it allocates is in proportion to them."""
     return _Reader(data).content()
 
 
@@ -217,7 +217,7 @@ def _check_dtype(dtype: np.dtype[Any], state: object) -> None:
 
 
 def _refuse(got: str) -> NoReturn:
-    raise UnreadableError(f"expected builtins and numeric arrays, got {got}")
+    raise UnreadablePickleError(f"expected builtins and numeric arrays, got {got}")
 
 
 _BY_NAME: dict[str, tuple[Callable[[_Reader, Any], None], Any]] = {

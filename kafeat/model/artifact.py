@@ -44,7 +44,7 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
         )
     try:
         content = array_pickle.read(payload)
-    except array_pickle.UnreadableError as error:
+    except array_pickle.UnreadablePickleError as error:
         raise ArtifactError(f"{place}: {error}") from None
     except Exception as error:  # the bytes are a stranger's: whatever the parser stumbles over is a bad file
         raise ArtifactError(

@@ -21,16 +21,16 @@ from kafeat.contract.step import Transform
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.files import opened
 from kafeat.model import artifact
 from kafeat.model.in_notebooks import InNotebooks
 from kafeat.model.provenance import Provenance, printable
 from kafeat.model.serialize import chain_content, read_chain
-from kafeat.runtime.column_ranges import Seen
+from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.threads import NOTHING_ELSE, InMemory, Target, Transformed, Watch, run
+from kafeat.runtime.threads import NOTHING_ELSE, FeatureTarget, InMemory, RowPolicy, Transformed, run
 from kafeat.types import DType, Floats
 
 FORMAT = 2
@@ -54,7 +54,7 @@ class FeatureMap(InNotebooks):
     provenance: Provenance
     version: str = __version__
     """Of the kafeat that fitted it."""
-    seen: Seen | None = None
+    seen: ColumnRanges | None = None
     """The range of every input feature that the fit has read; None: the map is older than that."""
     format: int = FORMAT
     """Of the file that it came from, in which it is saved again."""
@@ -130,7 +130,11 @@ class FeatureMap(InNotebooks):
         return min(self.chunk_rows, max(1, tiles) * height)
 
     def run(
-        self, chunks: Iterator[Chunk], target: Target, jobs: int | None, watch: Watch = NOTHING_ELSE
+        self,
+        chunks: Iterator[Chunk],
+        target: FeatureTarget,
+        jobs: int | None,
+        watch: RowPolicy = NOTHING_ELSE,
     ) -> Iterator[Transformed]:
         """Transform chunks by `jobs` threads, read by a further one; they come in order, as they are done."""
         return run(self.transformer, np.dtype(self.dtype), chunks, target, count_jobs(jobs), watch)
@@ -150,11 +154,11 @@ class FeatureMap(InNotebooks):
         parts = [chunk.matrix(dtype) for chunk in source.chunks(columns, (), self.chunk_rows)]
         return np.concatenate([np.empty((0, self.n_features_in), dtype=dtype), *parts])
 
-    def _source(self, X: Any) -> tuple[Source, Columns]:
+    def _source(self, X: Any) -> tuple[Reader, Columns]:
         # Imported here: a transform of files does not need it at its start.
-        from kafeat.io.readers.memory import source_of
+        from kafeat.io.readers.memory import reader_of
 
-        source = source_of(X)
+        source = reader_of(X)
         return source, match(source, self.columns, ())
 
     def dumps(self) -> bytes:
@@ -248,5 +252,5 @@ def _checked(content: Mapping[str, Any]) -> FeatureMap:
         raise ValueError(f"kafeat: expected a version, got {spell(version)}")
     config = load_config(content["config"] if isinstance(content["config"], dict) else {})
     provenance = Provenance.model_validate(content["provenance"])
-    seen = Seen.from_plain(content["seen"], columns.n_features) if "seen" in content else None
+    seen = ColumnRanges.from_plain(content["seen"], columns.n_features) if "seen" in content else None
     return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance, version, seen, content["format"])

@@ -16,7 +16,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.columns import coded, numbers_of
 from kafeat.onnx.model import INPUT, OUTPUT
-from kafeat.runtime.threads import InMemory, Watch
+from kafeat.runtime.threads import InMemory, RowPolicy
 from kafeat.types import Floats
 
 Run = Callable[[Floats], Floats]
@@ -92,7 +92,7 @@ def features(fm: FeatureMap, codes: Floats) -> Floats:
     read = replace(fm, columns=fm.columns.as_read)
     out = np.empty((len(codes), fm.n_components), dtype=fm.dtype)
     source, columns = read._source(codes)
-    for _ in read.run(source.chunks(columns, (), fm.chunk_rows), InMemory(out), 1, Watch(set_aside=True)):
+    for _ in read.run(source.chunks(columns, (), fm.chunk_rows), InMemory(out), 1, RowPolicy(set_aside=True)):
         pass
     return out
 

@@ -12,7 +12,7 @@ from kafeat.types import Array, Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ColumnRanges:
     """The least and the largest value of every feature, (d,) float64; NaN where all of them were missing."""
 
     low: Floats
@@ -23,22 +23,22 @@ class Seen:
         """Before the first row."""
         return cls(np.full(width, np.nan), np.full(width, np.nan))
 
-    def adding(self, X: Rows) -> Seen:
+    def adding(self, X: Rows) -> ColumnRanges:
         """The range with the rows X (n, d), in which NaN stands for a missing number."""
         if not len(X):
             return self
         if isinstance(X, SparseRows):
             return self._adding_sparse(X)
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        return Seen(np.fmin(self.low, low), np.fmax(self.high, high))
+        return ColumnRanges(np.fmin(self.low, low), np.fmax(self.high, high))
 
-    def _adding_sparse(self, X: SparseRows) -> Seen:
+    def _adding_sparse(self, X: SparseRows) -> ColumnRanges:
         low, high = self.low.copy(), self.high.copy()
         np.fmin.at(low, X.columns, X.values.astype(np.float64))
         np.fmax.at(high, X.columns, X.values.astype(np.float64))
         zeros = np.bincount(X.columns, minlength=X.width) < len(X)
         low[zeros], high[zeros] = np.fmin(low[zeros], 0.0), np.fmax(high[zeros], 0.0)
-        return Seen(low, high)
+        return ColumnRanges(low, high)
 
     def outside(self, X: Rows) -> Array:
         """How many values of each feature of X (n, d) lie outside, (d,). A missing number does not."""

@@ -13,14 +13,14 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.tiles import TileLoop
 from kafeat.contract.sparse_rows import Rows
 from kafeat.contract.step import Transform
-from kafeat.errors import DataError, ValueRefused
+from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.readers.base import Chunk
-from kafeat.runtime.column_ranges import Seen
+from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.ordered_map import ordered_map, prefetch
 from kafeat.types import Array, Floats, Mask
 
 
-class Target(Protocol):
+class FeatureTarget(Protocol):
     """Where features go."""
 
     def buffer(self, start: int, rows: int) -> Floats:
@@ -44,14 +44,14 @@ class InMemory:
 
 
 @dataclass(frozen=True)
-class Watch:
+class RowPolicy:
     """What is done beside transforming: bad rows are set aside, and values outside of `seen` are counted.
 
     Where bad rows are errors, `advice` says what may be done about them.
     """
 
     set_aside: bool = False
-    seen: Seen | None = None
+    seen: ColumnRanges | None = None
     advice: str = ""
 
 
@@ -67,7 +67,7 @@ class Transformed:
     chunk: Chunk
     features: Floats
     clipped: int
-    aside: tuple[ValueRefused, ...] = ()
+    aside: tuple[InvalidValueError, ...] = ()
     outside: Array | None = None
 
     @property
@@ -80,16 +80,16 @@ class Transformed:
         return good
 
 
-NOTHING_ELSE = Watch()
+NOTHING_ELSE = RowPolicy()
 
 
 def run(
     transform: Transform,
     dtype: np.dtype[Any],
     chunks: Iterator[Chunk],
-    target: Target,
+    target: FeatureTarget,
     jobs: int,
-    watch: Watch = NOTHING_ELSE,
+    watch: RowPolicy = NOTHING_ELSE,
 ) -> Iterator[Transformed]:
     """Every chunk, by `jobs` threads, read by a further one; in order, as they are done.
 
@@ -103,7 +103,7 @@ def run(
 
 
 def run_here(
-    transform: Transform, dtype: np.dtype[Any], chunks: Iterator[Chunk], target: Target
+    transform: Transform, dtype: np.dtype[Any], chunks: Iterator[Chunk], target: FeatureTarget
 ) -> Iterator[Transformed]:
     """The same without threads, for an engine that has given this thread its one core."""
     with one_blas_thread():
@@ -113,7 +113,7 @@ def run_here(
 
 
 def _worker(
-    transform: Transform, dtype: np.dtype[Any], target: Target, watch: Watch
+    transform: Transform, dtype: np.dtype[Any], target: FeatureTarget, watch: RowPolicy
 ) -> Callable[[tuple[Chunk, Floats]], Transformed]:
     loop, reads = TileLoop(transform, dtype), transform.reads(dtype)
     work = _setting_aside if watch.set_aside else _refusing
@@ -127,19 +127,21 @@ def _worker(
     return run_one
 
 
-def _refusing(loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, watch: Watch) -> Transformed:
+def _refusing(
+    loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, watch: RowPolicy
+) -> Transformed:
     try:
         X, sound = chunk.decode(reads)
         if not sound:
             raise next(chunk.mistakes(X))
         clipped = loop(X, out)
-    except ValueRefused as refused:
+    except InvalidValueError as refused:
         raise DataError(f"{chunk.located(refused)}{watch.advice}") from None
     return Transformed(chunk, out, clipped, outside=None if watch.seen is None else watch.seen.outside(X))
 
 
 def _setting_aside(
-    loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, watch: Watch
+    loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, watch: RowPolicy
 ) -> Transformed:
     """A row that is refused gives its place to one that is not, and its tile is done once more.
 
@@ -159,7 +161,7 @@ def _setting_aside(
     return replace(done, outside=watch.seen.outside(X if done.good is None else X[done.good]))
 
 
-def _tile(loop: TileLoop, X: Rows, out: Floats, start: int, aside: dict[int, ValueRefused]) -> int:
+def _tile(loop: TileLoop, X: Rows, out: Floats, start: int, aside: dict[int, InvalidValueError]) -> int:
     good = np.array([start + i not in aside for i in range(len(X))])
     while good.any():
         if not good.all():
@@ -167,9 +169,9 @@ def _tile(loop: TileLoop, X: Rows, out: Floats, start: int, aside: dict[int, Val
         try:
             clipped, counts = loop(X, out), loop.counts
             return clipped if counts is None else int(counts[: len(X)][good].sum())
-        except ValueRefused as refused:
+        except InvalidValueError as refused:
             # In the place of a row set aside stands the first that was not: if that one is refused, it is its turn.
             row = refused.row if good[refused.row] else int(good.argmax())
-            aside[start + row] = ValueRefused(start + row, refused.column, refused.problem)
+            aside[start + row] = InvalidValueError(start + row, refused.column, refused.problem)
             good[row] = False
     return 0

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernels import exact as kernels
@@ -58,7 +58,7 @@ class ArcCosine(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _RectifiedTransform(state["directions"], self.n_components, self.order, dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return kernels.arc_cosine(self.order)(pair, KernelParameters())
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from kafeat.contract.pair import Coordinates, Gram, Pair
+from kafeat.contract.pair import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.errors import DataError
 from kafeat.maths.fourier import spectra
@@ -85,7 +85,7 @@ class Fourier(Step):
     def needs_coordinates(self) -> bool:
         return KERNELS[self.kernel].needs_coordinates or isinstance(self.length_scale, tuple)
 
-    def _law(self, gamma: float) -> spectra.Law:
+    def _law(self, gamma: float) -> spectra.FrequencyDistribution:
         match self.kernel:
             case "rbf":
                 return spectra.rbf(gamma)
@@ -132,7 +132,7 @@ class Fourier(Step):
         scales = length_scales(self.length_scale, n_features_in)
         return bind_random_features(state, n_features_in, dtype, input_scale=scales)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if self.length_scale != 1.0:
             if isinstance(pair, Coordinates):
                 scales = length_scales(self.length_scale, pair.x.shape[1])

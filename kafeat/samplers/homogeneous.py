@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.memory_order import is_feature_major, shaped
-from kafeat.contract.pair import Coordinates, Pair
+from kafeat.contract.pair import Coordinates, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
 from kafeat.maths.homogeneous import windows
 from kafeat.maths.homogeneous.ratios import ratio_weights, widest_ratio
@@ -170,7 +170,7 @@ class Homogeneous(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _HomogeneousTransform(self, state, n_features_in, dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return kernels.additive(self.kernel)(pair, KernelParameters(homogeneity=self.homogeneity))
 
 

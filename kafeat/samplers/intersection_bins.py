@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import refuse_negative
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.step import Sample, Spreads, Step, Transform, parameter
 from kafeat.maths.kernels import exact as kernels
 from kafeat.maths.kernels.exact import KernelParameters
@@ -51,7 +51,7 @@ class IntersectionBins(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _BinsTransform(self.n_bins, state["maximum"], dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return kernels.additive("intersection")(pair, KernelParameters())
 
 

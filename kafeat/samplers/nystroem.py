@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
-from kafeat.contract.describe import Says
-from kafeat.contract.pair import Pair
+from kafeat.contract.describe import Described
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.step import (
     PositiveFloat,
     PositiveInt,
@@ -32,8 +32,8 @@ from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whiteni
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
 from kafeat.types import Array, Floats, Shape, State
 
-Function = Annotated[Callable[..., Any], Says("a Python function k(X, Y)", "functions")]
-Rows = Annotated[Given, Says("a mapping with the key 'given'", "mappings")]
+Function = Annotated[Callable[..., Any], Described("a Python function k(X, Y)", "functions")]
+Rows = Annotated[Given, Described("a mapping with the key 'given'", "mappings")]
 
 
 class Nystroem(Step):
@@ -349,7 +349,7 @@ class Nystroem(Step):
     def _is_triangle(self, projection: Floats) -> bool:
         return self.root == "triangular" and len(projection) == self.n_components
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if self.no_exact:
             raise UsageError(self.no_exact)
         return self._kernel(float(state["gamma"])).gram(pair)

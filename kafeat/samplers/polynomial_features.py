@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, parameter
 from kafeat.errors import DataError
 from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
@@ -67,7 +67,7 @@ class PolynomialFeatures(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _MonomialTransform(self, float(state["gamma"]), n_features_in, dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 

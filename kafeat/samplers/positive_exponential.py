@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import remedy
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernels import exact as kernels
 from kafeat.maths.kernels.exact import KernelParameters
@@ -76,7 +76,7 @@ class PositiveExponential(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _ExponentialTransform(state, self.n_components, dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return kernels.exponential(pair, KernelParameters(gamma=float(state["gamma"])))
 
 
@@ -137,7 +137,7 @@ class _ExponentialTransform(Transform):
         bad = ~((largest > self._low) & (largest < self._high))
         if bad.any():
             row = int(np.argmax(bad))
-            raise ValueRefused(
+            raise InvalidValueError(
                 row,
                 None,
                 f"expected a largest exponent from {self._low:.4g} to {self._high:.4g}, which {self._dtype} can hold, "

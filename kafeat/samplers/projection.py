@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.sparse_rows import SparseRows
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.errors import DataError
@@ -115,7 +115,7 @@ class Projection(Step):
             return _HadamardTransform(state, dtype)
         return _SparseTransform(state, n_features_in, dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return kernels.linear(pair, KernelParameters())
 
 

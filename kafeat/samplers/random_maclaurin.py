@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kafeat.contract.checks import check_indices, count_rows
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.errors import DataError
 from kafeat.maths.kernels.exact import KernelParameters, exponential
@@ -88,18 +88,18 @@ class RandomMaclaurin(Step):
         """Whether the first output carries a₀."""
         return self.n_components > 1 and (self.kernel == "exponential" or self.coef0 > 0)
 
-    def _plan(self, logs: Floats, spread: Floats, d: int) -> _Plan:
+    def _plan(self, logs: Floats, spread: Floats, d: int) -> _Monomials:
         """Which degrees are drawn, how often, and whether degree 1 is exact, for the least variance."""
         sizes = logs + spread
         if self._constant:
             sizes[0] = -np.inf
         m = self.n_components - self._constant
-        drawn = _Plan(False, m, sizes)
+        drawn = _Monomials(False, m, sizes)
         if m <= d or logs[1] == -np.inf:
             return drawn
         without = sizes.copy()
         without[1] = -np.inf
-        exact = _Plan(True, m - d, without)
+        exact = _Monomials(True, m - d, without)
         return exact if exact.log_variance < drawn.log_variance else drawn
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
@@ -123,7 +123,7 @@ class RandomMaclaurin(Step):
         return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        return _ProductTransform(state, n_features_in, *self.exact_terms(state), dtype)
+        return _MaclaurinTransform(state, n_features_in, *self.exact_terms(state), dtype)
 
     def exact_terms(self, state: State) -> tuple[float | None, float | None]:
         """√a₀ and √a₁ of the terms that outputs carry exactly; None: of one that is drawn."""
@@ -131,7 +131,7 @@ class RandomMaclaurin(Step):
         constant = float(np.exp(0.5 * logs[0])) if self._constant else None
         return constant, float(np.exp(0.5 * logs[1])) if state["linear"] else None
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         gamma = float(state["gamma"])
         if self.kernel == "exponential":
             return exponential(pair, KernelParameters(gamma=gamma))
@@ -139,7 +139,7 @@ class RandomMaclaurin(Step):
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _Monomials:
     """m outputs with degrees drawn in proportion to exp(log_sizes), and whether degree 1 is exact beside them."""
 
     linear: bool
@@ -208,7 +208,7 @@ def _systematic(q: Floats, m: int, rng: np.random.Generator) -> Array:
     return -np.sort(-drawn.astype(np.int64))
 
 
-class _ProductTransform(Transform):
+class _MaclaurinTransform(Transform):
     """One product of matrices a level: level j multiplies the outputs of degree j and more, which come first."""
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, Width, parameter
 from kafeat.maths.fourier import spectra
 from kafeat.maths.fourier.features import (
@@ -74,6 +74,6 @@ class Skewed(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return bind_random_features(state, n_features_in, dtype, log_warp(self.skewedness))
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         gram = kernels.skewed_chi2 if self.kernel == "chi2" else kernels.skewed_intersection
         return gram(pair, KernelParameters(skewedness=self.skewedness))

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
 from kafeat.contract.memory_order import is_feature_major
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.sparse_rows import SparseRows
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
@@ -81,7 +81,7 @@ class TensorSketch(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _SketchTransform(self, state, n_features_in, dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 

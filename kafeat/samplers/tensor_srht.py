@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.maths.hadamard import SampledHadamard, count_blocks, draw_rows, padded_width
 from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
@@ -81,13 +81,13 @@ class TensorSrht(Step):
         return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        return _ProductTransform(self, state, n_features_in, dtype)
+        return _SrhtTransform(self, state, n_features_in, dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
-class _ProductTransform(Transform):
+class _SrhtTransform(Transform):
     """One fast projection a degree, multiplied entry by entry."""
 
     def __init__(self, recipe: TensorSrht, state: State, n_features: int, dtype: np.dtype[Any]) -> None:

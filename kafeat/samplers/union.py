@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kafeat.chain.chain import Chain
 from kafeat.contract.checks import check_indices
-from kafeat.contract.pair import Coordinates, Gram, Pair
+from kafeat.contract.pair import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import (
     NestedStep,
     PositiveFloat,
@@ -24,13 +24,13 @@ from kafeat.contract.step import (
     takes_missing,
     total_clipped,
 )
-from kafeat.errors import DataError, ValueRefused, quoted
+from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 _AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
 
 
-class Part(BaseModel):
+class UnionMember(BaseModel):
     """One map of a union: a chain of steps, on its own columns if asked."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
@@ -51,7 +51,7 @@ class Union(Step):
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (sums of kernels).
     """
 
-    maps: Annotated[tuple[Part, ...], Field(min_length=1), _AS_TUPLE] = parameter(
+    maps: Annotated[tuple[UnionMember, ...], Field(min_length=1), _AS_TUPLE] = parameter(
         ..., "chains that stand side by side: each with steps, and with columns and weight if asked"
     )
 
@@ -118,14 +118,14 @@ class Union(Step):
                 state[f"{i}.columns"] = indices
             try:
                 chain = Chain.fit(part.steps, _subset(sample, indices), stream)
-            except ValueRefused as refused:
+            except InvalidValueError as refused:
                 raise _of_whole(refused, indices) from None
             state[f"{i}.cast_after"] = np.array(chain.cast_after)
             for j, fitted in enumerate(chain.steps):
                 state |= {f"{i}.{j}.{name}": value for name, value in fitted.state.items()}
         return state
 
-    def _parts(self, state: State) -> Iterator[tuple[Part, list[State]]]:
+    def _parts(self, state: State) -> Iterator[tuple[UnionMember, list[State]]]:
         """Per map, the states of its steps."""
         of_steps: dict[str, dict[str, Array]] = {}
         for key, value in state.items():
@@ -186,7 +186,7 @@ class Union(Step):
         bound = [(indices, chain.bind(dtype)) for indices, chain in chains]
         return _UnionTransform(bound, [part.weight for part in self.maps], n_features_in, dtype)
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if isinstance(pair, Coordinates):
             chains = self.chains(state, pair.x.shape[1])
             grams = [chain.exact_pair(Coordinates(pair.x[:, i], pair.y[:, i])) for i, chain in chains]
@@ -231,9 +231,9 @@ def _subset(sample: Sample, indices: Array) -> Sample:
     )
 
 
-def _of_whole(refused: ValueRefused, indices: Array) -> ValueRefused:
+def _of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
     column = None if refused.column is None else int(indices[refused.column])
-    return ValueRefused(refused.row, column, refused.problem)
+    return InvalidValueError(refused.row, column, refused.problem)
 
 
 class _UnionTransform(Transform):
@@ -273,7 +273,7 @@ class _UnionTransform(Transform):
             start += transform.n_features_out
             try:
                 transform.apply(inputs, part, own)
-            except ValueRefused as refused:
+            except InvalidValueError as refused:
                 raise _of_whole(refused, indices) from None
             if amplitude != 1.0:
                 part *= amplitude

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from kafeat.contract.step import Sample, Scaler, parameter
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.types import Floats, Shape, State
 
 
@@ -35,7 +35,7 @@ class Impute(Scaler):
         for j, column in enumerate(sample.X.T):
             seen = column[~np.isnan(column)].astype(np.float64)
             if not len(seen):
-                raise ValueRefused(
+                raise InvalidValueError(
                     0, j, "expected a number in some row of the sample, got none: exclude the column, "
                     "or use strategy: constant"
                 )  # fmt: skip

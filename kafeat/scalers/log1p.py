@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from kafeat.contract.step import Sample, Scaler
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.types import Floats, Shape, State
 
 
@@ -38,4 +38,4 @@ def _refuse(X: Floats) -> None:
     bad = X <= -1.0
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
-        raise ValueRefused(row, column, f"expected a value above -1, got {X[row, column]:g}")
+        raise InvalidValueError(row, column, f"expected a value above -1, got {X[row, column]:g}")

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from kafeat.contract.pair import Gram, Pair
+from kafeat.contract.pair import Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Scaler, parameter
 from kafeat.maths.kernels import exact as kernels
 from kafeat.maths.kernels.exact import KernelParameters
@@ -50,7 +50,7 @@ class Normalize(Scaler):
         norms: Floats = np.linalg.norm(X, ord=1 if self.norm == "l1" else 2, axis=1, keepdims=True)
         return norms
 
-    def exact(self, state: State, pair: Pair) -> Pair:
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if isinstance(pair, Gram):
             return kernels.cosine(pair, KernelParameters())
         return super().exact(state, pair)

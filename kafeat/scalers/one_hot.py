@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.describe import Says, near
+from kafeat.contract.describe import Described, near
 from kafeat.contract.step import Sample, Scaler, Transform, parameter
 from kafeat.errors import DataError, quoted
 from kafeat.types import Array, Floats, Shape, State
@@ -21,7 +21,7 @@ def _as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-_Name = Annotated[str, Field(min_length=1), Says("a name (text, not empty)", "names")]
+_Name = Annotated[str, Field(min_length=1), Described("a name (text, not empty)", "names")]
 
 
 class OneHot(Scaler):

@@ -18,10 +18,10 @@ from kafeat.config import Config
 from kafeat.contract.step import takes_missing
 from kafeat.errors import DataError, KafeatError, UsageError
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.base import Source
-from kafeat.io.readers.memory import NamedSource, source_of
-from kafeat.jobs.fit.fit import columns_of, fit_source
-from kafeat.jobs.fit.sample import Sampled
+from kafeat.io.readers.base import Reader
+from kafeat.io.readers.memory import NamedReader, reader_of
+from kafeat.jobs.fit.fit import columns_of, fit_reader
+from kafeat.jobs.fit.sample import SampledFit
 from kafeat.model import feature_map
 from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
 from kafeat.types import Array, Floats
@@ -95,10 +95,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             config = self._config()
         source = self._source(X, config, reset=True)
         with as_value_errors(source.rows):
-            self._map: feature_map.FeatureMap | None = fit_source(
+            self._map: feature_map.FeatureMap | None = fit_reader(
                 self._settled(config, source), source, self._labels(y, config)
             )
-        self._sampled: Sampled | None = None
+        self._sampled: SampledFit | None = None
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -108,7 +108,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         learned from them is learned when it is asked for, at the next `transform` say. A `fit` keeps no rows: the first
         batch after one begins anew, with a warning.
         """
-        sampled: Sampled | None = getattr(self, "_sampled", None)
+        sampled: SampledFit | None = getattr(self, "_sampled", None)
         if sampled is None and self.__sklearn_is_fitted__():
             warnings.warn(
                 "partial_fit: the rows of the fit before are not kept: it begins anew", stacklevel=2
@@ -119,7 +119,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         with as_value_errors(source.rows):
             if sampled is None:
                 config = self._settled(config, source)
-                sampled, before = Sampled.nothing(config, columns_of(config, source, None)), ""
+                sampled, before = SampledFit.nothing(config, columns_of(config, source, None)), ""
             else:
                 sampled, before = sampled.copied(), self._digest
             sampled.read(source, match(source, sampled.columns, ()), given=self._labels(y, config))
@@ -159,21 +159,21 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         parameters = self.get_params(deep=False)
         return config_of(parameters, type(self)().get_params(deep=False))
 
-    def _settled(self, config: Config, source: Source) -> Config:
+    def _settled(self, config: Config, source: Reader) -> Config:
         """With the dtype of the rows, if none was asked for."""
         kept = self.config is None and self.dtype is None and source.fields[0].spelled == "float32"
         return config.model_copy(update={"dtype": "float32"}) if kept else config
 
-    def _source(self, X: Any, config: Config, reset: bool) -> Source:
+    def _source(self, X: Any, config: Config, reset: bool) -> Reader:
         """The rows as kafeat reads them, after scikit-learn's checks of shape, names and values."""
         if any(step.coded_columns for step in config.steps):
             validate_data(self, X, reset=reset, skip_check_array=True)
             with as_value_errors():
-                return source_of(X)
+                return reader_of(X)
         finite = "allow-nan" if takes_missing(config.steps) else True
         X = validate_data(self, X, reset=reset, ensure_all_finite=finite)
         names = getattr(self, "feature_names_in_", None)
-        return source_of(X) if names is None else NamedSource(X, [str(name) for name in names])
+        return reader_of(X) if names is None else NamedReader(X, [str(name) for name in names])
 
     def _labels(self, y: Any, config: Config) -> Array | None:
         """`y` if something wants it."""

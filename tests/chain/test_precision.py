@@ -15,7 +15,7 @@ from kafeat.chain.precision import agree, features, telling_rows
 from kafeat.contract.step import Transform
 from kafeat.errors import DataError
 from kafeat.jobs.inspect import inspect
-from kafeat.jobs.transform.options import Rules
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.model.feature_map import FeatureMap
@@ -208,7 +208,7 @@ def test_drift_is_told_to_the_second(tmp_path: Path) -> None:
     later = X.copy()
     later[:3, 0] = X[:, 0].max() + 1.0  # which float32 rounds to the same
     np.save(tmp_path / "x.npy", later)
-    done = transform_file(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"), rules=Rules(drift=True))
+    done = transform_file(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"), rules=RowOptions(drift=True))
     assert done.drift == {"c0": 3 / N, "c1": 0.0, "c2": 0.0}
 
 

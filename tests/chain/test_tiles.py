@@ -9,7 +9,7 @@ import pytest
 
 from kafeat.chain.tiles import LEAST_ROWS, MOST_ROWS, TileLoop, tile_rows
 from kafeat.contract.step import Transform
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 
 
 class Scripted(Transform):
@@ -82,12 +82,12 @@ def test_output_may_be_a_slice_of_something_wider() -> None:
 def test_a_refused_value_is_counted_from_the_first_row_of_the_chunk() -> None:
     def refuse(X, out) -> None:
         if (X[:, 1] < 0).any():
-            raise ValueRefused(int(np.argmax(X[:, 1] < 0)), 1, "expected better")
+            raise InvalidValueError(int(np.argmax(X[:, 1] < 0)), 1, "expected better")
 
     X = np.ones((3 * HEIGHT, 2))
     X[2 * HEIGHT + 7, 1] = -1
     with pytest.raises(
-        ValueRefused,
+        InvalidValueError,
         match=rf"row {2 * HEIGHT + 8} \(index {2 * HEIGHT + 7}\), column 1: expected better",
     ):
         run(Scripted(refuse), X)
@@ -100,7 +100,7 @@ def test_overflow_is_refused_and_warns_of_nothing(dtype: str) -> None:
     with (
         warnings.catch_warnings(record=True) as warned,
         pytest.raises(
-            ValueRefused,
+            InvalidValueError,
             match=rf"row {HEIGHT + 3} \(index {HEIGHT + 2}\): expected features that {dtype} can hold, got inf",
         ),
     ):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.jobs.transform.options import Input
+from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.transform.transform import transform_file
 from tests.cli.bad_input import DECIMALS, ROWS, matrix, npy, packed, parquet, raw, sound_csv, text
 
@@ -63,6 +63,6 @@ def test_odd_input(name, tmp_path):
         {"steps": [{"kind": "polynomial_features", "degree": 1}]},
         pa.table(dict(zip("abc", X.T, strict=True))),
     )
-    transform_file(fm, make(tmp_path), str(tmp_path / "out.npy"), reading=Input())
+    transform_file(fm, make(tmp_path), str(tmp_path / "out.npy"), reading=InputOptions())
     found = np.load(tmp_path / "out.npy")
     assert found.tobytes() == fm.transform(expected.astype(np.float64)).tobytes()

@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 from kafeat.config import load_config
-from kafeat.jobs.fit.fit import fit_source
+from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.listener import Listener
-from kafeat.jobs.transform.options import Input
+from kafeat.jobs.transform.options import InputOptions
 from tests.cli.terminal import on_terminal
 
 WORK = """
@@ -69,10 +69,10 @@ def test_a_fit_tells_what_it_works_on(tmp_path):
         "prune: {keep: 4}\n"
     )
     (tmp_path / "x.csv").write_text("a,b,y\n" + "1,2,0\n2,4,1\n3,5,1\n1,4,0\n" * 20)
-    with Input().open(str(tmp_path / "x.csv")) as source:
+    with InputOptions().open(str(tmp_path / "x.csv")) as source:
         heard, rows = [], []
         listener = Listener(rows=rows.append, phase=heard.append)
-        fit_source(load_config(tmp_path / "c.yaml"), source, "y", listener=listener)
+        fit_reader(load_config(tmp_path / "c.yaml"), source, "y", listener=listener)
     assert sum(rows) == 80
     assert heard == [
         "hashing the input",

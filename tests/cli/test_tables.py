@@ -6,14 +6,14 @@ import pytest
 from rich.console import Console
 
 from kafeat.cli.evaluate_tables import show
-from kafeat.cli.tables import Column, fitting
+from kafeat.cli.tables import TableColumn, fitting
 
-MAPS = Column("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
+MAPS = TableColumn("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
 FIGURES = [
-    Column("D", ["16", "32", "1,024"]),
-    Column("error", ["0.2720 ± 3e-05", "0.9999 ± 5e-05", "0.2103 ± 0.0005"]),
-    Column("on its rows", ["0.9206", "0.2173", "0.9429"], 1),
-    Column("transform s", ["0.008", "120.125", ""], 2),
+    TableColumn("D", ["16", "32", "1,024"]),
+    TableColumn("error", ["0.2720 ± 3e-05", "0.9999 ± 5e-05", "0.2103 ± 0.0005"]),
+    TableColumn("on its rows", ["0.9206", "0.2173", "0.9429"], 1),
+    TableColumn("transform s", ["0.008", "120.125", ""], 2),
 ]
 
 

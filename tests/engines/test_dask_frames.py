@@ -18,7 +18,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 import kafeat.dask  # noqa: E402
 from kafeat.errors import ArtifactError, DataError, UsageError  # noqa: E402
-from kafeat.jobs.transform.options import Output  # noqa: E402
+from kafeat.jobs.transform.options import OutputOptions  # noqa: E402
 from kafeat.jobs.transform.transform import transform_file  # noqa: E402
 from kafeat.model.feature_map import FeatureMap  # noqa: E402
 from tests.engines.maps import WIDTH, fitted  # noqa: E402
@@ -100,7 +100,7 @@ def test_one_partition_has_the_bytes_of_the_file(tmp_path, digits_table, layout)
     """Wide enough that the two memory orders differ in their last bits."""
     pq.write_table(digits_table, tmp_path / "in.parquet")
     fm = kafeat.fit({"steps": [{"kind": "projection", "n_components": 400}]}, digits_table, label="label")
-    writing = Output(keep=["label"], layout=layout)
+    writing = OutputOptions(keep=["label"], layout=layout)
     transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), writing=writing)
     made = kafeat.dask.transform(dd.read_parquet(tmp_path / "in.parquet"), fm, keep=["label"], layout=layout)
     done = pa.Table.from_pandas(made.compute(scheduler="threads"), preserve_index=False)

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from kafeat.errors import DataError
-from kafeat.evaluation.fidelity import distortion, fidelity, jl_eps
+from kafeat.evaluation.fidelity import distortion, jl_eps, kernel_error
 from kafeat.evaluation.folds import FOLDS, split
 from kafeat.evaluation.kernel_ridge import kernel_ridge
 from kafeat.evaluation.penalized import PENALTIES
@@ -29,15 +29,15 @@ def test_fidelity_is_what_it_says(n):
         "mean_abs_error": np.abs(E).mean(),
         "bias": E.mean(),
     }
-    assert fidelity(K, Z) == pytest.approx(expected, rel=1e-10)
+    assert kernel_error(K, Z) == pytest.approx(expected, rel=1e-10)
     # rounding alone: ZZᵀ is computed twice in other orders
-    assert all(abs(value) < 1e-12 for value in fidelity(A @ A.T, A).values())
+    assert all(abs(value) < 1e-12 for value in kernel_error(A @ A.T, A).values())
 
 
 def test_a_kernel_of_zeros_has_no_error_unless_the_map_errs():
     K = np.zeros((3, 3))
-    assert fidelity(K, np.zeros((3, 2)))["relative_frobenius"] == 0.0
-    assert fidelity(K, np.ones((3, 2)))["relative_frobenius"] == np.inf
+    assert kernel_error(K, np.zeros((3, 2)))["relative_frobenius"] == 0.0
+    assert kernel_error(K, np.ones((3, 2)))["relative_frobenius"] == np.inf
 
 
 def problem(width, n=120, offset=0.0):
@@ -290,8 +290,8 @@ def test_scaling_is_scikit_learns_and_loses_nothing_to_a_mean_or_a_size():
 def test_the_size_of_a_kernel_does_not_matter_to_its_relative_error(n, size):
     rng = np.random.default_rng(0)
     A, Z = rng.standard_normal((n, 6)), rng.standard_normal((n, 5))
-    got = fidelity(size * (A @ A.T), np.sqrt(size) * Z)
-    want = fidelity(A @ A.T, Z)
+    got = kernel_error(size * (A @ A.T), np.sqrt(size) * Z)
+    want = kernel_error(A @ A.T, Z)
     for key, value in want.items():
         factor = 1.0 if key.startswith("relative") else size
         assert got[key] / factor == pytest.approx(value, rel=1e-9)
@@ -301,7 +301,7 @@ def test_features_beyond_all_bounds_have_no_error():
     with pytest.raises(
         DataError, match="expected features whose dot products float64 can hold.*scale the input"
     ):
-        fidelity(np.eye(3), np.full((3, 2), 1e200))
+        kernel_error(np.eye(3), np.full((3, 2), 1e200))
 
 
 def test_predictions_that_are_no_numbers_have_no_score():

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import choose
-from kafeat.io.readers.base import Source
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.base import Reader
+from kafeat.io.readers.open import open_reader
 
 
 def csv_text(X: np.ndarray, names: Sequence[str]) -> bytes:
@@ -64,11 +64,11 @@ def every_format(folder: Path, X: np.ndarray) -> list[Path]:
 
 
 def read(
-    source: Source | str | Path, dtype: str = "float64", height: int = 4, columns: Columns | None = None
+    source: Reader | str | Path, dtype: str = "float64", height: int = 4, columns: Columns | None = None
 ):
     """The whole matrix of a source, read in chunks."""
-    if not isinstance(source, Source):
-        with open_source(str(source)) as opened:
+    if not isinstance(source, Reader):
+        with open_reader(str(source)) as opened:
             return read(opened, dtype, height, columns)
     chosen = columns or choose(source, None, [], None)
     blocks = [chunk.matrix(np.dtype(dtype)) for chunk in source.chunks(chosen, [], height)]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from kafeat.io.columns.selection import choose
-from kafeat.io.readers.memory import source_of
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.memory import reader_of
+from kafeat.io.readers.open import open_reader
 from kafeat.io.readers.table import cut
 from tests.io.tables import every_format, read
 
@@ -47,7 +47,7 @@ def test_every_type_goes_through_float64(X):
         for path in every_format(Path(folder), X):
             assert read(path, "float64").tobytes() == truth.tobytes(), path
             assert read(path, "float32").tobytes() == truth.astype(np.float32).tobytes(), path
-    assert read(source_of(X)).tobytes() == truth.tobytes()
+    assert read(reader_of(X)).tobytes() == truth.tobytes()
 
 
 @given(st.lists(st.integers(0, 9), max_size=8), st.integers(1, 12))
@@ -71,8 +71,8 @@ def test_arrow_types(text):
         "large list": pa.array([[0.1], [-3.3], [7]], pa.large_list(pa.float64())),
     }
     table = pa.table({"x": types[text]})
-    assert read(source_of(table)).ravel().tolist() == [0.1, -3.3, 7]
-    assert read(source_of(table.slice(1))).ravel().tolist() == [-3.3, 7]
+    assert read(reader_of(table)).ravel().tolist() == [0.1, -3.3, 7]
+    assert read(reader_of(table.slice(1))).ravel().tolist() == [-3.3, 7]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_spellings_of_csv(tmp_path, text):
 
 def test_csv_bools_delimiters_and_headers(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"true;2\nFALSE;4\n")
-    with open_source(str(tmp_path / "a.csv"), delimiter=";", header=False) as source:
+    with open_reader(str(tmp_path / "a.csv"), delimiter=";", header=False) as source:
         assert [field.name for field in source.fields] == ["c0", "c1"]
         assert source.positional
         assert read(source).tolist() == [[1, 2], [0, 4]]
@@ -139,7 +139,7 @@ def test_quoted_newlines_across_blocks(tmp_path):
     rows = 60_000
     text = "note,x\n" + "".join(f'"line, one\n\nof ""{i}""",{i}\n' for i in range(rows))
     (tmp_path / "a.csv").write_text(text)
-    with open_source(str(tmp_path / "a.csv")) as source:
+    with open_reader(str(tmp_path / "a.csv")) as source:
         columns = choose(source, ["x"], [], None)
         chunks = list(source.chunks(columns, ["note"], 1000))
     assert np.concatenate([chunk.matrix(np.dtype("f8")) for chunk in chunks]).ravel().tolist() == list(
@@ -151,27 +151,27 @@ def test_quoted_newlines_across_blocks(tmp_path):
 def test_rows_longer_than_the_first_look(tmp_path):
     X = np.arange(4 * 5_000).reshape(4, -1)
     (tmp_path / "a.csv").write_text("\n".join(",".join(f"{x:0500d}" for x in row) for row in X))
-    with open_source(str(tmp_path / "a.csv"), header=False) as source:
+    with open_reader(str(tmp_path / "a.csv"), header=False) as source:
         assert np.array_equal(read(source), X)
 
 
 def test_digest_is_what_sha256sum_prints(tmp_path):
     for path in every_format(tmp_path, np.ones((3, 2))):
-        with open_source(str(path)) as source:
+        with open_reader(str(path)) as source:
             assert source.digest() == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_digest_of_memory_depends_on_content_only():
     table = pa.table({"a": range(5)})
     pieces = pa.concat_tables([table.slice(0, 2), table.slice(2)])
-    assert source_of(table).digest() == source_of(pieces).digest() != source_of(table.slice(1)).digest()
+    assert reader_of(table).digest() == reader_of(pieces).digest() != reader_of(table.slice(1)).digest()
     X = np.arange(6.0).reshape(2, 3)
-    assert source_of(X).digest() == source_of(np.asfortranarray(X)).digest() != source_of(X.T).digest()
+    assert reader_of(X).digest() == reader_of(np.asfortranarray(X)).digest() != reader_of(X.T).digest()
 
 
 def test_stdin_is_read_once_and_hashed():
     code = (
-        "import numpy as np; from kafeat.io.readers.open import open_source\n"
+        "import numpy as np; from kafeat.io.readers.open import open_reader\n"
         "from kafeat.io.columns.selection import choose\n"
         "s = open_source('-'); c = choose(s, None, [], None)\n"
         "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, UsageError
-from kafeat.io.readers.memory import source_of
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.memory import reader_of
+from kafeat.io.readers.open import open_reader
 from tests.io.tables import read
 
 GOOD = b"x1,x2\n" + b"".join(b"%d,1.5\n" % i for i in range(7))
@@ -146,7 +146,7 @@ def test_flipped_parquet_is_read_or_refused_but_never_a_traceback(tmp_path):
 )
 def test_lists(values, message):
     with pytest.raises(DataError, match=message):
-        read(source_of(pa.table({"l": pa.array(values, pa.list_(pa.float64()))})))
+        read(reader_of(pa.table({"l": pa.array(values, pa.list_(pa.float64()))})))
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.float32(), pa.float16(), pa.bool_(), pa.decimal128(9, 2)])
@@ -155,15 +155,15 @@ def test_nulls(kind):
     column = pa.array(["1", None]).cast(kind) if column is None else column
     for values in (column, column.dictionary_encode() if kind != pa.float16() else column):
         with pytest.raises(DataError, match=r"<table>: row 2 \(index 1\), column 'x': .* got null$"):
-            read(source_of(pa.table({"x": values})))
+            read(reader_of(pa.table({"x": values})))
 
 
 def test_lowest_row_then_lowest_column():
     table = pa.table({"x": [1.0, 2, 3, np.nan], "y": [1, 2, np.inf, 4], "z": [1, 2, np.nan, 4]})
     with pytest.raises(DataError, match=r"row 3 \(index 2\), column 'y': .* got inf"):
-        read(source_of(table), height=10)
+        read(reader_of(table), height=10)
     with pytest.raises(DataError, match=r"row 3 \(index 2\), column 'c1': .* got inf"):
-        read(source_of(np.column_stack(table.columns)), height=10)
+        read(reader_of(np.column_stack(table.columns)), height=10)
 
 
 @pytest.mark.parametrize(
@@ -178,26 +178,26 @@ def test_lowest_row_then_lowest_column():
 )
 def test_memory(data, error, message):
     with pytest.raises(error, match=message):
-        source_of(data)
+        reader_of(data)
 
 
 def test_what_the_machine_refuses(tmp_path):
     for name in ("a.csv", "a.parquet", "a.npy"):
         with pytest.raises(SystemRefusedError, match=re.escape(f"{name}: No such file")):
-            open_source(str(tmp_path / name))
+            open_reader(str(tmp_path / name))
         (tmp_path / name).mkdir()
         with pytest.raises(SystemRefusedError, match="expected a file, got a directory"):
-            open_source(str(tmp_path / name))
+            open_reader(str(tmp_path / name))
     with pytest.raises(UsageError, match=r"expected a name that ends in one of \.csv, .*--input-format$"):
-        open_source("a.xyz")
+        open_reader("a.xyz")
     with pytest.raises(
         UsageError,
         match="a.csv: expected a format of csv, parquet, npy, arrow, libsvm, npz, jsonl, got 'xls'",
     ):
-        open_source("a.csv", "xls")
+        open_reader("a.csv", "xls")
     with pytest.raises(UsageError, match="expected CSV, Arrow or LIBSVM on standard input, got npy"):
-        open_source("-", "npy")
+        open_reader("-", "npy")
     with pytest.raises(SystemRefusedError, match="expected a regular file, got a pipe or a device"):
-        open_source("/dev/null", "parquet")
+        open_reader("/dev/null", "parquet")
     with pytest.raises(UsageError, match="--delimiter: expected one character, got ''"):
-        open_source("a.csv", delimiter="")
+        open_reader("a.csv", delimiter="")

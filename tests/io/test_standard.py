@@ -7,13 +7,13 @@ import time
 import pytest
 
 READ = (
-    "import numpy as np; from kafeat.io.readers.open import open_source\n"
+    "import numpy as np; from kafeat.io.readers.open import open_reader\n"
     "from kafeat.io.columns.selection import choose\n"
     "s = open_source('-'); c = choose(s, None, [], None)\n"
     "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
 )
 WRITE = (
-    "import numpy as np; from kafeat.io.writers.open import open_sink\n"
+    "import numpy as np; from kafeat.io.writers.open import open_writer\n"
     "with open_sink('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
 )
 
@@ -33,7 +33,7 @@ def test_a_full_device_is_refused():
 
 def test_a_stalled_pipe_lets_the_process_end():
     code = (
-        "import threading, time; from kafeat.io.readers.text_stream import Tap\n"
+        "import threading, time; from kafeat.io.readers.text_stream import HashingStream\n"
         "tap = Tap('-'); threading.Thread(target=tap.read, args=(1 << 20,), daemon=True).start()\n"
         "tap._ahead = b''; time.sleep(0.3); print('end')\n"
     )

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import polynomial_kernel
 import kafeat
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
-from kafeat.samplers.random_maclaurin import RandomMaclaurin, _log_spread, _Plan, _systematic
+from kafeat.samplers.random_maclaurin import RandomMaclaurin, _log_spread, _Monomials, _systematic
 
 
 def rows(n: int, d: int) -> np.ndarray:
@@ -176,7 +176,7 @@ def test_spread_is_the_variance_of_one_product() -> None:
 def test_a_plan_has_the_variance_that_it_claims() -> None:
     sizes = np.array([0.3, 2.0, 0.0, 1.1])  # a_n√V_n
     with np.errstate(divide="ignore"):
-        plan = _Plan(False, 8, np.log(sizes))
+        plan = _Monomials(False, 8, np.log(sizes))
     q = plan.probabilities
     drawn = q > 0
     # Σ (a_n²V_n/q_n)/m over the degrees drawn

@@ -20,7 +20,7 @@ _LINE = 161
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class MapFigures:
     """One map with one setting: its first seed."""
 
     record: Mapping[str, Any]
@@ -42,10 +42,10 @@ class Exhibit:
 
 
 @dataclass
-class Gallery:
+class FigureData:
     """Collects exhibits: of each map and setting the first seed."""
 
-    exhibits: list[Exhibit] = field(default_factory=list)
+    exhibits: list[MapFigures] = field(default_factory=list)
 
     def keep(
         self, record: Mapping[str, Any], fm: FeatureMap, X: Floats, K: Floats, Z: Floats, between: bool
@@ -68,7 +68,7 @@ class Gallery:
         near = np.einsum("ij,ij->i", Z[i], Z[j])
         norms = np.einsum("ij,ij->i", Z, Z)
         self.exhibits.append(
-            Exhibit(
+            MapFigures(
                 record=record,
                 exact=K[np.ix_(some, some)],
                 approximate=Z[some] @ Z[some].T,

@@ -11,11 +11,11 @@ import numpy as np
 from kafeat.evaluation.recommendation import choose, same_but
 from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import Picture, drawn
-from kafeat.evaluation.report.gallery import Exhibit
+from kafeat.evaluation.report.gallery import MapFigures
 from kafeat.evaluation.summary import spell
 
 
-def pictures(summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[Exhibit]) -> Iterator[Picture]:
+def pictures(summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
     """All pictures that mean something for these maps, the comparisons first."""
     yield from _comparisons(summaries)
     for exhibit in _best_of_each(summaries, exhibits):
@@ -61,7 +61,9 @@ _OF_SCORE = (
 )
 
 
-def _best_of_each(summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[Exhibit]) -> Iterator[Exhibit]:
+def _best_of_each(
+    summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[MapFigures]
+) -> Iterator[MapFigures]:
     """Of each map one setting: what is recommended, or what would be, were it the only map; else most columns."""
     overall = choose(summaries)
     for name in dict.fromkeys(exhibit.record["map"] for exhibit in exhibits):
@@ -74,7 +76,7 @@ def _key(record: Mapping[str, Any]) -> tuple[str, str]:
     return record["map"], repr(record["setting"])
 
 
-def _line(exhibit: Exhibit, exhibits: Sequence[Exhibit]) -> Iterator[Picture]:
+def _line(exhibit: MapFigures, exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
     """The map beside itself with other numbers of columns, or where there are none, other values of one parameter."""
     if exhibit.line is None:
         return
@@ -98,7 +100,7 @@ def _line(exhibit: Exhibit, exhibits: Sequence[Exhibit]) -> Iterator[Picture]:
 _MOST_LINES = 4
 
 
-def _some(family: Sequence[Exhibit], shown: Exhibit) -> list[Exhibit]:
+def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
     """At most four, the one that is shown elsewhere among them."""
     if len(family) <= _MOST_LINES:
         return list(family)
@@ -108,7 +110,7 @@ def _some(family: Sequence[Exhibit], shown: Exhibit) -> list[Exhibit]:
     return [family[i] for i in sorted(evenly - {nearest} | {wanted})]
 
 
-def _of_one(exhibit: Exhibit) -> Iterator[Picture]:
+def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
     name, what = _slug(exhibit.record["map"]), spell(exhibit.record)
     yield drawn(
         f"gram-{name}", "png", f"Gram matrices: {what}",

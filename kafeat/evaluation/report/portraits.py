@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from kafeat.evaluation.report.canvas import Style, cycle, legend
-from kafeat.evaluation.report.gallery import Exhibit
+from kafeat.evaluation.report.gallery import MapFigures
 
 
-def gram(axes: Sequence[Axes], style: Style, exhibit: Exhibit) -> None:
+def gram(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
     """Three matrices on one scale of colours, the difference on its own."""
     K, G = exhibit.exact, exhibit.approximate
     low, high = float(min(K.min(), G.min())), float(max(K.max(), G.max()))
@@ -31,7 +31,7 @@ def gram(axes: Sequence[Axes], style: Style, exhibit: Exhibit) -> None:
         bar.outline.set_edgecolor(style.faint)
 
 
-def entries(axes: Sequence[Axes], style: Style, exhibit: Exhibit) -> None:
+def entries(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
     """Approximate over exact values, and the histogram of their differences."""
     exact, near = exhibit.pairs
     axes[0].scatter(exact, near, s=2, alpha=0.25, lw=0, color=style.hues[0], rasterized=True)
@@ -44,7 +44,7 @@ def entries(axes: Sequence[Axes], style: Style, exhibit: Exhibit) -> None:
     axes[1].xaxis.set_major_locator(MaxNLocator(5))  # small errors have long labels
 
 
-def distances(axes: Axes, style: Style, exhibit: Exhibit) -> None:
+def distances(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     """How often which distance becomes which."""
     before, after = exhibit.distances
     top = float(max(before.max(), after.max(), 1e-12))
@@ -58,7 +58,7 @@ def distances(axes: Axes, style: Style, exhibit: Exhibit) -> None:
     bar.outline.set_edgecolor(style.faint)
 
 
-def lines(axes: Axes, style: Style, family: Sequence[Exhibit], varied: str) -> None:
+def lines(axes: Axes, style: Style, family: Sequence[MapFigures], varied: str) -> None:
     """Each map beside its exact kernel, which is one for all or one for each; `varied` is what they differ in."""
     known = [(one.record, one.line) for one in family if one.line is not None]
     one_kernel = all(np.allclose(line[1], known[0][1][1], rtol=0.0, atol=1e-9) for _, line in known)
@@ -77,7 +77,7 @@ def lines(axes: Axes, style: Style, family: Sequence[Exhibit], varied: str) -> N
     legend(axes, style)
 
 
-def spectra(axes: Axes, style: Style, exhibit: Exhibit) -> None:
+def spectra(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     """Eigenvalues, largest first."""
     for values, hue, label in zip(exhibit.spectra, style.hues, ("exact", "approximate"), strict=False):
         least = float(values.max(initial=0.0)) * 1e-8
@@ -88,7 +88,7 @@ def spectra(axes: Axes, style: Style, exhibit: Exhibit) -> None:
     legend(axes, style)
 
 
-def curve(axes: Axes, style: Style, exhibit: Exhibit) -> None:
+def curve(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     """Error over log(y/x), and the weights of the ratios behind it."""
     if exhibit.curve is None:
         return
@@ -107,7 +107,7 @@ def curve(axes: Axes, style: Style, exhibit: Exhibit) -> None:
     axes.set(xlabel="log(y/x)", ylabel="error / √(xy)")
 
 
-def landmarks(axes: Axes, style: Style, exhibit: Exhibit) -> None:
+def landmarks(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     """Rows, and landmarks among them."""
     if exhibit.landmarks is None:
         return

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.contract.sparse_rows import Rows, dense
-from kafeat.errors import DataError, ValueRefused
+from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import Categories, Vocabulary
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.field import Field
 from kafeat.io.columns.names import indices_of
 from kafeat.io.columns.numbers import all_finite, cast_finite, first_of_rows, spell_problem
-from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.types import Array, Floats, Mask
 
 Window = Callable[[int, int], Array]
@@ -62,14 +62,14 @@ class ArrayChunk(Chunk):
             finite &= cast_finite(categories.codes(self._as_it_is(j)), out[:, j])
         return out, finite or not self._bad(out, coded).any()
 
-    def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
+    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
         X = dense(X)
         block, coded = self._numbers(), self._coded()
         for row, column in first_of_rows(self._bad(X, coded)):
             known = coded.get(column)
             value = (block[row, column] if known is None else self._block[row, self._picks[column]]).item()
             problem = spell_problem(value, None, 0, X.dtype) if known is None else known.problem(value)
-            yield ValueRefused(row, column, problem)
+            yield InvalidValueError(row, column, problem)
 
     def head(self, rows: int) -> Self:
         return type(self)(self.place, self.start, self._block[:rows], self.columns, self._picks, self._keeps)
@@ -112,7 +112,7 @@ def _fields(width: int, spelled: str) -> tuple[Field, ...]:
     return tuple(Field(f"c{i}", "number", None, spelled) for i in range(width))
 
 
-class ArraySource(Source):
+class ArrayReader(Reader):
     """An array (rows, features) as a source; `window` hands out rows from one number to another."""
 
     positional = True

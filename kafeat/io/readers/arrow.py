@@ -13,13 +13,13 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.field import Field
 from kafeat.io.columns.names import indices_of
 from kafeat.io.columns.numbers import field_from, is_list, storage_of
-from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.table import TableChunk, cut
 
 PEEK = 1024
 
 
-class ArrowSource(Source):
+class ArrowReader(Reader):
     """A typed table, handed over in pieces."""
 
     schema: pa.Schema

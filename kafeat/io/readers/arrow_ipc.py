@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafeat.errors import DataError, UsageError
-from kafeat.io.readers.arrow import ArrowSource, fields_from
-from kafeat.io.readers.text_stream import Tap, Unpacked
+from kafeat.io.readers.arrow import ArrowReader, fields_from
+from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
 from kafeat.io.storage.files import damage, digest_of, opened_regular, read_full
 from kafeat.io.storage.locations import kind_of
 
@@ -31,17 +31,17 @@ _damage = partial(
 )
 
 
-def open_ipc(place: str, tap: Tap | None = None) -> ArrowSource:
+def open_arrow(place: str, tap: HashingStream | None = None) -> ArrowReader:
     """The source of a file or a stream, whichever is there; `tap` is standard input, if that was opened already."""
     if place != "-" and kind_of(place) == "file":
         with opened_regular(place) as file:
             magic = read_full(file, len(FILE))
         if magic == FILE:
-            return IpcFileSource(place)
-    return IpcStreamSource(place, tap)
+            return ArrowFileReader(place)
+    return ArrowStreamReader(place, tap)
 
 
-class IpcFileSource(ArrowSource):
+class ArrowFileReader(ArrowReader):
     """An Arrow IPC file, which tells its rows and is read a record batch at a time."""
 
     def __init__(self, place: str) -> None:
@@ -83,13 +83,13 @@ class IpcFileSource(ArrowSource):
         self._file.close()
 
 
-class IpcStreamSource(ArrowSource):
+class ArrowStreamReader(ArrowReader):
     """An Arrow IPC stream in a file, a pipe or standard input (`-`)."""
 
-    def __init__(self, place: str, tap: Tap | None = None) -> None:
+    def __init__(self, place: str, tap: HashingStream | None = None) -> None:
         self._name, self.place = place, "<stdin>" if place == "-" else place
         self._once = kind_of(place) != "file" if place != "-" else True
-        self._bytes = Unpacked(self.place, tap or Tap(place))
+        self._bytes = DecompressedStream(self.place, tap or HashingStream(place))
         with ExitStack() as failing, _damage(self.place):
             failing.callback(self.close)
             self._stream = _Stream(self.place, self._bytes)
@@ -119,7 +119,7 @@ class IpcStreamSource(ArrowSource):
         elif self._once:
             raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
         else:
-            with closing(Unpacked(self.place, Tap(self._name))) as again:
+            with closing(DecompressedStream(self.place, HashingStream(self._name))) as again:
                 yield from _Stream(self.place, again).batches()
 
     def digest(self) -> str:
@@ -137,7 +137,7 @@ class _Stream:
     write the mark, and without it a writer that has failed cannot be told from one that is done.
     """
 
-    def __init__(self, place: str, text: Unpacked) -> None:
+    def __init__(self, place: str, text: DecompressedStream) -> None:
         magic = text.look(_FILE_MARK)
         if magic.startswith(FEATHER_1):
             raise DataError(f"{place}: expected Arrow IPC, got Feather of version 1; write it as version 2")
@@ -183,7 +183,7 @@ class _Whole:
     ended = False
     """Fewer were there."""
 
-    def __init__(self, text: Unpacked) -> None:
+    def __init__(self, text: DecompressedStream) -> None:
         self._text = text
 
     def read(self, size: int = -1) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from kafeat.contract.sparse_rows import Rows, dense
-from kafeat.errors import DataError, UsageError, ValueRefused
+from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.field import Field
 from kafeat.io.storage.locations import entry_of
@@ -69,10 +69,10 @@ class Chunk(ABC):
         """The features as they are, and whether all of them may stand; where not, reading may have stopped there."""
 
     @abstractmethod
-    def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
+    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
         """The first mistake of each row that has one; `X`, from `decode`, is complete after the first."""
 
-    def located(self, refused: ValueRefused) -> DataError:
+    def located(self, refused: InvalidValueError) -> DataError:
         """An error of a row of this chunk, for people."""
         return refused.moved(self.first_row).located(self.place, self.columns.names)
 
@@ -95,7 +95,7 @@ class Chunk(ABC):
         """The kept columns, or None when none were asked for."""
 
 
-class Source(ABC):
+class Reader(ABC):
     """A table that can be read in chunks. It is a context manager."""
 
     place: str

@@ -20,36 +20,36 @@ import pyarrow.csv as pa_csv
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.names import indices_of
-from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.csv_quotes import CheckedText
 from kafeat.io.readers.csv_sniff import sniff
 from kafeat.io.readers.table import Broken, Keeper, TableChunk, cut
-from kafeat.io.readers.text_stream import Tap, Unpacked, Utf8Only, first_not_utf8
+from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, Utf8Only, first_not_utf8
 from kafeat.io.storage.files import digest_of
 from kafeat.io.storage.locations import kind_of, size_of
 from kafeat.io.storage.uri import is_remote, shown
 
 
-class CsvSource(Source):
+class CsvReader(Reader):
     """A CSV file or object, or standard input (`-`), which can be read once."""
 
     untyped = True
 
     def __init__(
-        self, place: str, *, delimiter: str = ",", header: bool = True, tap: Tap | None = None
+        self, place: str, *, delimiter: str = ",", header: bool = True, tap: HashingStream | None = None
     ) -> None:
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
         self._name, self.place = place, "<stdin>" if place == "-" else shown(place)
         self.positional, self._delimiter = not header, delimiter
-        text = self._open() if tap is None else Unpacked(self.place, tap)
+        text = self._open() if tap is None else DecompressedStream(self.place, tap)
         self._sniffed = sniff(self.place, text, delimiter, header)
         self.fields = self._sniffed.fields
         self.rows = 0 if self._sniffed.empty else None
         self._tap = text.tap
         # A pipe cannot be opened twice: what was looked at is handed on.
         self._once = place == "-" or not _repeats(place)
-        self._text: Unpacked | None = text if self._once else None
+        self._text: DecompressedStream | None = text if self._once else None
         self._ragged: Ragged | None = None
         self._types: dict[int, Type] = {}
         if not self._once:
@@ -111,8 +111,8 @@ class CsvSource(Source):
     def close(self) -> None:
         self._tap.close()
 
-    def _open(self) -> Unpacked:
-        return Unpacked(self.place, Tap(self._name))
+    def _open(self) -> DecompressedStream:
+        return DecompressedStream(self.place, HashingStream(self._name))
 
     def _pieces(self, indices: list[int]) -> Iterator[pa.RecordBatch]:
         """Batches of text. The header is read as a row, and dropped: names may come twice, or be quoted."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kafeat.errors import DataError, spell_row
 from kafeat.io.columns.field import Field
 from kafeat.io.columns.numbers import NOT_FINITE, to_doubles
-from kafeat.io.readers.text_stream import Unpacked
+from kafeat.io.readers.text_stream import DecompressedStream
 
 LOOK = 1 << 20
 LONGEST = 1 << 28
@@ -21,7 +21,7 @@ BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"ARROW1": "Arrow", b"\xff\xf
 
 
 @dataclass(frozen=True)
-class Sniffed:
+class CsvHead:
     """Names and kinds of columns, their first values, and a block that holds any likely row.
 
     `skip`: rows before the first one of data. `empty`: there is none of those. `blanks`: a blank line is a row.
@@ -35,7 +35,7 @@ class Sniffed:
     blanks: bool
 
 
-def sniff(place: str, text: Unpacked, delimiter: str, header: bool) -> Sniffed:
+def sniff(place: str, text: DecompressedStream, delimiter: str, header: bool) -> CsvHead:
     """Look at the first rows, which `text` hands out again afterwards."""
     rows, block = _first_rows(place, text, delimiter)
     first = next((index for index, row in enumerate(rows) if row), None)
@@ -52,10 +52,10 @@ def sniff(place: str, text: Unpacked, delimiter: str, header: bool) -> Sniffed:
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = tuple(_field(name, values) for name, values in zip(names, columns, strict=True))
-    return Sniffed(fields, tuple(columns), block, skip, empty, blanks)
+    return CsvHead(fields, tuple(columns), block, skip, empty, blanks)
 
 
-def _first_rows(place: str, text: Unpacked, delimiter: str) -> tuple[list[list[str]], int]:
+def _first_rows(place: str, text: DecompressedStream, delimiter: str) -> tuple[list[list[str]], int]:
     """The rows that end within the first look, which grows until two are not blank."""
     size = LOOK
     while True:

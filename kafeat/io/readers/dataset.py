@@ -13,8 +13,8 @@ import numpy as np
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.base import Chunk, Source
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.data_set import Part, is_data_set, list_parts
 from kafeat.types import Array
 
@@ -32,34 +32,34 @@ def open_data(
     delimiter: str = ",",
     header: bool = True,
     stamp: str | None = None,
-) -> Source:
+) -> Reader:
     """The source of that name: a file, which has that stamp where one is given, or a data set of many."""
     if is_data_set(place):
-        return PartsSource(place, format, delimiter, header)
-    return open_source(place, format, delimiter=delimiter, header=header, stamp=stamp)
+        return DatasetReader(place, format, delimiter, header)
+    return open_reader(place, format, delimiter=delimiter, header=header, stamp=stamp)
 
 
-def _width(source: Source) -> int:
+def _width(source: Reader) -> int:
     return sum(field.width or 1 for field in source.fields)
 
 
 @dataclass(frozen=True)
-class _How:
+class _ReadOptions:
     format: str | None
     delimiter: str
     header: bool
 
-    def open(self, part: Part) -> Source:
-        return open_source(
+    def open(self, part: Part) -> Reader:
+        return open_reader(
             part.place, self.format, delimiter=self.delimiter, header=self.header, stamp=part.stamp
         )
 
 
-class PartsSource(Source):
+class DatasetReader(Reader):
     """All parts, which are opened when their turn comes; rows are numbered through."""
 
     def __init__(self, place: str, format: str | None, delimiter: str, header: bool) -> None:
-        self.place, self._how = place, _How(format, delimiter, header)
+        self.place, self._how = place, _ReadOptions(format, delimiter, header)
         self._parts = list_parts(place, format).parts
         self._aside = False
         with self._first() as first:
@@ -67,7 +67,7 @@ class PartsSource(Source):
             self._told, self._of_first, self._seekable = first.notes, first.place, first.seekable
             self._row_names = first.row_names
 
-    def _first(self) -> Source:
+    def _first(self) -> Reader:
         """The first part that has rows: one without shows no types. The first if none has."""
         for part in self._parts:
             source = self._how.open(part)
@@ -158,7 +158,7 @@ class PartsSource(Source):
                         yield chunk.behind(int(start))
                 source.check_unchanged()
 
-    def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Source:
+    def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Reader:
         source = self._how.open(part)
         try:
             if self._aside:
@@ -170,7 +170,7 @@ class PartsSource(Source):
             raise
         return source
 
-    def _check(self, source: Source, columns: Columns, keep: Sequence[str]) -> None:
+    def _check(self, source: Reader, columns: Columns, keep: Sequence[str]) -> None:
         """Columns are found by their names, and are of a type that can be read; without names, parts are as wide."""
         if not (self.positional or source.positional):
             match(source, columns, keep)

@@ -12,14 +12,14 @@ from typing import IO, Self
 import numpy as np
 import pyarrow as pa
 
-from kafeat.errors import DataError, UsageError, ValueRefused, spell_row
+from kafeat.errors import DataError, InvalidValueError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.field import Field
 from kafeat.io.columns.names import indices_of
-from kafeat.io.readers.base import Chunk, Source
-from kafeat.io.readers.libsvm_text import Labelled, cut, label_of, parsed, tidied
+from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
-from kafeat.io.readers.text_stream import Tap, Unpacked
+from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
 from kafeat.io.storage.files import digest_of
 from kafeat.io.storage.locations import kind_of, size_of
 from kafeat.types import Array, Mask
@@ -33,7 +33,7 @@ EXACT = 2.0**53
 """Labels are read as doubles: from here on, two whole numbers may be one."""
 
 
-class LibsvmSource(Source):
+class LibsvmReader(Reader):
     """Two columns: `label`, which is no feature, and `features`, whose width all rows together tell."""
 
     positional = True
@@ -50,11 +50,11 @@ class LibsvmSource(Source):
             failing.pop_all()
         self.fields = self._fields(None)
         self._aside = False
-        self._text: Unpacked | None = text if self._once else None
+        self._text: DecompressedStream | None = text if self._once else None
         if not self._once:
             text.close()
 
-    def _look(self, text: Unpacked) -> None:
+    def _look(self, text: DecompressedStream) -> None:
         head = text.look(LOOK)
         if not head:
             raise DataError(f"{self.place}: expected rows, got an empty file")
@@ -129,13 +129,13 @@ class LibsvmSource(Source):
         if self._copy is not None:
             self._copy.close()
 
-    def _open(self) -> Unpacked:
-        return Unpacked(self.place, Tap(self._name))
+    def _open(self) -> DecompressedStream:
+        return DecompressedStream(self.place, HashingStream(self._name))
 
     def _pieces(self) -> Iterator[bytes]:
         """Whole lines, tidied."""
         if self._copy is not None:
-            text = Unpacked(self.place, Tap(self._copy.name))
+            text = DecompressedStream(self.place, HashingStream(self._copy.name))
         elif self._once:
             if self._text is None:
                 raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
@@ -170,7 +170,7 @@ class LibsvmChunk(SparseChunk):
         self._lines, self._kept, self._strict = lines, kept, strict
 
     @cached_property
-    def _parsed(self) -> Labelled:
+    def _parsed(self) -> LabelledEntries:
         return parsed(self._lines)
 
     def head(self, rows: int) -> Self:
@@ -187,7 +187,7 @@ class LibsvmChunk(SparseChunk):
         found = self._parsed
         if self._strict and found.entries.broken:
             first = min(found.entries.broken)
-            raise self.located(ValueRefused(first, None, found.entries.broken[first][0]))
+            raise self.located(InvalidValueError(first, None, found.entries.broken[first][0]))
         kind = self._kept.field(0).type
         broken = np.zeros(self.rows, bool)
         broken[list(found.entries.broken)] = True

@@ -35,7 +35,7 @@ _NUMBER = re.compile(
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledEntries:
     """Entries with the label of each row; NaN where the row is broken."""
 
     entries: Entries
@@ -76,7 +76,7 @@ def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
         yield b"".join(waiting), have
 
 
-def parsed(lines: bytes) -> Labelled:
+def parsed(lines: bytes) -> LabelledEntries:
     """The rows of tidied lines."""
     try:
         return _plain(lines)
@@ -88,7 +88,7 @@ def parsed(lines: bytes) -> Labelled:
     found = _plain("".join("0\n" if row in broken else f"{line}\n" for row, line in enumerate(rows)).encode())
     found.labels[list(broken)] = np.nan
     entries = found.entries
-    return Labelled(Entries(entries.values, entries.columns, entries.starts, broken), found.labels)
+    return LabelledEntries(Entries(entries.values, entries.columns, entries.starts, broken), found.labels)
 
 
 def label_of(lines: bytes, row: int) -> str:
@@ -97,7 +97,7 @@ def label_of(lines: bytes, row: int) -> str:
     return label
 
 
-def _plain(lines: bytes) -> Labelled:
+def _plain(lines: bytes) -> LabelledEntries:
     text = np.frombuffer(lines, np.uint8)
     marks = np.flatnonzero(np.frombuffer(lines.translate(_APART), bool))
     before_mark = np.append(-1, marks[:-1])
@@ -118,7 +118,7 @@ def _plain(lines: bytes) -> Labelled:
     numbers = _numbers(lines.translate(None, _MARKS), ends - begins)
     starts = np.append(0, np.cumsum(counts >> 1))
     columns = _columns(numbers[indices], starts, (ends - begins)[indices], text[ends[indices] - 2])
-    return Labelled(Entries(numbers[values], columns, starts), numbers[first])
+    return LabelledEntries(Entries(numbers[values], columns, starts), numbers[first])
 
 
 def _numbers(tokens: bytes, lengths: Array) -> npt.NDArray[np.float64]:

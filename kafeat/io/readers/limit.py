@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafeat.io.columns.columns import Columns
-from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.readers.base import Chunk, Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Head(Source):
+class LimitedReader(Reader):
     """The first `limit` rows of a source, in the chunks that the source itself has: the last of them is cut short.
 
     A row's bytes do not depend on what follows it, so the output is the beginning of the whole one. The digest
     remains that of the whole source.
     """
 
-    def __init__(self, source: Source, limit: int) -> None:
+    def __init__(self, source: Reader, limit: int) -> None:
         self._source, self._limit = source, limit
         self.fields, self.positional, self.untyped = source.fields, source.positional, source.untyped
         self.rows = None if source.rows is None else min(source.rows, limit)

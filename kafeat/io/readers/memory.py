@@ -10,21 +10,21 @@ import pyarrow as pa
 
 from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.field import Field
-from kafeat.io.readers.array import ArraySource
-from kafeat.io.readers.arrow import PEEK, ArrowSource, fields_from
-from kafeat.io.readers.base import Source
+from kafeat.io.readers.array import ArrayReader
+from kafeat.io.readers.arrow import PEEK, ArrowReader, fields_from
+from kafeat.io.readers.base import Reader
 from kafeat.io.readers.table import cut
 from kafeat.types import Array
 
 DIGEST_ROWS = 1 << 16
 
 
-def source_of(data: object) -> Source:
+def reader_of(data: object) -> Reader:
     """A source over an array (rows, features), a sparse matrix of SciPy, or a table that speaks Arrow.
 
     A source is handed back as it is.
     """
-    if isinstance(data, Source):
+    if isinstance(data, Reader):
         return data
     if isinstance(data, list | tuple):
         try:
@@ -32,24 +32,24 @@ def source_of(data: object) -> Source:
         except ValueError as error:
             raise DataError("<array>: expected rows of one length, got lists of different lengths") from error
     if isinstance(data, np.ndarray):
-        return MemorySource(data)
+        return MemoryReader(data)
     if isinstance(data, pa.RecordBatch):
-        return TableSource(pa.Table.from_batches([data]))
+        return TableReader(pa.Table.from_batches([data]))
     if isinstance(data, pa.Table):
-        return TableSource(data)
+        return TableReader(data)
     if hasattr(data, "tocsr"):
         from kafeat.io.readers.sparse_matrix import MemoryCsr
 
         return MemoryCsr(data)
     if hasattr(data, "__arrow_c_stream__"):
         try:
-            return TableSource(pa.table(data))
+            return TableReader(pa.table(data))
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"<table>: expected a table, got: {error}") from error
     raise UsageError(f"<array>: expected an array or a table, got {type(data).__name__}")
 
 
-class MemorySource(ArraySource):
+class MemoryReader(ArrayReader):
     """An array; it must not change while it is read."""
 
     def __init__(self, array: Array, place: str = "<array>") -> None:
@@ -63,7 +63,7 @@ class MemorySource(ArraySource):
         return seen.hexdigest()
 
 
-class NamedSource(MemorySource):
+class NamedReader(MemoryReader):
     """An array whose columns have names."""
 
     positional = False
@@ -73,7 +73,7 @@ class NamedSource(MemorySource):
         self.fields = tuple(Field(name, "number", None, str(array.dtype)) for name in names)
 
 
-class TableSource(ArrowSource):
+class TableReader(ArrowReader):
     """A table in memory."""
 
     def __init__(self, table: pa.Table, place: str = "<table>") -> None:
@@ -93,7 +93,7 @@ class TableSource(ArrowSource):
         return seen.digest.hexdigest()
 
 
-class BatchSource(ArrowSource):
+class BatchReader(ArrowReader):
     """Record batches of one schema, read once, as they come. Lists whose type tells no length show none."""
 
     def __init__(self, place: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.errors import DataError, KafeatError, first_line
-from kafeat.io.readers.array import ArraySource
+from kafeat.io.readers.array import ArrayReader
 from kafeat.io.storage.files import digest_of, opened_regular, refused
 from kafeat.io.storage.uri import is_remote, local_path, shown
 from kafeat.types import Array
@@ -24,7 +24,7 @@ _BLOCK = 256
 """Rows that are read at once where only some are wanted."""
 
 
-class NpySource(ArraySource):
+class NpyReader(ArrayReader):
     """The array of an NPY file or object."""
 
     seekable = True

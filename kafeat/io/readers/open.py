@@ -9,17 +9,17 @@ from kafeat.io.storage.formats import INPUTS, PIPED, delimiter_of, format_of
 from kafeat.io.storage.locations import entry_of
 
 if TYPE_CHECKING:
-    from kafeat.io.readers.base import Source
+    from kafeat.io.readers.base import Reader
 
 
-def open_source(
+def open_reader(
     place: str,
     format: str | None = None,
     *,
     delimiter: str = ",",
     header: bool = True,
     stamp: str | None = None,
-) -> Source:
+) -> Reader:
     """The source of that name; close it, or use it in a `with`. Arrow on standard input need not be named.
 
     `stamp` is that of a file that was listed; where there is none, the file must stay as it is from now on.
@@ -27,12 +27,12 @@ def open_source(
     if stamp is None and place != "-":
         entry = entry_of(place)
         stamp = None if entry is None else entry.stamp
-    source = _source(place, format, delimiter, header)
+    source = _reader(place, format, delimiter, header)
     source.origin = None if stamp is None else (place, stamp)
     return source
 
 
-def _source(place: str, format: str | None, delimiter: str, header: bool) -> Source:
+def _reader(place: str, format: str | None, delimiter: str, header: bool) -> Reader:
     name = format_of(place, format, INPUTS)
     if name not in INPUTS:
         raise UsageError(
@@ -43,15 +43,15 @@ def _source(place: str, format: str | None, delimiter: str, header: bool) -> Sou
             f"-: expected CSV, Arrow or LIBSVM on standard input, got {name}: it cannot be piped"
         )
     if name == "csv":
-        from kafeat.io.readers.csv import CsvSource
-        from kafeat.io.readers.text_stream import Tap
+        from kafeat.io.readers.csv import CsvReader
+        from kafeat.io.readers.text_stream import HashingStream
 
-        tap = Tap(place) if place == "-" else None
+        tap = HashingStream(place) if place == "-" else None
         if tap is not None and format is None and is_arrow(tap.magic):
-            from kafeat.io.readers.arrow_ipc import open_ipc
+            from kafeat.io.readers.arrow_ipc import open_arrow
 
-            return open_ipc(place, tap)
-        return CsvSource(place, delimiter=delimiter_of(place, delimiter), header=header, tap=tap)
+            return open_arrow(place, tap)
+        return CsvReader(place, delimiter=delimiter_of(place, delimiter), header=header, tap=tap)
     return _opened(place, name)
 
 
@@ -60,23 +60,23 @@ def is_arrow(head: bytes) -> bool:
     return head.startswith((b"\xff\xff\xff\xff", b"ARROW1"[:4]))
 
 
-def _opened(place: str, name: str) -> Source:
+def _opened(place: str, name: str) -> Reader:
     if name == "parquet":
-        from kafeat.io.readers.parquet import ParquetSource
+        from kafeat.io.readers.parquet import ParquetReader
 
-        return ParquetSource(place)
+        return ParquetReader(place)
     if name == "arrow":
-        from kafeat.io.readers.arrow_ipc import open_ipc
+        from kafeat.io.readers.arrow_ipc import open_arrow
 
-        return open_ipc(place)
+        return open_arrow(place)
     if name == "libsvm":
-        from kafeat.io.readers.libsvm import LibsvmSource
+        from kafeat.io.readers.libsvm import LibsvmReader
 
-        return LibsvmSource(place)
+        return LibsvmReader(place)
     if name == "npz":
-        from kafeat.io.readers.sparse_matrix import NpzSource
+        from kafeat.io.readers.sparse_matrix import NpzReader
 
-        return NpzSource(place)
-    from kafeat.io.readers.npy import NpySource
+        return NpzReader(place)
+    from kafeat.io.readers.npy import NpyReader
 
-    return NpySource(place)
+    return NpyReader(place)

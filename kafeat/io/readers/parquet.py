@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from kafeat.errors import DataError, KafeatError, first_line, quoted, spell_row
 from kafeat.io.columns.numbers import is_text, storage_of
-from kafeat.io.readers.arrow import PEEK, ArrowSource, fields_from
+from kafeat.io.readers.arrow import PEEK, ArrowReader, fields_from
 from kafeat.io.readers.base import wrong_count
 from kafeat.io.storage.files import digest_of, opened_regular
 from kafeat.io.storage.uri import is_remote, local_path, shown
@@ -21,7 +21,7 @@ READ_BUFFER = 1 << 16
 """Column chunks are read through a buffer: a row group is never held whole."""
 
 
-class ParquetSource(ArrowSource):
+class ParquetReader(ArrowReader):
     """A Parquet file or object."""
 
     seekable = True

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafeat.contract.sparse_rows import Rows, SparseRows
-from kafeat.errors import UsageError, ValueRefused
+from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.field import Field
 from kafeat.io.columns.numbers import spell_problem
@@ -77,7 +77,7 @@ class SparseChunk(Chunk):
     def _bad(self, X: SparseRows) -> Array:
         return np.isinf(X.values) if self.columns.missing else ~np.isfinite(X.values)
 
-    def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
+    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
         found = self.entries
         if not isinstance(X, SparseRows):
             raise TypeError("expected what decode gave")
@@ -86,11 +86,11 @@ class SparseChunk(Chunk):
         entry_of = dict(zip(rows.tolist(), bad[first].tolist(), strict=True))
         for row in sorted({*entry_of, *found.broken}):
             if row in found.broken:
-                yield ValueRefused(row, None, found.broken[row][0])
+                yield InvalidValueError(row, None, found.broken[row][0])
                 continue
             entry = entry_of[row]
             problem = spell_problem(float(found.values[entry]), None, 0, X.dtype)
-            yield ValueRefused(row, int(X.columns[entry]), problem)
+            yield InvalidValueError(row, int(X.columns[entry]), problem)
 
     def cells(self, row: int) -> list[Any]:
         return [self._spelled(self.entries, row)] if self.columns.features else []

@@ -16,7 +16,7 @@ import pyarrow as pa
 from kafeat.errors import DataError, KafeatError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.names import indices_of
-from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
 from kafeat.io.storage.files import damage, digest_of, opened_regular, read_full
 from kafeat.types import Array
@@ -40,7 +40,7 @@ _damage = partial(
 )
 
 
-class CsrSource(Source):
+class CsrReader(Reader):
     """Rows of a sparse matrix, from its first to its last."""
 
     positional = True
@@ -116,7 +116,7 @@ class CsrChunk(SparseChunk):
         return Entries(rows.data, rows.indices, rows.indptr)
 
 
-class MemoryCsr(CsrSource):
+class MemoryCsr(CsrReader):
     """A sparse matrix of SciPy's; it must not change while it is read."""
 
     def __init__(self, matrix: Any) -> None:
@@ -138,7 +138,7 @@ class MemoryCsr(CsrSource):
         return seen.hexdigest()
 
 
-class NpzSource(CsrSource):
+class NpzReader(CsrReader):
     """A file of `scipy.sparse.save_npz`. Its arrays are read side by side, and never held whole."""
 
     def __init__(self, place: str) -> None:

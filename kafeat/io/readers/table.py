@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.contract.sparse_rows import Rows, dense
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.numbers import (
     cast_finite,
@@ -104,7 +104,7 @@ class TableChunk(Chunk):
             return refused(piece, column.width, out)
         return ~np.isfinite(out)
 
-    def mistakes(self, X: Rows) -> Iterator[ValueRefused]:
+    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
         X = dense(X)
         # Reading stopped at the first one of a column, and the first of a row may stand elsewhere.
         bad, at = np.zeros(X.shape, dtype=bool), 0
@@ -118,9 +118,9 @@ class TableChunk(Chunk):
         bad[list(broken)] = True
         for row, feature in first_of_rows(bad):
             if row in broken:
-                yield ValueRefused(row, None, broken[row][0])
+                yield InvalidValueError(row, None, broken[row][0])
             else:
-                yield ValueRefused(row, feature, self._problem(row, feature, X.dtype))
+                yield InvalidValueError(row, feature, self._problem(row, feature, X.dtype))
 
     def head(self, rows: int) -> Self:
         table = self._table.slice(0, rows)

@@ -18,7 +18,7 @@ ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 """Behind a byte from 0x50 to 0x5f: a frame that decoders pass over."""
 
 
-class Tap(io.RawIOBase):
+class HashingStream(io.RawIOBase):
     """The raw bytes of a file or of standard input, and their hash."""
 
     _file: io.RawIOBase | None = None  # where it cannot be opened: Python closes the tap all the same
@@ -68,10 +68,10 @@ class Tap(io.RawIOBase):
         super().close()
 
 
-class Unpacked(io.RawIOBase):
+class DecompressedStream(io.RawIOBase):
     """The text of a tap, unpacked where it is packed; `head` is what was looked at and is read again."""
 
-    def __init__(self, place: str, tap: Tap) -> None:
+    def __init__(self, place: str, tap: HashingStream) -> None:
         self._place, self.tap = place, tap
         packing = _packing(tap.magic)
         source = pa.PythonFile(tap, mode="r")
@@ -157,7 +157,7 @@ class Utf8:
         return None
 
 
-def first_not_utf8(text: Unpacked) -> NotUtf8 | None:
+def first_not_utf8(text: DecompressedStream) -> NotUtf8 | None:
     """The first bytes of a text, from here on, that are none; None if all of it is UTF-8."""
     look = Utf8()
     while True:

@@ -23,7 +23,7 @@ from kafeat.io.storage.uri import identity, is_remote, local_path, name_of, show
 
 
 @dataclass(frozen=True)
-class Output:
+class AtomicFile:
     """Where to write: `path`, on this machine, exists and is empty. `regular` is false for a pipe or a device."""
 
     path: str
@@ -31,7 +31,7 @@ class Output:
 
 
 @dataclass
-class Written:
+class WrittenFile:
     """What was written, known once it is complete: bytes, SHA-256 and stamp; None for a pipe or a device."""
 
     bytes: int | None = None
@@ -49,10 +49,10 @@ def atomic(
     clobber: bool = True,
     *,
     fsync: bool = True,
-    written: Written | None = None,
+    written: WrittenFile | None = None,
     sweep: bool = True,
     guard: Guard = nullcontext,
-) -> Iterator[Output]:
+) -> Iterator[AtomicFile]:
     """A file to write that takes the name `path` when the block ends, and vanishes when it fails.
 
     A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
@@ -138,7 +138,7 @@ def beside(path: str, fsync: bool, *, sweep: bool = True, guard: Guard = nullcon
 
 
 @contextmanager
-def _for_upload(place: str, clobber: bool, written: Written | None, guard: Guard) -> Iterator[Output]:
+def _for_upload(place: str, clobber: bool, written: WrittenFile | None, guard: Guard) -> Iterator[AtomicFile]:
     from kafeat.io.storage.upload import upload
 
     def may_stand() -> None:
@@ -152,7 +152,7 @@ def _for_upload(place: str, clobber: bool, written: Written | None, guard: Guard
     remove_dead(target)
     # Nobody else is to read what may lie in a folder of all users.
     with draft_of(target, 0o600) as (spool, _):
-        yield Output(spool, regular=True)
+        yield AtomicFile(spool, regular=True)
         if written is not None:
             written.bytes, written.sha256 = os.path.getsize(spool), digest_of(spool)
         upload(spool, place, may_stand)
@@ -183,18 +183,18 @@ def _check_there(place: str, clobber: bool) -> None:
 
 @contextmanager
 def _writing(
-    path: str, clobber: bool, fsync: bool, written: Written | None, sweep: bool, guard: Guard
-) -> Iterator[Output]:
+    path: str, clobber: bool, fsync: bool, written: WrittenFile | None, sweep: bool, guard: Guard
+) -> Iterator[AtomicFile]:
     mode = check_place(path, clobber)
     if mode is not None and not stat.S_ISREG(mode):
         # By its own name: what /dev/stdout links to may have none.
-        yield Output(path, regular=False)
+        yield AtomicFile(path, regular=False)
         return
     target = os.path.realpath(path)
     if sweep:
         remove_dead(target)
     with draft_of(target, mode) as (draft, file):
-        yield Output(draft, regular=True)
+        yield AtomicFile(draft, regular=True)
         if written is not None:
             written.bytes, written.sha256 = os.path.getsize(draft), digest_of(draft)
         if fsync:

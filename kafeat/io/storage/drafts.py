@@ -61,7 +61,7 @@ def remove_dead(target: str) -> None:
                 _remove_if_dead(os.path.join(folder, name))
 
 
-def remove_dead_below(folder: str) -> None:
+def remove_stale_below(folder: str) -> None:
     """Remove every draft below a folder whose writer is no more."""
     pattern = re.compile(r"\..+\.kafeat-\d+-[0-9a-f]{8}\.tmp")
     for above, _, names in os.walk(local_path(folder)):

@@ -7,15 +7,15 @@ import pyarrow as pa
 
 from kafeat.errors import UsageError
 from kafeat.io.writers.arrow_columns import features_of, nulls_of, schema_of, shared
-from kafeat.io.writers.base import Layout, Sink
-from kafeat.io.writers.buffer_pool import Arenas
-from kafeat.io.writers.byte_output import Pour
+from kafeat.io.writers.base import Layout, Writer
+from kafeat.io.writers.buffer_pool import BufferPool
+from kafeat.io.writers.byte_output import ByteOutput
 from kafeat.types import Floats, Mask
 
 COMPRESSIONS = ("none", "lz4", "zstd")
 
 
-class IpcSink(Sink):
+class ArrowWriter(Writer):
     """A record batch for every block of rows."""
 
     order = "F"
@@ -30,8 +30,8 @@ class IpcSink(Sink):
         self.wants = "F" if layout.layout == "columns" else "C"
         self._schema = schema_of(layout)
         most = layout.block_rows
-        self._arenas = Arenas(most, most, len(layout.names), layout.dtype, self.wants)
-        self._pour = Pour(place, path)
+        self._arenas = BufferPool(most, most, len(layout.names), layout.dtype, self.wants)
+        self._pour = ByteOutput(place, path)
         # What is small is collected: every number in the head of a batch would be a write of its own.
         self._file = pa.BufferedOutputStream(pa.PythonFile(self._pour, mode="w"), 1 << 16)
         options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)

@@ -14,7 +14,7 @@ from kafeat.types import Floats, Mask
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafeat.io.writers.kept import Kept
+    from kafeat.io.writers.kept import PassthroughColumns
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Layout:
     """Rows of features may be NaN, and are written as nulls where the format has them."""
     dropping: bool = False
     """Rows may be left out, so that a row's number does not tell its place."""
-    kept: Kept | None = None
+    kept: PassthroughColumns | None = None
     """What makes kept columns those of `kept_schema`."""
 
 
-class Sink(ABC):
+class Writer(ABC):
     """An output that is open."""
 
     order: ClassVar[Literal["C", "F"]] = "C"

@@ -15,7 +15,7 @@ from kafeat.types import Floats, Mask
 
 
 @dataclass(eq=False)
-class Arena:
+class Buffer:
     """Memory for many blocks: `used` rows are handed out, `busy` of them are not free yet."""
 
     memory: Floats
@@ -24,10 +24,10 @@ class Arena:
 
 
 @dataclass(frozen=True)
-class Piece:
+class BufferSlice:
     """Rows `first` to `stop` of an arena."""
 
-    arena: Arena
+    arena: Buffer
     first: int
     stop: int
 
@@ -36,14 +36,14 @@ class Piece:
         """The memory of these rows."""
         return self.arena.memory[self.first : self.stop]
 
-    def joined(self, behind: Piece) -> Piece | None:
+    def joined(self, behind: BufferSlice) -> BufferSlice | None:
         """Both as one, if `behind` goes on where this one ends."""
         if behind.arena is self.arena and behind.first == self.stop:
-            return Piece(self.arena, self.first, behind.stop)
+            return BufferSlice(self.arena, self.first, behind.stop)
         return None
 
 
-class Arenas:
+class BufferPool:
     """Blocks of rows, cut one behind the other from arenas of `height` rows; they come back in the order taken.
 
     A block lower than `block_rows` is the last one: there is no arena for it alone.
@@ -55,11 +55,11 @@ class Arenas:
         self._height, self._block_rows = height, block_rows
         self._width, self._dtype, self._order = width, dtype, order
         self._open = self._arena(0)
-        self._idle: list[Arena] = []
-        self._taken: deque[Piece] = deque()
+        self._idle: list[Buffer] = []
+        self._taken: deque[BufferSlice] = deque()
 
-    def _arena(self, rows: int) -> Arena:
-        return Arena(np.empty((rows, self._width), self._dtype, order=self._order))
+    def _arena(self, rows: int) -> Buffer:
+        return Buffer(np.empty((rows, self._width), self._dtype, order=self._order))
 
     def take(self, rows: int) -> Floats:
         """Memory for so many rows."""
@@ -67,24 +67,24 @@ class Arenas:
             alone = rows != self._block_rows
             self._open = self._idle.pop() if self._idle else self._arena(rows if alone else self._height)
         arena = self._open
-        piece = Piece(arena, arena.used, arena.used + rows)
+        piece = BufferSlice(arena, arena.used, arena.used + rows)
         arena.used += rows
         arena.busy += rows
         self._taken.append(piece)
         return piece.block
 
-    def back(self, block: Floats, good: Mask | None = None) -> Piece:
+    def back(self, block: Floats, good: Mask | None = None) -> BufferSlice:
         """The piece of a block, or a copy of its good rows. It may be memory that was never taken here."""
-        piece = Piece(Arena(block), 0, len(block))
+        piece = BufferSlice(Buffer(block), 0, len(block))
         if self._taken and _same(block, self._taken[0].block):
             piece = self._taken.popleft()
         if good is None:
             return piece
         rest = np.array(piece.block[good], order=self._order)
         self.free(piece)
-        return Piece(Arena(rest), 0, len(rest))
+        return BufferSlice(Buffer(rest), 0, len(rest))
 
-    def free(self, piece: Piece) -> None:
+    def free(self, piece: BufferSlice) -> None:
         """Nobody reads the piece any more."""
         arena = piece.arena
         arena.busy -= piece.stop - piece.first

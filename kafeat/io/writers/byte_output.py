@@ -12,7 +12,7 @@ from kafeat.errors import UsageError
 from kafeat.io.storage.files import standard_output, write_full
 
 
-class Pour(io.RawIOBase):
+class ByteOutput(io.RawIOBase):
     """A file that takes all bytes or fails. Once it is deaf it drops them: a packer writes its end even after a
     failure, and complains on stderr if that fails too.
     """
@@ -35,12 +35,12 @@ class Pour(io.RawIOBase):
             super().close()
 
 
-class TextOut:
+class TextOutput:
     """Where the text of a format goes, packed as the suffix or `compression` tells."""
 
     def __init__(self, place: str, path: str, compression: str | None, format: str) -> None:
         packing = _packing(place, compression, format)
-        self._file = Pour(place, path)
+        self._file = ByteOutput(place, path)
         self._packed = (
             pa.CompressedOutputStream(pa.PythonFile(self._file, mode="w"), packing) if packing else None
         )

@@ -6,13 +6,13 @@ import pyarrow as pa
 
 from kafeat.errors import UsageError
 from kafeat.io.writers.arrow_columns import columns_of, nulls_of
-from kafeat.io.writers.base import Layout, Sink
-from kafeat.io.writers.byte_output import TextOut
+from kafeat.io.writers.base import Layout, Writer
+from kafeat.io.writers.byte_output import TextOutput
 from kafeat.io.writers.csv_text import header, lines
 from kafeat.types import Floats, Mask
 
 
-class CsvSink(Sink):
+class CsvWriter(Writer):
     """Text, one row a line, every number in the shortest form that reads back to the same value."""
 
     order = "F"
@@ -24,7 +24,7 @@ class CsvSink(Sink):
                 f"{place}: expected the columns layout for CSV, got {layout.layout}; Parquet, Arrow and JSON lines "
                 "hold lists"
             )
-        self._out = TextOut(place, path, layout.compression, "CSV")
+        self._out = TextOutput(place, path, layout.compression, "CSV")
 
     def begin(self) -> None:
         if self.layout.header:

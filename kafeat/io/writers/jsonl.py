@@ -6,13 +6,13 @@ import pyarrow as pa
 
 from kafeat.errors import UsageError
 from kafeat.io.writers.arrow_columns import columns_of, nulls_of
-from kafeat.io.writers.base import Layout, Sink
-from kafeat.io.writers.byte_output import TextOut
+from kafeat.io.writers.base import Layout, Writer
+from kafeat.io.writers.byte_output import TextOutput
 from kafeat.io.writers.jsonl_text import Spelling
 from kafeat.types import Floats, Mask
 
 
-class JsonlSink(Sink):
+class JsonlWriter(Writer):
     """Text, one object a line, every number in the shortest form that reads back to the same value."""
 
     order = "F"
@@ -24,7 +24,7 @@ class JsonlSink(Sink):
         kept = [] if layout.kept_schema is None else layout.kept_schema.names
         one = layout.list_name if layout.layout == "list" else None
         self._spelling = Spelling(kept, layout.names, one)
-        self._out = TextOut(place, path, layout.compression, "JSON lines")
+        self._out = TextOutput(place, path, layout.compression, "JSON lines")
 
     def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
         if good is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from kafeat.errors import UsageError, ValueRefused, quoted
+from kafeat.errors import InvalidValueError, UsageError, quoted
 from kafeat.io.columns.numbers import is_text, storage_of
 from kafeat.types import Mask
 
@@ -15,7 +15,7 @@ NAMES = {"csv": "CSV", "jsonl": "JSON lines", "arrow": "Arrow", "parquet": "Parq
 _EXPECTED = {"csv": "of plain values", "jsonl": "that JSON can spell"}
 
 
-class Kept:
+class PassthroughColumns:
     """The kept columns of an output: `schema` is theirs as they are written."""
 
     def __init__(self, place: str, format: str, schema: pa.Schema) -> None:
@@ -48,7 +48,7 @@ class Kept:
         for row in range(len(column)) if good is None else map(int, np.flatnonzero(good)):
             found = beyond(column.slice(row, 1), self._format)
             if found is not None:
-                raise ValueRefused(
+                raise InvalidValueError(
                     row,
                     name,
                     f"expected a {found.type} that {NAMES[self._format]} can hold, got {digits(found)}; "

@@ -18,7 +18,7 @@ KeptRows: TypeAlias = pa.Table
 
 
 @dataclass(frozen=True)
-class Difference:
+class ValueDifference:
     """The first value that is another: its row among those compared, its column, and both, as they are shown."""
 
     row: int
@@ -32,13 +32,13 @@ def taken(kept: KeptRows, good: Mask) -> KeptRows:
     return kept.filter(pa.array(good))
 
 
-def difference(expected: KeptRows, got: KeptRows) -> Difference | None:
+def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:
     """Where two tables of the same columns and as many rows first differ; None where they do not.
 
     A value is the same if it is in the type that was written. In text, a null is empty. NaN is NaN.
     """
     found = [
-        Difference(row, name, _shown(ours[row]), _shown(theirs[row]))
+        ValueDifference(row, name, _shown(ours[row]), _shown(theirs[row]))
         for name, ours, theirs in zip(expected.column_names, expected.columns, got.columns, strict=True)
         if (row := _first(ours, theirs)) is not None
     ]

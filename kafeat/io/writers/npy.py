@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kafeat.errors import UsageError
-from kafeat.io.writers.base import Layout, Sink
-from kafeat.io.writers.buffer_pool import Arenas
+from kafeat.io.writers.base import Layout, Writer
+from kafeat.io.writers.buffer_pool import BufferPool
 from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ HEADER = 128
 """Bytes before the numbers, whatever the number of rows: the header can be written last."""
 
 
-class NpySink(Sink):
+class NpyWriter(Writer):
     """A matrix in C order."""
 
     def __init__(self, place: str, path: str, regular: bool, layout: Layout) -> None:
@@ -33,7 +33,7 @@ class NpySink(Sink):
             raise UsageError(f"{place}: expected no compression for NPY, got {layout.compression!r}")
         width = len(layout.names)
         self._row = width * layout.dtype.itemsize
-        self._arenas = Arenas(layout.block_rows, layout.block_rows, width, layout.dtype, self.order)
+        self._arenas = BufferPool(layout.block_rows, layout.block_rows, width, layout.dtype, self.order)
         self._rows = 0
         self._stored: set[int] = set()
         self._file = io.FileIO(path, "wb")

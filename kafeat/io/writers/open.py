@@ -10,20 +10,20 @@ import numpy as np
 
 from kafeat.errors import UsageError
 from kafeat.io.columns.labels import unique
-from kafeat.io.storage.atomic import Guard, Written, atomic
+from kafeat.io.storage.atomic import Guard, WrittenFile, atomic
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.formats import OUTPUTS, PIPED, delimiter_of
 from kafeat.io.storage.uri import shown
-from kafeat.io.writers.base import Layout, Sink
+from kafeat.io.writers.base import Layout, Writer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafeat.io.writers.kept import Kept
+    from kafeat.io.writers.kept import PassthroughColumns
 
 
 @contextmanager
-def open_sink(
+def open_writer(
     place: str,
     format: str,
     *,
@@ -43,10 +43,10 @@ def open_sink(
     header: bool = True,
     nullable: bool = False,
     dropping: bool = False,
-    written: Written | None = None,
+    written: WrittenFile | None = None,
     sweep: bool = True,
     guard: Guard = nullcontext,
-) -> Iterator[Sink]:
+) -> Iterator[Writer]:
     """A sink whose file appears when the block ends without an error; `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
     kept = None
@@ -79,7 +79,7 @@ def open_sink(
 
 
 @contextmanager
-def _ended(sink: Sink) -> Iterator[Sink]:
+def _ended(sink: Writer) -> Iterator[Writer]:
     try:
         sink.begin()
         yield sink
@@ -88,33 +88,33 @@ def _ended(sink: Sink) -> Iterator[Sink]:
         sink.close()
 
 
-def _kept(place: str, format: str, schema: pa.Schema) -> Kept | None:
-    from kafeat.io.writers.kept import NAMES, Kept
+def _kept(place: str, format: str, schema: pa.Schema) -> PassthroughColumns | None:
+    from kafeat.io.writers.kept import NAMES, PassthroughColumns
 
-    return Kept(place, format, schema) if format in NAMES else None
+    return PassthroughColumns(place, format, schema) if format in NAMES else None
 
 
-def _sink(place: str, path: str, regular: bool, format: str, layout: Layout) -> Sink:
+def _sink(place: str, path: str, regular: bool, format: str, layout: Layout) -> Writer:
     if format == "csv":
-        from kafeat.io.writers.csv import CsvSink
+        from kafeat.io.writers.csv import CsvWriter
 
-        return CsvSink(place, path, layout)
+        return CsvWriter(place, path, layout)
     if format == "parquet":
-        from kafeat.io.writers.parquet import ParquetSink
+        from kafeat.io.writers.parquet import ParquetWriter
 
-        return ParquetSink(path, layout)
+        return ParquetWriter(path, layout)
     if format == "npy":
-        from kafeat.io.writers.npy import NpySink
+        from kafeat.io.writers.npy import NpyWriter
 
-        return NpySink(place, path, regular, layout)
+        return NpyWriter(place, path, regular, layout)
     if format == "arrow":
-        from kafeat.io.writers.arrow_ipc import IpcSink
+        from kafeat.io.writers.arrow_ipc import ArrowWriter
 
-        return IpcSink(place, path, regular, layout)
+        return ArrowWriter(place, path, regular, layout)
     if format == "jsonl":
-        from kafeat.io.writers.jsonl import JsonlSink
+        from kafeat.io.writers.jsonl import JsonlWriter
 
-        return JsonlSink(place, path, layout)
+        return JsonlWriter(place, path, layout)
     raise UsageError(f"{place}: expected an output format of {', '.join(OUTPUTS)}, got {format!r}")
 
 

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 
 from kafeat.errors import UsageError
 from kafeat.io.writers.arrow_columns import features_of, nulls_of, schema_of
-from kafeat.io.writers.base import Layout, Sink
-from kafeat.io.writers.buffer_pool import Arenas, Piece
+from kafeat.io.writers.base import Layout, Writer
+from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
 
 # Each column costs the writer a fixed time in each group: 64 MiB wrote 1.3 times as fast as 32, 128 little faster.
@@ -21,7 +21,7 @@ NULL_LISTS = 25  # the first pyarrow that writes lists of fixed length that are 
 COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
 
 
-class ParquetSink(Sink):
+class ParquetWriter(Writer):
     """Row groups of about 64 MiB (lists: 32), cut where whole blocks of features and kept columns reach that."""
 
     order = "F"
@@ -44,8 +44,8 @@ class ParquetSink(Sink):
         width, most = len(layout.names), layout.block_rows
         self._full = GROUP_BYTES if layout.layout == "columns" else LIST_GROUP_BYTES
         height = -(-self._full // max(1, most * width * layout.dtype.itemsize)) * most
-        self._arenas = Arenas(height, most, width, layout.dtype, self.wants)
-        self._waiting: list[Piece] = []
+        self._arenas = BufferPool(height, most, width, layout.dtype, self.wants)
+        self._waiting: list[BufferSlice] = []
         self._kept: list[pa.Table] = []
         self._rows = self._bytes = 0
         kept = [] if layout.kept_schema is None else list(layout.kept_schema.names)

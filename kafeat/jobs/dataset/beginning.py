@@ -10,16 +10,16 @@ from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, ren
 from kafeat.io.storage.locations import entry_of, kind_of
 from kafeat.io.storage.uri import shown
 from kafeat.jobs.dataset.manifest import Manifest, Record
-from kafeat.jobs.dataset.resume import Earlier
+from kafeat.jobs.dataset.resume import PreviousRun
 from kafeat.jobs.dataset.split import check_pouring, ranges
-from kafeat.jobs.transform.options import Input, Output, Rules
-from kafeat.jobs.transform.overlaps import Read, Written, refuse_overlaps
+from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine
 
 
 @dataclass(frozen=True)
-class Asked:
+class DatasetRequest:
     """What is asked for: the files of `source`, or the rows of one file, `rows_per_file` at a time, below `target`.
 
     `stats` is a file that the caller writes.
@@ -28,9 +28,9 @@ class Asked:
     model: str | FeatureMap
     source: str
     target: str
-    reading: Input
-    writing: Output
-    rules: Rules
+    reading: InputOptions
+    writing: OutputOptions
+    rules: RowOptions
     engine: Engine
     rows_per_file: int | None = None
     resume: bool = False
@@ -55,22 +55,22 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class DatasetPlan:
     """The parts of a run (None: text, whose rows are cut as they come), and what is known of them before it begins.
 
     Parts that are `proven` done stay as they are; those that are `known` may be done, which hashes tell.
     """
 
     parts: list[Part] | None
-    earlier: Earlier
+    earlier: PreviousRun
     manifest: Manifest
     proven: dict[str, Record]
     known: dict[str, Record]
 
     @classmethod
-    def of(cls, asked: Asked, map: SharedMap, parts: list[Part] | None) -> Beginning:
+    def of(cls, asked: DatasetRequest, map: SharedMap, parts: list[Part] | None) -> DatasetPlan:
         """Look at what lies in the output's folder, and refuse what cannot be."""
-        earlier = Earlier.of(asked.target, asked.resume, asked.overwrite, asked.rules.rejects)
+        earlier = PreviousRun.of(asked.target, asked.resume, asked.overwrite, asked.rules.rejects)
         manifest = Manifest(
             input=shown(asked.source),
             map=map.digest,
@@ -88,7 +88,7 @@ class Beginning:
         return cls(parts, earlier, manifest, proven, known)
 
 
-def parts_of(asked: Asked, fm: FeatureMap) -> list[Part] | None:
+def parts_of(asked: DatasetRequest, fm: FeatureMap) -> list[Part] | None:
     """The parts of the input, None for text whose rows are cut as they come; refuses what cannot be."""
     asked.rules.check(fm)
     found = _found(asked)
@@ -101,7 +101,7 @@ def parts_of(asked: Asked, fm: FeatureMap) -> list[Part] | None:
     return parts
 
 
-def _found(asked: Asked) -> Parts | None:
+def _found(asked: DatasetRequest) -> Parts | None:
     """The files of the input; None for one that is cut."""
     if asked.rows_per_file is None:
         return list_parts(asked.source, asked.reading.format)
@@ -113,7 +113,7 @@ def _found(asked: Asked) -> Parts | None:
     return None
 
 
-def _refuse_overlaps(asked: Asked, found: Parts | None) -> None:
+def _refuse_overlaps(asked: DatasetRequest, found: Parts | None) -> None:
     """Refuse what would be replaced, or be read as a part by the next run; `found` None is one file."""
     rejects = asked.rules.rejects
     if rejects == "-":
@@ -121,15 +121,15 @@ def _refuse_overlaps(asked: Asked, found: Parts | None) -> None:
     if rejects is not None and kind_of(rejects) not in (None, "folder"):
         raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
     parts = () if found is None else found.parts
-    read = [Read("the input", (asked.source, *(part.place for part in parts)), found)]
-    read += [Read("the model", (asked.model,))] if isinstance(asked.model, str) else []
-    written = [Written("an output", asked.target, folder=True)]
-    written += [] if rejects is None else [Written("--rejects", rejects, folder=True)]
-    written += [] if asked.stats is None else [Written("--stats", asked.stats)]
+    read = [InputPlace("the input", (asked.source, *(part.place for part in parts)), found)]
+    read += [InputPlace("the model", (asked.model,))] if isinstance(asked.model, str) else []
+    written = [OutputPlace("an output", asked.target, folder=True)]
+    written += [] if rejects is None else [OutputPlace("--rejects", rejects, folder=True)]
+    written += [] if asked.stats is None else [OutputPlace("--stats", asked.stats)]
     refuse_overlaps(read, written)
 
 
-def _settings(asked: Asked) -> dict[str, object]:
+def _settings(asked: DatasetRequest) -> dict[str, object]:
     """All that the bytes of the parts depend on, besides the map and the input."""
     reading, writing = asked.reading, asked.writing
     return {

@@ -11,32 +11,32 @@ from kafeat.io.storage.data_set import Part
 from kafeat.io.storage.disk_space import free_bytes, require_space
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.locations import join, kind_of
-from kafeat.jobs.dataset.beginning import Asked, Beginning, parts_of
+from kafeat.jobs.dataset.beginning import DatasetPlan, DatasetRequest, parts_of
 from kafeat.jobs.dataset.split import name_of_part
-from kafeat.jobs.transform.dry_run import Plan, estimate
+from kafeat.jobs.transform.dry_run import DryRun, estimate
 
 
 @dataclass(frozen=True)
-class PartsPlan:
+class DatasetDryRun:
     """Parts that would be made (`exact_parts`: known, not estimated) with their plan, and parts that would be kept."""
 
     parts: int
     exact_parts: bool
     kept: int
-    plan: Plan
+    plan: DryRun
 
 
-def plan_parts(asked: Asked) -> PartsPlan:
+def dry_run_parts(asked: DatasetRequest) -> DatasetDryRun:
     """Refuse what the run would refuse before it begins; take all parts to be like the largest one, byte for byte."""
     asked.check()
     if asked.source == "-":
         raise UsageError("-: expected files for --dry-run, got standard input: it could be read once only")
     map = shared(asked.model)
-    start, fm = Beginning.of(asked, map, parts_of(asked, map.map)), map.map
+    start, fm = DatasetPlan.of(asked, map, parts_of(asked, map.map)), map.map
     kept = len(start.proven)
     parts = [part for part in start.parts or () if part.name not in start.proven]
     if not parts and (kept or start.parts is not None):
-        return PartsPlan(0, True, kept, Plan(0, True, fm.n_components, 0, 0.0))
+        return DatasetDryRun(0, True, kept, DryRun(0, True, fm.n_components, 0, 0.0))
     like = max(parts, key=lambda part: part.bytes, default=None) or _first_of_text(asked)
     writing = replace(asked.writing, format=format_of(like.name))
     plan = estimate(fm, like.place, like.name, asked.reading, writing, asked.rules, asked.engine.jobs)
@@ -46,7 +46,7 @@ def plan_parts(asked: Asked) -> PartsPlan:
     place = asked.target if kind_of(asked.target) is None else join(asked.target, "part")
     require_space(place, plan.bytes)
     height = (asked.rows_per_file or 0) // fm.chunk_rows * fm.chunk_rows
-    return PartsPlan(
+    return DatasetDryRun(
         len(parts) or max(1, -(-plan.rows // height)),
         bool(parts) or plan.exact_rows,
         kept,
@@ -54,12 +54,12 @@ def plan_parts(asked: Asked) -> PartsPlan:
     )
 
 
-def _first_of_text(asked: Asked) -> Part:
+def _first_of_text(asked: DatasetRequest) -> Part:
     """What a text that is cut begins with."""
     return Part(name_of_part(asked.source, asked.reading, asked.writing, 0, 1), asked.source, 0, "")
 
 
-def _of_all(plan: Plan, like: Part, parts: Sequence[Part]) -> Plan:
+def _of_all(plan: DryRun, like: Part, parts: Sequence[Part]) -> DryRun:
     """The plan for all parts, from that for the file of one of them."""
     ranges = [part.only for part in parts if part.only is not None]
     if ranges:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from kafeat.chain.blas import one_blas_thread
 from kafeat.dataframes.shared_map import SharedMap
 from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.drafts import remove_dead_below
+from kafeat.io.storage.drafts import remove_stale_below
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.locations import absolute, join
 from kafeat.io.storage.uri import shown
-from kafeat.jobs.dataset.beginning import Asked, Beginning
+from kafeat.jobs.dataset.beginning import DatasetPlan, DatasetRequest
 from kafeat.jobs.dataset.journal import Journal, Run
-from kafeat.jobs.dataset.part import Outcome, Task, failed, kafeat_part
+from kafeat.jobs.dataset.part import Outcome, PartTask, failed, kafeat_part
 from kafeat.jobs.dataset.split import pour_parts
 from kafeat.runtime.backends import started
 from kafeat.runtime.engine import completed
@@ -30,15 +30,15 @@ Announce = Callable[[int | None], Progress]
 
 
 @dataclass(frozen=True)
-class PartsJob:
+class DatasetJob:
     """What was asked for, and what there is already.
 
     `asked.writing.guard` is held around all that is written or removed. `make` makes a folder.
     """
 
-    asked: Asked
+    asked: DatasetRequest
     map: SharedMap
-    start: Beginning
+    start: DatasetPlan
     make: Callable[[str], None]
 
     def run(self, announce: Announce) -> Run:
@@ -87,7 +87,7 @@ class PartsJob:
     def _sweep(self) -> None:
         for folder in (self.asked.target, self.asked.rules.rejects):
             if folder is not None:
-                remove_dead_below(folder)
+                remove_stale_below(folder)
 
     def _outcomes(self, pool: Pool) -> Generator[Outcome]:
         """What becomes of the parts, in the order in which they are done."""
@@ -101,7 +101,7 @@ class PartsJob:
                 asked.engine.jobs, asked.rows_per_file or 0, self.start.earlier.may_replace,
             )  # fmt: skip
 
-    def _tasks(self, parts: list[Part], stop: Stop) -> list[Task]:
+    def _tasks(self, parts: list[Part], stop: Stop) -> list[PartTask]:
         asked = self.asked
         for below in {os.path.dirname(part.name) for part in parts} - {""}:
             for folder in (asked.target, asked.rules.rejects):
@@ -113,7 +113,7 @@ class PartsJob:
         place = (lambda name: name) if here else absolute
         rejects = None if asked.rules.rejects is None else place(asked.rules.rejects)
         return [
-            Task(
+            PartTask(
                 replace(part, place=place(part.place)),
                 self.map,
                 place(asked.target),
@@ -133,7 +133,7 @@ class PartsJob:
         ]
 
 
-def _given_up(task: Task, why: str) -> Outcome:
+def _given_up(task: PartTask, why: str) -> Outcome:
     return failed(
         task.part.name,
         f"{shown(task.part.place)}: expected a worker to finish, got none that did ({why}); is there memory enough, "

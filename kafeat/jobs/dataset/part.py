@@ -17,8 +17,8 @@ from kafeat.io.storage.locations import Entry, entry_of, join
 from kafeat.io.storage.uri import shown
 from kafeat.jobs.dataset.manifest import Drift, Failure, File, Record
 from kafeat.jobs.dataset.removal import remove_written
-from kafeat.jobs.transform.counts import Done
-from kafeat.jobs.transform.options import Input, Output, Rules
+from kafeat.jobs.transform.counts import TransformResult
+from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
 from kafeat.jobs.transform.rejects import rejects_name
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.environment import machine, versions
@@ -28,7 +28,7 @@ _LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Task:
+class PartTask:
     """All that a worker is told: names, no data. `known` is what an earlier run made of the part, if it did.
 
     `folder` is that of all parts, and `rules.rejects` that of all their rejects.
@@ -37,9 +37,9 @@ class Task:
     part: Part
     map: SharedMap
     folder: str
-    reading: Input
-    writing: Output
-    rules: Rules
+    reading: InputOptions
+    writing: OutputOptions
+    rules: RowOptions
     jobs: int
     stop: Stop
     known: Record | None = None
@@ -60,7 +60,7 @@ class Outcome:
     again: bool = True
 
 
-def kafeat_part(task: Task) -> Outcome:
+def kafeat_part(task: PartTask) -> Outcome:
     """Make a part, unless it is proven to be made already. Engines show the name of this function to people."""
     try:
         with task.stop.watching():
@@ -85,7 +85,7 @@ def failed(name: str, error: str, exit_code: int) -> Outcome:
     return Outcome(None, Failure(name=name, error=error, exit_code=exit_code), {})
 
 
-def record_of(part: Part, done: Done, rejects: Entry | None = None) -> Record:
+def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -> Record:
     """What is to be remembered of a part that is done; `rejects` lists its bad rows."""
     worst = max(((share, column) for column, share in (done.drift or {}).items()), default=None)
     return Record(
@@ -124,7 +124,7 @@ def looking(guard: Guard, stop: Stop) -> Callable[[int], None]:
     return look
 
 
-def _outcome(task: Task) -> Outcome:
+def _outcome(task: PartTask) -> Outcome:
     part, writing, rules = task.part, task.writing, task.rules
     if task.known is not None:
         kept = _proven(task, task.known)
@@ -154,7 +154,7 @@ def _outcome(task: Task) -> Outcome:
     return Outcome(record_of(part, done, rejects), None, this_machine())
 
 
-def _proven(task: Task, known: Record) -> Record | None:
+def _proven(task: PartTask, known: Record) -> Record | None:
     """The record with its stamps of today, if hashes say that input and output are what they were."""
     part, entry = task.part, entry_of(task.target)
     if entry is None:

@@ -13,12 +13,12 @@ from kafeat.io.storage.locations import Entry, entry_of, join, kind_of, listed
 from kafeat.io.storage.ownership import is_lock
 from kafeat.jobs.dataset.manifest import Manifest, Record, read_manifest
 from kafeat.jobs.dataset.removal import remove_written
-from kafeat.jobs.transform.options import Rules
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.rejects import rejects_name
 
 
 @dataclass(frozen=True)
-class Earlier:
+class PreviousRun:
     """The files of a folder, by name, and the manifest that it has; without `resume` nothing is proven."""
 
     entries: Mapping[str, Entry]
@@ -28,7 +28,7 @@ class Earlier:
     rejects: Mapping[str, Entry] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, folder: str, resume: bool, overwrite: bool, rejects: str | None = None) -> Earlier:
+    def of(cls, folder: str, resume: bool, overwrite: bool, rejects: str | None = None) -> PreviousRun:
         """`rejects` is the folder of the rejects, if they are asked for.
 
         Refuses a folder that holds something, unless asked to go on with it or to replace it.
@@ -67,7 +67,7 @@ class Earlier:
         return tuple(sorted(name for name in others if entry_of(join(folder, name)) is not None))
 
     def of_parts(
-        self, manifest: Manifest, parts: Iterable[Part], rules: Rules
+        self, manifest: Manifest, parts: Iterable[Part], rules: RowOptions
     ) -> tuple[dict[str, Record], dict[str, Record]]:
         """Parts that are proven done by their stamps, and those that may be, which hashes must tell.
 
@@ -94,7 +94,7 @@ class Earlier:
             (proven if same else known)[part.name] = record
         return proven, known
 
-    def _obeys(self, record: Record, rules: Rules) -> bool:
+    def _obeys(self, record: Record, rules: RowOptions) -> bool:
         """Whether its drift is known and is not too much, and its rejects are there, if that is asked for.
 
         What is not so is made again, and told as it is of any part.
@@ -108,7 +108,7 @@ class Earlier:
         there = self.rejects.get(rejects_name(record.name))
         return there is not None and record.rejects is not None and there.stamp == record.rejects.stamp
 
-    def whole(self, manifest: Manifest, source: Entry | None, rules: Rules) -> dict[str, Record]:
+    def whole(self, manifest: Manifest, source: Entry | None, rules: RowOptions) -> dict[str, Record]:
         """All parts that a finished run has cut from one file, if their stamps prove them done and it unchanged."""
         before = self.manifest
         if source is None or before is None or before.state != "complete":

@@ -8,19 +8,21 @@ from dataclasses import replace
 from itertools import chain, count, islice
 
 from kafeat.errors import KafeatError, UsageError
-from kafeat.io.storage.atomic import Written, check_place
+from kafeat.io.storage.atomic import WrittenFile, check_place
 from kafeat.io.storage.data_set import Part, stem
 from kafeat.io.storage.formats import OUTPUTS, format_of
 from kafeat.io.storage.locations import entry_of, join
 from kafeat.io.storage.uri import name_of
 from kafeat.jobs.dataset.part import Outcome, failed, record_of, this_machine
-from kafeat.jobs.transform.options import Input, Output, Rules
-from kafeat.jobs.transform.transform import Stream
+from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.transform import OpenTransform
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine
 
 
-def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: int) -> list[Part] | None:
+def ranges(
+    source: str, reading: InputOptions, writing: OutputOptions, chunk_rows: int, rows: int
+) -> list[Part] | None:
     """Parts of at most `rows` rows, whole chunks each; None where an input must be read from its beginning."""
     if rows < chunk_rows:
         raise UsageError(
@@ -46,7 +48,7 @@ def ranges(source: str, reading: Input, writing: Output, chunk_rows: int, rows: 
         ]
 
 
-def check_pouring(source: str, rules: Rules, engine: Engine) -> None:
+def check_pouring(source: str, rules: RowOptions, engine: Engine) -> None:
     """Refuse what cannot be with text."""
     if not engine.here:
         raise UsageError(
@@ -61,9 +63,9 @@ def pour_parts(
     fm: FeatureMap,
     source: str,
     target: str,
-    reading: Input,
-    writing: Output,
-    rules: Rules,
+    reading: InputOptions,
+    writing: OutputOptions,
+    rules: RowOptions,
     jobs: int | None,
     rows: int,
     may_replace: Callable[[str], bool],
@@ -74,7 +76,7 @@ def pour_parts(
     format = format_of(name_of_part(source, reading, writing, 0, 1))
     writing = replace(writing, format=format, overwrite=True, sweep=False)
     with reading.open(source, None if entry is None else entry.stamp) as opened:
-        stream = Stream(fm, opened, format, writing, rules, jobs)
+        stream = OpenTransform(fm, opened, format, writing, rules, jobs)
         chunks = stream.chunks()
         for number in count():
             name = name_of_part(source, reading, writing, number, 0)
@@ -85,7 +87,7 @@ def pour_parts(
             group = chain(
                 [] if first is None else [first], islice(chunks, rows // fm.chunk_rows - (number > 0))
             )
-            started, written = time.perf_counter(), Written()
+            started, written = time.perf_counter(), WrittenFile()
             try:
                 place = join(target, name)
                 check_place(place, may_replace(name))
@@ -102,7 +104,7 @@ def pour_parts(
             yield Outcome(record_of(part, done), None, this_machine())
 
 
-def name_of_part(source: str, reading: Input, writing: Output, number: int, parts: int) -> str:
+def name_of_part(source: str, reading: InputOptions, writing: OutputOptions, number: int, parts: int) -> str:
     """The name in the output of the part with that number, of so many."""
     own = format_of(source, reading.format)
     own = own if own in OUTPUTS else "parquet"

@@ -7,10 +7,10 @@ from dataclasses import replace
 from kafeat.dataframes.shared_map import shared
 from kafeat.io.storage.locations import making
 from kafeat.io.storage.ownership import owning
-from kafeat.jobs.dataset.beginning import Asked, Beginning, parts_of
-from kafeat.jobs.dataset.job import Announce, PartsJob
+from kafeat.jobs.dataset.beginning import DatasetPlan, DatasetRequest, parts_of
+from kafeat.jobs.dataset.job import Announce, DatasetJob
 from kafeat.jobs.dataset.journal import Run
-from kafeat.jobs.transform.options import STRICT, Input, Output, Rules
+from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions, RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine
 
@@ -20,9 +20,9 @@ def transform_parts(
     source: str,
     target: str,
     *,
-    reading: Input | None = None,
-    writing: Output | None = None,
-    rules: Rules = STRICT,
+    reading: InputOptions | None = None,
+    writing: OutputOptions | None = None,
+    rules: RowOptions = STRICT,
     engine: Engine | None = None,
     rows_per_file: int | None = None,
     resume: bool = False,
@@ -37,9 +37,9 @@ def transform_parts(
     does not end the others. `stats` is a file that the caller writes: it is refused among the parts.
     `announce(parts)` returns what is told of each part that is done.
     """
-    asked = Asked(
-        model, source, target, reading or Input(), writing or Output(), rules, engine or Engine(), rows_per_file,
-        resume, overwrite, stats,
+    asked = DatasetRequest(
+        model, source, target, reading or InputOptions(), writing or OutputOptions(), rules, engine or Engine(),
+        rows_per_file, resume, overwrite, stats,
     )  # fmt: skip
     asked.check()
     travelling = shared(model)
@@ -47,5 +47,5 @@ def transform_parts(
     folders = [folder for folder in (target, rules.rejects) if folder is not None]
     with making(*folders) as make, owning(*folders) as token:
         asked = replace(asked, writing=replace(asked.writing, guard=token.publishing))
-        job = PartsJob(asked, travelling, Beginning.of(asked, travelling, parts), make)
+        job = DatasetJob(asked, travelling, DatasetPlan.of(asked, travelling, parts), make)
         return job.run(announce or (lambda _parts: lambda _done: None))

@@ -14,7 +14,7 @@ from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.storage.uri import identity, name_of, shown
 from kafeat.jobs.evaluate.inputs import Data
 from kafeat.jobs.evaluate.sweep import Sweep, settings
-from kafeat.jobs.fit.fit import fit_source
+from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.listener import Listener
 from kafeat.jobs.fit.sample import tested
 from kafeat.maths.row_sample import row_hashes
@@ -23,7 +23,7 @@ from kafeat.types import Array
 
 
 @dataclass(frozen=True)
-class Contender:
+class Candidate:
     """A fitted map, or a config that is yet to be fitted; `setting` is what a sweep made of it."""
 
     name: str
@@ -61,7 +61,7 @@ class Contender:
                 raise TypeError("a contender has a model or a config")
             return self.model
         with data.open() as source:
-            return fit_source(self.config, source, label, split=split, held_out=held_out, listener=listener)
+            return fit_reader(self.config, source, label, split=split, held_out=held_out, listener=listener)
 
     def seen(self, fm: FeatureMap, data: Data, rows: Array, n: int) -> int | None:
         """How many of these rows the fit has seen; None where the map comes from other data."""
@@ -80,9 +80,9 @@ class Contender:
         return int((hashes[rows] <= np.partition(hashes, fitted - 1)[fitted - 1]).sum())
 
 
-def contenders(
+def candidates(
     models: Sequence[Any], configs: Sequence[Any], sweeps: Sequence[Sweep], seeds: int
-) -> list[Contender]:
+) -> list[Candidate]:
     """Everything that is to be compared."""
     if not models and not configs:
         raise UsageError("evaluate: expected a model or a config, got neither")
@@ -94,11 +94,11 @@ def contenders(
     recipes = [load_config(one) for one in configs]
     base = (loaded[0].config if loaded else recipes[0]).seed
     names = _names([*models, *configs])
-    found = [Contender(name, {}, fm, None, base) for name, fm in zip(names, loaded, strict=False)]
+    found = [Candidate(name, {}, fm, None, base) for name, fm in zip(names, loaded, strict=False)]
     for name, recipe in zip(names[len(models) :], recipes, strict=True):
         for setting, config in settings(recipe, sweeps, name):
             found += [
-                Contender(name, setting, None, config.model_copy(update={"seed": config.seed + i}), base)
+                Candidate(name, setting, None, config.model_copy(update={"seed": config.seed + i}), base)
                 for i in range(seeds)
             ]
     return found

@@ -14,17 +14,17 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.errors import DataError, GateError, KafeatWarning, SystemRefusedError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
-from kafeat.evaluation.report.gallery import Gallery
+from kafeat.evaluation.report.gallery import FigureData
 from kafeat.evaluation.summary import budgets, spell, summarize
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.uri import is_remote
-from kafeat.jobs.evaluate.candidates import Contender, contenders
+from kafeat.jobs.evaluate.candidates import Candidate, candidates
 from kafeat.jobs.evaluate.inputs import rereadable
-from kafeat.jobs.evaluate.measure import Examiner, Question, Say, Task
+from kafeat.jobs.evaluate.measure import EvaluationRequest, Evaluator, Say, Task
 from kafeat.jobs.evaluate.sweep import Sweep, read_sweep
 from kafeat.jobs.fit.listener import Listener
 from kafeat.jobs.fit.sample import check_label
-from kafeat.jobs.transform.options import Input
+from kafeat.jobs.transform.options import InputOptions
 
 
 def evaluate(
@@ -32,7 +32,7 @@ def evaluate(
     data: Any = None,
     label: str | None = None,
     rows: int = 2000,
-    reading: Input | None = None,
+    reading: InputOptions | None = None,
     *,
     config: Any = (),
     sweep: Sequence[str] | Mapping[str, Sequence[Any]] = (),
@@ -60,14 +60,14 @@ def evaluate(
     """
     if data is None:
         raise UsageError("evaluate: expected data, got none")
-    question = Question(label, split, task, learner, tau, rows, exact_rows, jobs, output_dtype)
+    question = EvaluationRequest(label, split, task, learner, tau, rows, exact_rows, jobs, output_dtype)
     swept = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
     ]  # fmt: skip
     unheard: list[str] = []
     listener = (listener or Listener(warn=unheard.append)).once()
-    gallery = None if report is None else Gallery()
-    found = contenders(_listed(model), _listed(config), swept, seeds)
+    gallery = None if report is None else FigureData()
+    found = candidates(_listed(model), _listed(config), swept, seeds)
     for contender in found:
         if contender.config is not None:
             check_label(contender.config, label)
@@ -79,7 +79,7 @@ def evaluate(
         np.errstate(over="ignore", divide="ignore", invalid="ignore"),
     ):
         with rereadable(data, reading) as again:
-            examiner = Examiner(again, question, found, gallery)
+            examiner = Evaluator(again, question, found, gallery)
             records = [
                 _finite(_record(examiner, contender, say, listener, len(found))) for contender in found
             ]
@@ -132,7 +132,7 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _record(
-    examiner: Examiner, contender: Contender, say: Say | None, listener: Listener, n: int
+    examiner: Evaluator, contender: Candidate, say: Say | None, listener: Listener, n: int
 ) -> dict[str, Any]:
     """Everything about one map of n; what is wrong with its data is said of it."""
     try:
@@ -200,7 +200,7 @@ def pages_of(folder: str) -> list[str]:
     return [os.path.join(folder, "index.html")]
 
 
-def write_report(folder: str, data: str, report: Mapping[str, Any], gallery: Gallery) -> None:
+def write_report(folder: str, data: str, report: Mapping[str, Any], gallery: FigureData) -> None:
     """`index.html`, which needs no other file, and each picture as a file of its own (light) beside it."""
     from kafeat.evaluation.report.page import page
     from kafeat.evaluation.report.pictures import pictures

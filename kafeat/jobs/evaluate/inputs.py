@@ -20,18 +20,18 @@ from kafeat.evaluation.learners import Inputs
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.names import require
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.base import Source
-from kafeat.io.readers.memory import source_of
+from kafeat.io.readers.base import Reader
+from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import is_arrow
 from kafeat.io.storage.locations import entry_of
 from kafeat.io.storage.uri import name_of
 from kafeat.jobs.fit.sample import Labels, matrices
-from kafeat.jobs.transform.options import Input
+from kafeat.jobs.transform.options import InputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats, Mask
 
 
-class Subject:
+class EvaluatedMap:
     """A map and the data that it is asked about."""
 
     def __init__(
@@ -102,7 +102,7 @@ class Subject:
         return Inputs(self._fm.n_components, blocks)
 
 
-class Watch:
+class TimedInputs:
     """Counts the seconds that reading and transforming take, which are no learning."""
 
     def __init__(self, inputs: Inputs) -> None:
@@ -125,7 +125,7 @@ class Data:
     """Where rows come from, as often as they are asked for; made by `rereadable`."""
 
     what: Any
-    reading: Input
+    reading: InputOptions
     place: str | None = None
     """What messages call it, where that is not its own name."""
     stamp: str | None = None
@@ -139,11 +139,11 @@ class Data:
         return name_of(self.what) if isinstance(self.what, str) else "data in memory"
 
     @contextmanager
-    def open(self) -> Iterator[Source]:
+    def open(self) -> Iterator[Reader]:
         """The source, from its first row on."""
         named = isinstance(self.what, str)
         try:
-            opened = self.reading.open(self.what, self.stamp) if named else nullcontext(source_of(self.what))
+            opened = self.reading.open(self.what, self.stamp) if named else nullcontext(reader_of(self.what))
         except DataError as error:
             if self.place is None:
                 raise
@@ -176,9 +176,9 @@ _ROWS = 1 << 16
 
 
 @contextmanager
-def rereadable(data: Any, reading: Input | None) -> Iterator[Data]:
+def rereadable(data: Any, reading: InputOptions | None) -> Iterator[Data]:
     """A path, an array or a table; standard input is copied to a file first, as it can be read but once."""
-    reading = reading or Input()
+    reading = reading or InputOptions()
     if not isinstance(data, str | os.PathLike):
         yield Data(data, reading)
     elif os.fspath(data) != "-":

@@ -12,13 +12,13 @@ import numpy as np
 
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.evaluation.choose_learner import learner_of
-from kafeat.evaluation.fidelity import distortion, fidelity
+from kafeat.evaluation.fidelity import distortion, kernel_error
 from kafeat.evaluation.folds import Split, split
 from kafeat.evaluation.learners import Inputs, Learner, Truth, score
-from kafeat.evaluation.report.gallery import Gallery
+from kafeat.evaluation.report.gallery import FigureData
 from kafeat.evaluation.task import task_of
-from kafeat.jobs.evaluate.candidates import Contender
-from kafeat.jobs.evaluate.inputs import Data, Subject, Watch
+from kafeat.jobs.evaluate.candidates import Candidate
+from kafeat.jobs.evaluate.inputs import Data, EvaluatedMap, TimedInputs
 from kafeat.jobs.fit.listener import Listener
 from kafeat.jobs.fit.sample import check_split, spell_value, tested
 from kafeat.runtime.environment import count_jobs
@@ -29,7 +29,7 @@ Task = Literal["auto", "classification", "regression"]
 
 
 @dataclass(frozen=True)
-class Question:
+class EvaluationRequest:
     """What is asked of every map alike."""
 
     label: str | None = None
@@ -61,11 +61,11 @@ def _timed(work: Callable[[], Floats], times: int) -> tuple[Floats, float]:
 _FEWEST = 5
 
 
-class Examiner:
+class Evaluator:
     """Asks every map the same about the same rows."""
 
     def __init__(
-        self, data: Data, question: Question, found: Sequence[Contender], gallery: Gallery | None
+        self, data: Data, question: EvaluationRequest, found: Sequence[Candidate], gallery: FigureData | None
     ) -> None:
         self._data, self._question, self._gallery = data, question, gallery
         for contender in found:
@@ -96,7 +96,7 @@ class Examiner:
         test = None if asked.split is None else _test_rows(asked.split, columns[asked.split])
         return split(n, seed, test), None if asked.label is None else columns[asked.label]
 
-    def record(self, contender: Contender, say: Say | None, listener: Listener) -> dict[str, Any]:
+    def record(self, contender: Candidate, say: Say | None, listener: Listener) -> dict[str, Any]:
         """Everything about one map; `listener` follows the fit of a recipe."""
         tell = say or (lambda _step: None)
         tell(f"{contender.spelled}: fitting")
@@ -109,7 +109,7 @@ class Examiner:
             raise UsageError(f"evaluate: {unknown}")
         tell(f"{contender.spelled}: comparing")
         columns = [name for name in (asked.label, asked.split) if name is not None]
-        subject = Subject(fm, self._data, len(self._split.test), columns, asked.jobs, asked.output_dtype)
+        subject = EvaluatedMap(fm, self._data, len(self._split.test), columns, asked.jobs, asked.output_dtype)
         compared = self._compared(contender)
         rows, X = subject.some(compared)
         _ = subject.map.transformer  # derived arrays are made once in a process
@@ -133,7 +133,7 @@ class Examiner:
             "exact_seconds": exact_seconds,
             "reference": fm.chain.reference(),
             "kernel_mean": float(K.mean()),
-            **fidelity(K, Z),
+            **kernel_error(K, Z),
             **(distortion(K, Z) if projects else {}),
         }
         if self._learner is not None:
@@ -144,14 +144,14 @@ class Examiner:
             self._gallery.keep(record, subject.map, X, K, Z, between)
         return record
 
-    def _compared(self, contender: Contender) -> Array:
+    def _compared(self, contender: Candidate) -> Array:
         """Rows for the Gram matrices: held out where something was fitted here, the last to be fitted on elsewhere."""
         held = contender.config is not None or self._split.given
         return self._split.some(
             self._split.test if held else np.ones(len(self._split.test), bool), self._question.rows
         )
 
-    def _usefulness(self, subject: Subject, learner: Learner) -> dict[str, Any]:
+    def _usefulness(self, subject: EvaluatedMap, learner: Learner) -> dict[str, Any]:
         test, truth = self._split.test, self._truth
         train = ~test
         if train.sum() < 2 or not test.any():
@@ -178,7 +178,7 @@ class Examiner:
         return record | self._learned("map", subject.features, learner) | self._exact(subject, learner)
 
     def _learned(self, name: str, inputs: Inputs, learner: Learner) -> dict[str, Any]:
-        watch = Watch(inputs)
+        watch = TimedInputs(inputs)
         started = time.perf_counter()
         model = learner.linear(replace(inputs, blocks=watch.blocks), ~self._split.test, self._truth)
         seconds = time.perf_counter() - started - watch.seconds
@@ -190,7 +190,7 @@ class Examiner:
             f"converged_{name}": model.converged,
         }
 
-    def _exact(self, subject: Subject, learner: Learner) -> dict[str, Any]:
+    def _exact(self, subject: EvaluatedMap, learner: Learner) -> dict[str, Any]:
         """The exact machine, on as many rows as it is allowed."""
         most, test = self._question.exact_rows, self._split.test
         train_rows, train = subject.some(self._split.some(~test, most))

@@ -18,11 +18,11 @@ from kafeat.io.columns.field import Field
 from kafeat.io.columns.labels import are_numbers
 from kafeat.io.columns.names import MOST_LISTED, listed, require
 from kafeat.io.columns.selection import choose
-from kafeat.io.readers.base import Source
+from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
-from kafeat.io.readers.memory import source_of
+from kafeat.io.readers.memory import reader_of
 from kafeat.jobs.fit.listener import SILENT, Listener
-from kafeat.jobs.fit.sample import Sampled, check_label, check_split
+from kafeat.jobs.fit.sample import SampledFit, check_label, check_split
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array
 
@@ -40,17 +40,17 @@ def fit(config: Any, data: Any, label: Any = None, split: str | None = None) -> 
     listener = Listener(warn=found.append)
     if isinstance(data, str | os.PathLike):
         with open_data(os.fspath(data)) as source:
-            fm = fit_source(recipe, source, label, split=split, listener=listener)
+            fm = fit_reader(recipe, source, label, split=split, listener=listener)
     else:
-        fm = fit_source(recipe, source_of(data), label, split=split, listener=listener)
+        fm = fit_reader(recipe, reader_of(data), label, split=split, listener=listener)
     for doubt in found:
         warnings.warn(doubt, KafeatWarning, stacklevel=2)
     return fm
 
 
-def fit_source(
+def fit_reader(
     config: Config,
-    source: Source,
+    source: Reader,
     label: str | Array | None,
     *,
     split: str | None = None,
@@ -69,9 +69,9 @@ def fit_source(
     require(source, [] if split is None else [split], "--split")
     columns = columns_of(config, source, name, split)
     listener.inform(features_line(config, source, columns, name, split))
-    for doubt in doubts(config, source, columns, label):
+    for doubt in fit_warnings(config, source, columns, label):
         listener.warn(doubt)
-    sampled = Sampled.nothing(config, columns)
+    sampled = SampledFit.nothing(config, columns)
     sampled.read(source, columns, name, given, split=split, held_out=held_out, listener=listener)
     listener.phase("hashing the input")
     digest = source.digest()
@@ -79,7 +79,7 @@ def fit_source(
     return sampled.learn(source.place, digest, name, split=split, locate=source.locate, listener=listener)
 
 
-def columns_of(config: Config, source: Source, label: str | None, split: str | None = None) -> Columns:
+def columns_of(config: Config, source: Reader, label: str | None, split: str | None = None) -> Columns:
     """The columns that a map of this config reads."""
     coded = {column: lenient for step in config.steps for column, lenient in step.coded_columns.items()}
     return choose(
@@ -98,7 +98,7 @@ _ENDINGS = ("_id", "_label", "_target", "_class")
 
 
 def features_line(
-    config: Config, source: Source, columns: Columns, label: str | None, split: str | None
+    config: Config, source: Reader, columns: Columns, label: str | None, split: str | None
 ) -> str:
     """The features of a fit, and the columns that are left out, each with the reason."""
     line = f"{source.place}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
@@ -113,7 +113,7 @@ def features_line(
     return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
 
-def doubts(config: Config, source: Source, columns: Columns, label: object) -> Iterator[str]:
+def fit_warnings(config: Config, source: Reader, columns: Columns, label: object) -> Iterator[str]:
     """Sentences for the person who calls the fit, about the columns that it takes for features."""
     names = [field.name for field in source.fields]
     if source.untyped and not source.positional and are_numbers(names):
@@ -147,7 +147,7 @@ def _count(names: list[str]) -> str:
     return f"{len(names):,}, " if len(names) > MOST_LISTED else ""
 
 
-def _reason(config: Config, source: Source, field: Field, label: str | None, split: str | None) -> str:
+def _reason(config: Config, source: Reader, field: Field, label: str | None, split: str | None) -> str:
     """Why a column is no feature."""
     if field.name in (label, split):
         return "--label" if field.name == label else "--split"

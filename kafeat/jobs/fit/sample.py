@@ -13,24 +13,24 @@ from kafeat.chain.chain import Chain
 from kafeat.config import Config
 from kafeat.contract.sparse_rows import Rows, SparseRows, dense
 from kafeat.contract.step import DOUBLE, Sample
-from kafeat.errors import DataError, UsageError, ValueRefused, quoted, spell_row
+from kafeat.errors import DataError, InvalidValueError, UsageError, quoted, spell_row
 from kafeat.evaluation.task import task_of
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.numbers import is_number, is_text, to_doubles
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.base import Chunk, Source
-from kafeat.io.readers.dataset import PartsSource
-from kafeat.io.readers.memory import source_of
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.dataset import DatasetReader
+from kafeat.io.readers.memory import reader_of
+from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.uri import name_of
 from kafeat.io.writers.kept import decoded
 from kafeat.jobs.fit.listener import SILENT, Listener
 from kafeat.jobs.fit.search import settle
-from kafeat.jobs.fit.spreads import spread_doubts
+from kafeat.jobs.fit.spreads import spread_warnings
 from kafeat.maths.row_sample import RowSample, smallest
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance, Search, printable
-from kafeat.runtime.column_ranges import Seen
+from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.ordered_map import prefetch
 from kafeat.types import Array, Floats, Mask
 
@@ -39,7 +39,7 @@ _OF_MISSING = "; impute as the first step of the config fills in missing values"
 
 
 @dataclass
-class Sampled:
+class SampledFit:
     """What a fit keeps of the rows that it is shown, from one source or several after each other, and learns from.
 
     However the rows are cut into sources, the sample is the same, and so is the map.
@@ -48,17 +48,17 @@ class Sampled:
     config: Config
     columns: Columns
     chosen: RowSample
-    seen: Seen
+    seen: ColumnRanges
 
     @classmethod
     def nothing(cls, config: Config, columns: Columns) -> Self:
         """Before the first row."""
         size = None if config.fit_rows == "all" else config.fit_rows
-        return cls(config, columns, RowSample(config.seed, size), Seen.nothing(columns.n_features))
+        return cls(config, columns, RowSample(config.seed, size), ColumnRanges.nothing(columns.n_features))
 
     def read(
         self,
-        source: Source,
+        source: Reader,
         columns: Columns,
         label: str | None = None,
         given: Array | None = None,
@@ -104,9 +104,9 @@ class Sampled:
         if few is not None and source.rows is not None:
             self.chosen.n_rows = source.rows
 
-    def _few(self, source: Source, columns: Columns, keep: Sequence[str]) -> Iterator[Chunk] | None:
-        size, rows = self.config.fit_rows, source.rows if isinstance(source, PartsSource) else None
-        if not isinstance(source, PartsSource) or size == "all" or rows is None or size >= rows:
+    def _few(self, source: Reader, columns: Columns, keep: Sequence[str]) -> Iterator[Chunk] | None:
+        size, rows = self.config.fit_rows, source.rows if isinstance(source, DatasetReader) else None
+        if not isinstance(source, DatasetReader) or size == "all" or rows is None or size >= rows:
             return None
         wanted = smallest(self.config.seed, rows, size)
         return source.chunks_with(columns, keep, self.config.chunk_rows, wanted)
@@ -152,10 +152,12 @@ class Sampled:
         try:
             with one_blas_thread():
                 chain, searches = self._chain(place, sample, listener)
-        except ValueRefused as refused:
+        except InvalidValueError as refused:
             row = int(rows[refused.row])
             file, row = (place, row) if locate is None else locate(row)
-            raise ValueRefused(row, refused.column, refused.problem).located(file, columns.names) from None
+            raise InvalidValueError(row, refused.column, refused.problem).located(
+                file, columns.names
+            ) from None
         except DataError as error:
             raise DataError(f"{place}: {error}") from None
         provenance = Provenance(
@@ -179,7 +181,7 @@ class Sampled:
             listener.phase(f"fitting step {number + 1} of {len(config.steps)}: {step.kind}")
             if all(one.spreads == "keeps" for one in before):
                 names = sample.names if all(one.columnwise for one in before) else None
-                for doubt in spread_doubts(step, X, names):
+                for doubt in spread_warnings(step, X, names):
                     listener.warn(f"{place}: {doubt}")
 
         if any(step.searches for step in config.steps):
@@ -206,10 +208,10 @@ def _left_out(chunk: Chunk, held_out: Array | None, split: str | None) -> Array:
     return read_test_rows(chunk, split)
 
 
-def _of_categories(seen: Seen, columns: Columns) -> Seen:
+def _of_categories(seen: ColumnRanges, columns: Columns) -> ColumnRanges:
     """Where a feature is a category, all of its codes: only the code of an unknown one lies outside."""
     n = np.array(columns.n_categories)
-    return Seen(np.where(n > 0, 0.0, seen.low), np.where(n > 0, n - 1.0, seen.high))
+    return ColumnRanges(np.where(n > 0, 0.0, seen.low), np.where(n > 0, n - 1.0, seen.high))
 
 
 def _pruned(chain: Chain, sample: Sample, keep: int) -> Array:
@@ -339,7 +341,7 @@ def read_given(config: Config, columns: Columns, label: str | None) -> tuple[dic
         for name, rows in step.given_rows.items():
             if name in found:
                 continue
-            with open_source(rows, None) if isinstance(rows, str) else source_of(rows) as source:
+            with open_reader(rows, None) if isinstance(rows, str) else reader_of(rows) as source:
                 names = {field.name for field in source.fields}
                 matched = match(source, columns, [label] if label is not None and label in names else [])
                 found[name] = _all_rows(source, matched, config)
@@ -348,7 +350,7 @@ def read_given(config: Config, columns: Columns, label: str | None) -> tuple[dic
     return found, records
 
 
-def _all_rows(source: Source, columns: Columns, config: Config) -> Floats:
+def _all_rows(source: Reader, columns: Columns, config: Config) -> Floats:
     parts: list[Floats] = [np.empty((0, columns.n_features))]
     parts += [dense(X) for _, X in matrices(source.chunks(columns, (), config.chunk_rows), DOUBLE)]
     return np.ascontiguousarray(np.concatenate(parts))

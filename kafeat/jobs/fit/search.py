@@ -17,7 +17,7 @@ import numpy as np
 
 from kafeat.chain.chain import Chain
 from kafeat.contract.step import Sample, Step
-from kafeat.errors import DataError, UsageError, ValueRefused
+from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.evaluation.fidelity import relative_frobenius
 from kafeat.evaluation.learners import features_score
 from kafeat.jobs.fit.subsets import Subset, train_and_test
@@ -85,10 +85,10 @@ def _trying(place: str, value: float) -> Iterator[None]:
     """Say which value the rows do not go with."""
     try:
         yield
-    except ValueRefused as refused:
+    except InvalidValueError as refused:
         if refused.column is not None:  # an input that is wrong with any value
             raise
-        raise ValueRefused(refused.row, None, f"with {place} = {value:g}: {refused.problem}") from None
+        raise InvalidValueError(refused.row, None, f"with {place} = {value:g}: {refused.problem}") from None
     except DataError as error:
         raise DataError(f"{place} = {value:g}: {error}") from None
 

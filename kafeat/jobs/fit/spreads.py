@@ -21,12 +21,12 @@ _MOSTLY_ZERO = 0.95
 _LEAST_ROWS, _MOST_ROWS, _MOST_NUMBERS = 10, 5_000, 1 << 22
 
 
-def spread_doubts(step: Step, X: Floats, names: Sequence[str] | None) -> Iterator[str]:
+def spread_warnings(step: Step, X: Floats, names: Sequence[str] | None) -> Iterator[str]:
     """Sentences about the rows X (n, d) that a step is fitted on; `names` are those of the columns, if known."""
     for columns, steps in step.inner_chains:
         picks = _picked(columns, names, X.shape[1])
         inner = None if names is None else [names[j] for j in picks]
-        yield from spread_doubts(steps[0], X[:, picks], inner)
+        yield from spread_warnings(steps[0], X[:, picks], inner)
     if step.spreads != "needs" or len(X) < _LEAST_ROWS or not X.shape[1]:
         return
     found = _extremes(X)

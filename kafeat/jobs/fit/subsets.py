@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.chain.chain import Chain
 from kafeat.contract.step import DOUBLE, Sample
-from kafeat.errors import DataError, ValueRefused
+from kafeat.errors import DataError, InvalidValueError
 from kafeat.types import Array, Floats
 
 # Rows that are looked at, and those held out of them.
@@ -34,8 +34,8 @@ class Subset:
         """Give a row that is refused its number in the whole sample."""
         try:
             yield
-        except ValueRefused as refused:
-            raise ValueRefused(int(self.rows[refused.row]), refused.column, refused.problem) from None
+        except InvalidValueError as refused:
+            raise InvalidValueError(int(self.rows[refused.row]), refused.column, refused.problem) from None
 
     def features(self, chain: Chain) -> Floats:
         """What the chain makes of the rows, float64."""

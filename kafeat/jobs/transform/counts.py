@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafeat.errors import GateError, quoted
-from kafeat.io.storage.atomic import Written
-from kafeat.jobs.transform.options import Rules
+from kafeat.io.storage.atomic import WrittenFile
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array
 
 
 @dataclass(frozen=True)
-class Done:
+class TransformResult:
     """What a transform did.
 
     `clipped` values lay beyond what a step had seen, and were taken for the last it had. `bad_rows` of the `rows_read`
@@ -37,10 +37,10 @@ class Done:
     output_stamp: str | None = None
 
 
-class Tally:
+class Counts:
     """Sums over chunks."""
 
-    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: Rules) -> None:
+    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions) -> None:
         self._fm, self._names, self._rules = fm, names, rules
         self._read = self._clipped = self._bad = 0
         self.watches_drift = fm.seen is not None and (rules.drift or rules.max_drift is not None)
@@ -75,10 +75,10 @@ class Tally:
                 f"(--max-drift), got {worst}{more}"
             )
 
-    def done(self, seconds: float, rows_in_all: int | None, written: Written) -> Done:
+    def done(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
         rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
         width, drift = self._fm.n_components, self.drift()
-        return Done(
+        return TransformResult(
             rows,
             self._read,
             width,

@@ -12,7 +12,7 @@ from kafeat.io.storage.disk_space import free_bytes, require_space
 from kafeat.io.storage.formats import COUNTED, OUTPUTS, format_of
 from kafeat.io.storage.locations import kind_of
 from kafeat.io.storage.uri import name_of
-from kafeat.jobs.transform.options import Input, Output, Rules
+from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap, load
@@ -23,7 +23,7 @@ _CHUNKS_A_THREAD = 4
 
 
 @dataclass(frozen=True)
-class Plan:
+class DryRun:
     """Rows (`exact_rows`: known, not estimated), and estimates of the bytes of the output and of the seconds."""
 
     rows: int
@@ -39,11 +39,11 @@ def plan_transform(
     source: str,
     target: str,
     *,
-    reading: Input,
-    writing: Output,
-    rules: Rules,
+    reading: InputOptions,
+    writing: OutputOptions,
+    rules: RowOptions,
     jobs: int | None = None,
-) -> Plan:
+) -> DryRun:
     """Transform the first chunks to a temporary file, and take the rest to be like them."""
     if source == "-" or kind_of(source) != "file":
         raise UsageError(
@@ -60,8 +60,14 @@ def plan_transform(
 
 
 def estimate(
-    fm: FeatureMap, source: str, target: str, reading: Input, writing: Output, rules: Rules, jobs: int | None
-) -> Plan:
+    fm: FeatureMap,
+    source: str,
+    target: str,
+    reading: InputOptions,
+    writing: OutputOptions,
+    rules: RowOptions,
+    jobs: int | None,
+) -> DryRun:
     """The plan for one file, whatever is where the output would be."""
     format = format_of(target, writing.format, OUTPUTS)
     ending = "".join(name_of(target).partition(".")[1:]) or f".{format}"
@@ -85,4 +91,4 @@ def estimate(
     times = rows / max(1, done.rows_read)
     if done.rows < done.rows_read:  # some are dropped, and who knows how many of the others
         rows, whole, known = round(done.rows * times), False, False
-    return Plan(rows, whole or known, fm.n_components, round(written * times), done.seconds * times)
+    return DryRun(rows, whole or known, fm.n_components, round(written * times), done.seconds * times)

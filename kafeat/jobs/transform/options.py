@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kafeat.errors import UsageError
-from kafeat.io.readers.base import Source
+from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
-from kafeat.io.readers.limit import Head
+from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.storage.atomic import Guard
 from kafeat.model.feature_map import FeatureMap
 
 
 @dataclass(frozen=True)
-class Input:
+class InputOptions:
     """How a file is read, or the files of a data set, and how many rows of it (None: all)."""
 
     format: str | None = None
@@ -24,14 +24,14 @@ class Input:
     header: bool = True
     limit: int | None = None
 
-    def open(self, place: str, stamp: str | None = None) -> Source:
+    def open(self, place: str, stamp: str | None = None) -> Reader:
         """The source of that name; `stamp` is that of a file which was looked at before."""
         source = open_data(place, self.format, delimiter=self.delimiter, header=self.header, stamp=stamp)
-        return source if self.limit is None else Head(source, self.limit)
+        return source if self.limit is None else LimitedReader(source, self.limit)
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """How a file is written. `keep` names the columns to copy; None keeps all of them. `dtype` None is the map's.
 
     `sweep`: what killed writers of the same file have left beside it is removed. `guard` is held while it gets its
@@ -51,7 +51,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Rules:
+class RowOptions:
     """What becomes of rows that cannot be transformed, and of inputs that have drifted away.
 
     `on_bad_rows`: an error; dropped; or null features (NaN in NPY). `rejects` names the CSV that tells the rows.
@@ -76,4 +76,4 @@ class Rules:
             )
 
 
-STRICT = Rules()
+STRICT = RowOptions()

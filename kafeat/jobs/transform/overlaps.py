@@ -19,7 +19,7 @@ from kafeat.io.storage.uri import identity, is_remote, lies_in, local_path, path
 
 
 @dataclass(frozen=True)
-class Read:
+class InputPlace:
     """Something that is read: `what` is its name in messages, `files` are all of its files.
 
     `data` is the data set that they belong to, if they do.
@@ -30,7 +30,7 @@ class Read:
     data: Parts | None = None
 
     @classmethod
-    def of_data(cls, what: str, place: str, remote: bool = True) -> Read:
+    def of_data(cls, what: str, place: str, remote: bool = True) -> InputPlace:
         """The files of a data set or one file; a remote data set is listed only if `remote`."""
         files, data = [place], None
         # The command itself reports what cannot be read.
@@ -44,7 +44,7 @@ class Read:
         return cls(what, tuple(files), data)
 
     @classmethod
-    def of_config(cls, what: str, place: str) -> list[Read]:
+    def of_config(cls, what: str, place: str) -> list[InputPlace]:
         """A config, and the files that it names."""
         named: list[str] = []
         with suppress(KafeatError):
@@ -54,7 +54,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Written:
+class OutputPlace:
     """A file that is written, or a folder of files; `what` is its name in messages."""
 
     what: str
@@ -67,7 +67,7 @@ class Written:
         return re.sub("^an? ", "the ", self.what)
 
 
-def refuse_overlaps(read: Sequence[Read], written: Sequence[Written]) -> None:
+def refuse_overlaps(read: Sequence[InputPlace], written: Sequence[OutputPlace]) -> None:
     """Refuse an output in the place of something that is read or of another output, before anything is lost."""
     pipes = [one.what for one in read if "-" in one.files]
     if len(pipes) > 1:
@@ -89,8 +89,8 @@ def refuse_overlaps(read: Sequence[Read], written: Sequence[Written]) -> None:
 def refuse_files(read: Mapping[str, object], written: Mapping[str, str | None]) -> None:
     """The same for single files, by what messages call them; what is no name of a file is passed over."""
     refuse_overlaps(
-        [Read(what, (place,)) for what, place in read.items() if isinstance(place, str)],
-        [Written(what, place) for what, place in written.items() if place is not None],
+        [InputPlace(what, (place,)) for what, place in read.items() if isinstance(place, str)],
+        [OutputPlace(what, place) for what, place in written.items() if place is not None],
     )
 
 
@@ -106,7 +106,7 @@ def refuse_table_name(model: str) -> None:
 _INSIDE = "one inside of the other"
 
 
-def _overlap(out: Written, one: Read) -> str | None:
+def _overlap(out: OutputPlace, one: InputPlace) -> str | None:
     """How an output overlaps with what is read, in words; None if they lie apart."""
     own, there = identity(out.place), _file_at(out.place)
     if is_remote(out.place):
@@ -143,5 +143,5 @@ def _is_device(place: str) -> bool:
     )
 
 
-def _refusal(out: Written, other: str, got: str) -> UsageError:
+def _refusal(out: OutputPlace, other: str, got: str) -> UsageError:
     return UsageError(f"{shown(out.place)}: expected {out.what} apart from {other}, got {got}")

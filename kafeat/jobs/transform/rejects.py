@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.atomic import beside
-from kafeat.jobs.transform.options import Output
+from kafeat.jobs.transform.options import OutputOptions
 from kafeat.runtime.threads import Transformed
 
 _OURS = ("row", "column", "problem", "text")
@@ -53,7 +53,7 @@ def rejects_name(part: str) -> str:
 
 
 @contextmanager
-def open_rejects(path: str, columns: Columns, keep: list[str], writing: Output) -> Iterator[Rejects]:
+def open_rejects(path: str, columns: Columns, keep: list[str], writing: OutputOptions) -> Iterator[Rejects]:
     """A file that appears when the block ends without an error."""
     with beside(path, writing.fsync, sweep=writing.sweep, guard=writing.guard) as file:
         yield Rejects(file, columns, keep)

@@ -12,8 +12,8 @@ from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.locations import size_of
 from kafeat.io.storage.uri import shown
-from kafeat.jobs.transform.counts import Done
-from kafeat.jobs.transform.options import Output, Rules
+from kafeat.jobs.transform.counts import TransformResult
+from kafeat.jobs.transform.options import OutputOptions, RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
 
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 
 def stats(
-    done: Done, fm: FeatureMap, model: str, source: str, target: str, writing: Output, rules: Rules
+    done: TransformResult,
+    fm: FeatureMap,
+    model: str,
+    source: str,
+    target: str,
+    writing: OutputOptions,
+    rules: RowOptions,
 ) -> dict[str, Any]:
     """Rows, bytes, seconds, hashes, drift and versions. What has no file has no bytes and no hash."""
     return {

@@ -10,21 +10,21 @@ from itertools import islice
 import numpy as np
 
 from kafeat._version import __version__
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.io.columns.names import as_spelled
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.base import Chunk, Source
-from kafeat.io.storage.atomic import Written
+from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import OUTPUTS, format_of
-from kafeat.io.writers.base import Sink
-from kafeat.io.writers.open import open_sink
-from kafeat.jobs.transform.counts import Done, Tally
-from kafeat.jobs.transform.options import STRICT, Input, Output, Rules
+from kafeat.io.writers.base import Writer
+from kafeat.io.writers.open import open_writer
+from kafeat.jobs.transform.counts import Counts, TransformResult
+from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.rejects import open_rejects
 from kafeat.model.feature_map import FeatureMap, load
-from kafeat.runtime.threads import Watch
+from kafeat.runtime.threads import RowPolicy
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
@@ -37,16 +37,16 @@ def transform_file(
     source: str,
     target: str,
     *,
-    reading: Input | None = None,
-    writing: Output | None = None,
-    rules: Rules = STRICT,
+    reading: InputOptions | None = None,
+    writing: OutputOptions | None = None,
+    rules: RowOptions = STRICT,
     jobs: int | None = None,
     announce: Announce | None = None,
     first_chunks: int | None = None,
     hashed: bool = False,
     only: tuple[int, int] | None = None,
     stamp: str | None = None,
-) -> Done:
+) -> TransformResult:
     """Write the features of every row of `source` to `target`, in order; complete, or nothing at all.
 
     `announce(rows)` is called when the number of rows is known (None if it cannot be) and returns what is told
@@ -54,7 +54,7 @@ def transform_file(
     one behind the last. With `hashed` the SHA-256 of the output, and of an
     input that is read whole, is told. `stamp` is that of an input which was listed.
     """
-    reading, writing = reading or Input(), writing or Output()
+    reading, writing = reading or InputOptions(), writing or OutputOptions()
     format = format_of(target, writing.format, OUTPUTS)
     refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
     started = time.perf_counter()
@@ -63,22 +63,28 @@ def transform_file(
     with reading.open(source, stamp) as opened:
         if only is not None:
             opened.only(*only)
-        stream = Stream(fm, opened, format, writing, rules, jobs)
+        stream = OpenTransform(fm, opened, format, writing, rules, jobs)
         told = announce(opened.rows) if announce else None
         rows = None if first_chunks is not None else opened.rows
         chunks = islice(stream.chunks(), first_chunks)
-        written = Written() if hashed else None
+        written = WrittenFile() if hashed else None
         first = None if only is None else only[0]
         tally = stream.pour(chunks, target, rows, told, first, written, hashed=hashed and only is None)
         rows_in_all = opened.rows if first_chunks is None else opened.estimated_rows()
-    return tally.done(time.perf_counter() - started, rows_in_all, written or Written())
+    return tally.done(time.perf_counter() - started, rows_in_all, written or WrittenFile())
 
 
-class Stream:
+class OpenTransform:
     """An input that is open, and what is made of its rows: one output, or one after the other."""
 
     def __init__(
-        self, fm: FeatureMap, opened: Source, format: str, writing: Output, rules: Rules, jobs: int | None
+        self,
+        fm: FeatureMap,
+        opened: Reader,
+        format: str,
+        writing: OutputOptions,
+        rules: RowOptions,
+        jobs: int | None,
     ) -> None:
         self._fm, self._opened, self._format = fm, opened, format
         self._writing, self._rules, self._jobs = writing, rules, jobs
@@ -104,19 +110,19 @@ class Stream:
         rows: int | None,
         told: Progress | None = None,
         first: int | None = None,
-        written: Written | None = None,
+        written: WrittenFile | None = None,
         *,
         hashed: bool = False,
-    ) -> Tally:
+    ) -> Counts:
         """Write the features of these chunks, which have `rows` rows (None: nobody knows) from row `first` on.
 
         They are all of the input where `first` is None. An input that has changed meanwhile is refused. With `hashed`
         its SHA-256 is told.
         """
         rules = self._rules
-        tally = Tally(self._fm, self._columns.names, rules)
+        tally = Counts(self._fm, self._columns.names, rules)
         seen = self._fm.seen if tally.watches_drift else None
-        watch = Watch(rules.on_bad_rows != "error", seen, _ADVICE)
+        watch = RowPolicy(rules.on_bad_rows != "error", seen, _ADVICE)
         with ExitStack() as stack:
             sink = stack.enter_context(self._sink(target, rows, first or 0, written))
             rejects = (
@@ -131,7 +137,7 @@ class Stream:
                     sink.write(
                         done.features, done.chunk.kept, done.good if rules.on_bad_rows == "drop" else None
                     )
-                except ValueRefused as refused:
+                except InvalidValueError as refused:
                     raise done.chunk.located(refused) from refused
                 tally.add(done.chunk.rows, done.clipped, len(done.aside), done.outside)
                 if rejects is not None:
@@ -145,7 +151,9 @@ class Stream:
         return tally
 
     @contextmanager
-    def _sink(self, target: str, rows: int | None, first: int, written: Written | None) -> Iterator[Sink]:
+    def _sink(
+        self, target: str, rows: int | None, first: int, written: WrittenFile | None
+    ) -> Iterator[Writer]:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
         prefix = "f" if writing.prefix is None else writing.prefix
         dtype = np.dtype(writing.dtype or fm.dtype)
@@ -156,7 +164,7 @@ class Stream:
             and writing.compression in (None, "none")
         ):
             require_space(target, rows * fm.n_components * dtype.itemsize)
-        with open_sink(
+        with open_writer(
             target,
             self._format,
             names=[f"{prefix}{i}" for i in range(fm.n_components)],

@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.field import Field
-from kafeat.io.readers.base import Chunk, Source
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.writers.kept_compare import KeptRows, difference
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Floats
@@ -21,13 +21,13 @@ TOLERANCE = {"float16": 2e-3, "float32": 1e-4, "float64": 1e-9}
 _OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
-class WrittenRows:
+class OutputRows:
     """The rows of an output, read from the first to the last, and memory to make their features again.
 
     `keep` names the columns before the features that the input has, too.
     """
 
-    def __init__(self, made: Source, given: Source, fm: FeatureMap, dtype: str | None) -> None:
+    def __init__(self, made: Reader, given: Reader, fm: FeatureMap, dtype: str | None) -> None:
         self._made, self._width = made, fm.n_components
         fields = _features(made, fm)
         _check_names(made, fields)
@@ -120,7 +120,7 @@ class WrittenRows:
             self._chunk = next(self._chunks, None)
 
 
-def _dtype(made: Source, fields: list[Field]) -> np.dtype[Any]:
+def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
     """That of the features; `fixed_size_list<element: float>[4]` is one of float."""
     spelled = {
         name for field in fields for name in re.findall(r"halffloat|float(?:16|32|64)?|double", field.spelled)
@@ -134,7 +134,7 @@ def _dtype(made: Source, fields: list[Field]) -> np.dtype[Any]:
     return dtype
 
 
-def _features(made: Source, fm: FeatureMap) -> list[Field]:
+def _features(made: Reader, fm: FeatureMap) -> list[Field]:
     """The fields that hold the features: the last ones, behind the kept columns."""
     fields = list(made.fields)
     last = fields[-1:]
@@ -147,7 +147,7 @@ def _features(made: Source, fm: FeatureMap) -> list[Field]:
     return fields[-fm.n_components :]
 
 
-def _check_names(made: Source, fields: list[Field]) -> None:
+def _check_names(made: Reader, fields: list[Field]) -> None:
     """Features are named by their numbers, whatever stands before these."""
     names = [field.name for field in fields]
     prefix = names[0][:-1]

@@ -13,11 +13,11 @@ from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.files import digest_of, opened
 from kafeat.io.writers.kept_compare import KeptRows, taken
-from kafeat.jobs.transform.options import Input
-from kafeat.jobs.verify.output_rows import WrittenRows
+from kafeat.jobs.transform.options import InputOptions
+from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap, load
-from kafeat.runtime.threads import Transformed, Watch
+from kafeat.runtime.threads import RowPolicy, Transformed
 from kafeat.types import Floats
 
 
@@ -40,8 +40,8 @@ def verify_file(
     source: str,
     target: str,
     *,
-    reading: Input | None = None,
-    reading_output: Input | None = None,
+    reading: InputOptions | None = None,
+    reading_output: InputOptions | None = None,
     rows: int = 100_000,
     seed: int = 0,
     stats: str | None = None,
@@ -58,8 +58,8 @@ def verify_file(
     known = {} if stats is None else _read_stats(stats)
     hashes = _check_hashes(known, fm, model, source, target)
     with (
-        (reading or Input()).open(source) as given,
-        (reading_output or Input()).open(target) as made,
+        (reading or InputOptions()).open(source) as given,
+        (reading_output or InputOptions()).open(target) as made,
     ):
         if on_bad_rows != "error":
             given.set_aside()
@@ -68,14 +68,14 @@ def verify_file(
             raise GateError(
                 f"{target}: expected an output of {model} ({str(fm.digest)[:12]}), got one of the map {str(maker)[:12]}"
             )
-        output = WrittenRows(made, given, fm, output_dtype or known.get("output", {}).get("dtype"))
+        output = OutputRows(made, given, fm, output_dtype or known.get("output", {}).get("dtype"))
         columns = match(given, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
         chosen = _Chosen(
             given.chunks(columns, output.keep, fm.chunk_rows, typed_keep=output.typed), seed, size
         )
         compared, largest = 0, 0.0
-        for done in fm.run(iter(chosen), output, jobs, Watch(set_aside=True)):
+        for done in fm.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
             if on_bad_rows != "drop":
                 output.skip_to(done.chunk.start)
             expected, kept = _expected(done, on_bad_rows)

@@ -10,7 +10,7 @@ import numpy as np
 from kafeat.contract.step import parameter, refuse_odd
 from kafeat.errors import DataError
 from kafeat.maths.fourier.learning import fit_frequencies
-from kafeat.maths.fourier.spectra import Isotropic, Law
+from kafeat.maths.fourier.spectra import FrequencyDistribution, IsotropicDistribution
 from kafeat.maths.fourier.structured import (
     StructuredAngles,
     check_structured,
@@ -45,7 +45,7 @@ _LEAST_STRUCTURED = 512
 _MOST_WRITTEN_OUT = 1 << 23
 
 
-class Recipe(Protocol):
+class FeatureRecipe(Protocol):
     """What a step says of its features."""
 
     @property
@@ -58,13 +58,15 @@ class Recipe(Protocol):
     def features(self) -> Features: ...
 
 
-def refuse_odd_pairs(recipe: Recipe) -> None:
+def refuse_odd_pairs(recipe: FeatureRecipe) -> None:
     """Paired features come in twos."""
     if recipe.features == "paired":
         refuse_odd(recipe.n_components, "for paired features")
 
 
-def fit_random_features(law: Law, X: Floats, rng: np.random.Generator, recipe: Recipe) -> State:
+def fit_random_features(
+    law: FrequencyDistribution, X: Floats, rng: np.random.Generator, recipe: FeatureRecipe
+) -> State:
     """The state: frequencies or what makes them, phases for offset features, weights, and the guard's errors.
 
     X (n, d) are the rows in the coordinates that the law is for.
@@ -91,23 +93,25 @@ def fit_random_features(law: Law, X: Floats, rng: np.random.Generator, recipe: R
     return state
 
 
-def _isotropic(law: Law) -> Isotropic:
-    if not isinstance(law, Isotropic):
+def _isotropic(law: FrequencyDistribution) -> IsotropicDistribution:
+    if not isinstance(law, IsotropicDistribution):
         raise TypeError("only isotropic laws have directions")
     return law
 
 
-def _draw(law: Law, frequencies: Frequencies, m: int, d: int, rng: np.random.Generator) -> Floats:
+def _draw(
+    law: FrequencyDistribution, frequencies: Frequencies, m: int, d: int, rng: np.random.Generator
+) -> Floats:
     if frequencies == "iid":
         return law.iid(m, d, rng)
     if frequencies == "qmc":
         return law.qmc(m, d, rng)
-    if isinstance(law, Isotropic):
+    if isinstance(law, IsotropicDistribution):
         return law.orthogonal(m, d, rng)
     return law.qmc(m, d, rng) if d <= _MOST_QMC_INPUTS else law.iid(m, d, rng)
 
 
-def random_feature_shapes(state: State, d: int, recipe: Recipe) -> Mapping[str, Shape]:
+def random_feature_shapes(state: State, d: int, recipe: FeatureRecipe) -> Mapping[str, Shape]:
     """The shapes of that state."""
     features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
     m = count_frequencies(recipe.n_components, features)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
-from kafeat.maths.fourier.spectra import Law
+from kafeat.maths.fourier.spectra import FrequencyDistribution
 from kafeat.maths.units import power_of_two
 from kafeat.types import Array, Floats
 
@@ -41,7 +41,7 @@ _BLOCK = 4096
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedFrequencies:
     """Frequencies (m, d) and weights (m,) or None, with the errors on held-out rows before and after, or None."""
 
     frequencies: Floats
@@ -51,14 +51,20 @@ class Fitted:
 
 
 def fit_frequencies(
-    drawn: Floats, law: Law, X: Floats, rng: np.random.Generator, *, learn: bool, weigh: bool
-) -> Fitted:
+    drawn: Floats,
+    law: FrequencyDistribution,
+    X: Floats,
+    rng: np.random.Generator,
+    *,
+    learn: bool,
+    weigh: bool,
+) -> FittedFrequencies:
     """Improve the draw (m, d) on the rows X (n, d), in the coordinates that the law is for.
 
     It works in units of the typical frequency, in which all numbers fit float32, whatever the scale of the data.
     """
     if len(X) < _LEAST_ROWS or not (learn or weigh):
-        return Fitted(drawn, None, None, None)
+        return FittedFrequencies(drawn, None, None, None)
     of_split, of_learning, of_weights = rng.spawn(3)
     order = of_split.permutation(len(X))
     held = min(len(X) // 5, _MOST_HELD_OUT)
@@ -77,7 +83,7 @@ def fit_frequencies(
     errors = [relative_error(*candidate, law, test) for candidate in candidates]
     best = int(np.argmin(errors))
     frequencies, weights = candidates[best]
-    return Fitted(frequencies * unit, weights, errors[0], errors[best])
+    return FittedFrequencies(frequencies * unit, weights, errors[0], errors[best])
 
 
 def _unit(drawn: Floats) -> float:
@@ -97,7 +103,9 @@ def _in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeL
     return scaled
 
 
-def relative_error(frequencies: Floats, weights: Floats | None, law: Law, X: Floats) -> float:
+def relative_error(
+    frequencies: Floats, weights: Floats | None, law: FrequencyDistribution, X: Floats
+) -> float:
     """Relative Frobenius error of Σ_j a_j cos(ω_j·(x − y)) over all pairs of rows of X (n, d)."""
     angles = X @ frequencies.T
     amplitudes = np.sqrt(1.0 / len(frequencies) if weights is None else weights)
@@ -110,7 +118,9 @@ def relative_error(frequencies: Floats, weights: Floats | None, law: Law, X: Flo
     return float(np.sqrt(error / size))
 
 
-def fit_weights(frequencies: Floats, law: Law, X: Floats, rng: np.random.Generator) -> Floats:
+def fit_weights(
+    frequencies: Floats, law: FrequencyDistribution, X: Floats, rng: np.random.Generator
+) -> Floats:
     """a ≥ 0 with Σa = 1 that minimises Σ_pairs (k(δ) − Σ_j a_j cos ω_j·δ)² + λ‖a − 1/m‖².
 
     Non-negative least squares on the Cholesky factor of the m × m normal matrix. Σa = 1 guards the diagonal, k(0) = 1:
@@ -137,7 +147,9 @@ def fit_weights(frequencies: Floats, law: Law, X: Floats, rng: np.random.Generat
     return result
 
 
-def learn_frequencies(drawn: Floats, law: Law, X: Floats, rng: np.random.Generator) -> Floats:
+def learn_frequencies(
+    drawn: Floats, law: FrequencyDistribution, X: Floats, rng: np.random.Generator
+) -> Floats:
     """Descend the mean squared kernel error over fresh random pairs, by Adam (Kingma & Ba 2015).
 
     With r = (1/m) Σ_j cos ω_j·δ − k(δ), the gradient by ω_j is −(2/m) mean(r sin(ω_j·δ) δ): two matrix products a step.

@@ -25,7 +25,7 @@ _MOST_SOBOL_DIMENSIONS = 21_201
 _LARGEST_MIXING = 1e30
 
 
-class Law(Protocol):
+class FrequencyDistribution(Protocol):
     """What every frequency law can do."""
 
     def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
@@ -37,12 +37,12 @@ class Law(Protocol):
     def kernel(self, differences: Floats) -> Floats:
         """k(δ) of rows δ (n, d), (n,)."""
 
-    def scaled(self, factor: float) -> Law:
+    def scaled(self, factor: float) -> FrequencyDistribution:
         """The law of factor·ω; `factor` is above 0."""
 
 
 @dataclass(frozen=True)
-class Isotropic:
+class IsotropicDistribution:
     """ω = √γ·scale·√s·g with g ~ N(0, I), and s from `inverse_mixing`(u), u ~ U(0, 1) (1 if there is none).
 
     `profile` is the kernel as a function of γ‖δ‖².
@@ -86,12 +86,12 @@ class Isotropic:
     def kernel(self, differences: Floats) -> Floats:
         return self.profile(self.gamma * np.einsum("ij,ij->i", differences, differences))
 
-    def scaled(self, factor: float) -> Isotropic:
+    def scaled(self, factor: float) -> IsotropicDistribution:
         return replace(self, gamma=self.gamma * factor * factor)  # the square alone might not fit a number
 
 
 @dataclass(frozen=True)
-class Product:
+class ProductDistribution:
     """Each coordinate of ω is `scale`·`inverse_cdf`(u), u ~ U(0, 1), independently.
 
     `log_kernel` is the logarithm of the kernel of one coordinate, as a function of δ_i·scale.
@@ -111,7 +111,7 @@ class Product:
         values: Floats = np.exp(self.log_kernel(self.scale * differences).sum(axis=1))
         return values
 
-    def scaled(self, factor: float) -> Product:
+    def scaled(self, factor: float) -> ProductDistribution:
         return replace(self, scale=self.scale * factor)
 
 
@@ -159,24 +159,26 @@ def inverse_sech(u: Floats) -> Floats:
     return inverse
 
 
-def rbf(gamma: float) -> Isotropic:
+def rbf(gamma: float) -> IsotropicDistribution:
     """exp(−γ‖δ‖²): N(0, 2γ I)."""
-    return Isotropic(gamma, float(np.sqrt(2.0)), kernels.rbf_profile)
+    return IsotropicDistribution(gamma, float(np.sqrt(2.0)), kernels.rbf_profile)
 
 
-def matern(gamma: float, nu: float) -> Isotropic:
+def matern(gamma: float, nu: float) -> IsotropicDistribution:
     """Matérn of √γ‖δ‖: N(0, γ I)·√(2ν/χ²_{2ν}), one χ² per frequency."""
     from scipy.special import gammaincinv
 
     # χ²_{2ν} is twice a Gamma(ν) variable.
-    return Isotropic(gamma, 1.0, lambda t: kernels.matern_profile(t, nu), lambda u: nu / gammaincinv(nu, u))
+    return IsotropicDistribution(
+        gamma, 1.0, lambda t: kernels.matern_profile(t, nu), lambda u: nu / gammaincinv(nu, u)
+    )
 
 
-def rational_quadratic(gamma: float, alpha: float) -> Isotropic:
+def rational_quadratic(gamma: float, alpha: float) -> IsotropicDistribution:
     """(1 + γ‖δ‖²/α)^{−α}: N(0, 2γs I), s ~ Gamma(shape α, rate α), one s per frequency."""
     from scipy.special import gammaincinv
 
-    return Isotropic(
+    return IsotropicDistribution(
         gamma,
         float(np.sqrt(2.0)),
         lambda t: kernels.rational_quadratic_profile(t, alpha),
@@ -184,24 +186,24 @@ def rational_quadratic(gamma: float, alpha: float) -> Isotropic:
     )
 
 
-def laplacian(gamma: float) -> Product:
+def laplacian(gamma: float) -> ProductDistribution:
     """exp(−γ‖δ‖₁): each coordinate Cauchy(0, γ)."""
-    return Product(gamma, inverse_cauchy, lambda t: -np.abs(t))
+    return ProductDistribution(gamma, inverse_cauchy, lambda t: -np.abs(t))
 
 
-def cauchy(gamma: float) -> Product:
+def cauchy(gamma: float) -> ProductDistribution:
     """Π 1/(1 + γδ_i²): each coordinate Laplace(0, √γ)."""
-    return Product(float(np.sqrt(gamma)), inverse_laplace, lambda t: -np.log1p(t * t))
+    return ProductDistribution(float(np.sqrt(gamma)), inverse_laplace, lambda t: -np.log1p(t * t))
 
 
-def skewed_chi2() -> Product:
+def skewed_chi2() -> ProductDistribution:
     """The skewed chi2 kernel, Π sech(δ_i/2) on log(x + c): density sech(πω) in each coordinate."""
-    return Product(1.0, inverse_sech, _log_sech_of_half)
+    return ProductDistribution(1.0, inverse_sech, _log_sech_of_half)
 
 
-def skewed_intersection() -> Product:
+def skewed_intersection() -> ProductDistribution:
     """The skewed intersection kernel, exp(−½‖δ‖₁) on log(x + c): Cauchy(0, ½) in each coordinate."""
-    return Product(0.5, inverse_cauchy, lambda t: -np.abs(t))
+    return ProductDistribution(0.5, inverse_cauchy, lambda t: -np.abs(t))
 
 
 def _log_sech_of_half(t: Floats) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 from kafeat.contract.checks import check_indices
 from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.sparse_rows import SparseRows
-from kafeat.maths.fourier.spectra import Isotropic
+from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.hadamard import HadamardTransform, padded_width
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -26,7 +26,9 @@ Structure = Literal["structured", "fastfood"]
 _APART = 16
 
 
-def draw_structured(law: Isotropic, how: Structure, m: int, d: int, rng: np.random.Generator) -> State:
+def draw_structured(
+    law: IsotropicDistribution, how: Structure, m: int, d: int, rng: np.random.Generator
+) -> State:
     """The state of m frequencies in d dimensions."""
     p = padded_width(d)
     blocks = -(-m // p)

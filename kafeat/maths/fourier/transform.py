@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.sparse_rows import SparseRows
 from kafeat.contract.step import Transform
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.maths.fourier.sincos import Cosines
 from kafeat.types import Floats, Scratch
 
@@ -135,7 +135,7 @@ def log_warp(skewedness: float) -> Warp:
         np.add(X, X.dtype.type(skewedness), out=out)
         if out.min() <= 0.0:
             row, column = (int(i) for i in np.argwhere(out <= 0.0)[0])
-            raise ValueRefused(
+            raise InvalidValueError(
                 row, column, f"expected a value above -skewedness = {-skewedness:g}, got {X[row, column]:g}"
             )
         np.log(out, out=out)

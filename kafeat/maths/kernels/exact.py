@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from kafeat.contract.pair import Coordinates, Gram, Pair, distances
+from kafeat.contract.pair import Coordinates, Gram, KernelInputs, distances
 from kafeat.types import Floats
 
 # Rows at a time, so that what is between two passes stays in the cache.
@@ -36,13 +36,13 @@ class KernelParameters:
 class Kernel:
     """A kernel by its function, what it needs to see, and the distance that a data-driven γ is read from."""
 
-    gram: Callable[[Pair, KernelParameters], Gram]
+    gram: Callable[[KernelInputs, KernelParameters], Gram]
     needs_coordinates: bool
     distance: Literal["euclidean", "matern", "cityblock", "chi2", "none"]
     non_negative: bool = False
 
 
-def _coordinates(pair: Pair) -> Coordinates:
+def _coordinates(pair: KernelInputs) -> Coordinates:
     if not isinstance(pair, Coordinates):
         raise TypeError("this kernel needs coordinates")
     return pair
@@ -53,7 +53,7 @@ def _unit(values: Floats) -> Gram:
     return Gram(values, (np.ones(values.shape[0]), np.ones(values.shape[1])))
 
 
-def rbf(pair: Pair, p: KernelParameters) -> Gram:
+def rbf(pair: KernelInputs, p: KernelParameters) -> Gram:
     """exp(−γ‖x − y‖²)."""
     return _unit(rbf_profile(p.gamma * pair.squared_distances))
 
@@ -63,13 +63,13 @@ def rbf_profile(t: Floats) -> Floats:
     return np.exp(-t)
 
 
-def laplacian(pair: Pair, p: KernelParameters) -> Gram:
+def laplacian(pair: KernelInputs, p: KernelParameters) -> Gram:
     """exp(−γ‖x − y‖₁)."""
     c = _coordinates(pair)
     return _unit(np.exp(-p.gamma * distances(c.x, c.y, "cityblock")))
 
 
-def cauchy(pair: Pair, p: KernelParameters) -> Gram:
+def cauchy(pair: KernelInputs, p: KernelParameters) -> Gram:
     """Π_i 1/(1 + γ(x_i − y_i)²)."""
     c = _coordinates(pair)
     logs = np.zeros((len(c.x), len(c.y)))
@@ -78,7 +78,7 @@ def cauchy(pair: Pair, p: KernelParameters) -> Gram:
     return _unit(np.exp(-logs))
 
 
-def matern(pair: Pair, p: KernelParameters) -> Gram:
+def matern(pair: KernelInputs, p: KernelParameters) -> Gram:
     """Matérn of r = √γ‖x − y‖: 2^{1−ν}/Γ(ν)·(√(2ν) r)^ν K_ν(√(2ν) r)."""
     return _unit(matern_profile(p.gamma * pair.squared_distances, p.nu))
 
@@ -124,7 +124,7 @@ def _debye_series(p: Floats, nu: float) -> Floats:
     return total
 
 
-def rational_quadratic(pair: Pair, p: KernelParameters) -> Gram:
+def rational_quadratic(pair: KernelInputs, p: KernelParameters) -> Gram:
     """(1 + γ‖x − y‖²/α)^{−α}."""
     return _unit(rational_quadratic_profile(p.gamma * pair.squared_distances, p.alpha))
 
@@ -135,7 +135,7 @@ def rational_quadratic_profile(t: Floats, alpha: float) -> Floats:
     return values
 
 
-def skewed_chi2(pair: Pair, p: KernelParameters) -> Gram:
+def skewed_chi2(pair: KernelInputs, p: KernelParameters) -> Gram:
     """Π_i 2√(x_i + c)√(y_i + c)/(x_i + y_i + 2c)."""
     c = _coordinates(pair)
     logs = np.zeros((len(c.x), len(c.y)))
@@ -144,7 +144,7 @@ def skewed_chi2(pair: Pair, p: KernelParameters) -> Gram:
     return _unit(np.exp(logs))
 
 
-def skewed_intersection(pair: Pair, p: KernelParameters) -> Gram:
+def skewed_intersection(pair: KernelInputs, p: KernelParameters) -> Gram:
     """Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c)))."""
     c = _coordinates(pair)
     return _unit(
@@ -152,19 +152,19 @@ def skewed_intersection(pair: Pair, p: KernelParameters) -> Gram:
     )
 
 
-def linear(pair: Pair, _: KernelParameters) -> Gram:
+def linear(pair: KernelInputs, _: KernelParameters) -> Gram:
     """x·y."""
     return Gram(pair.dots, pair.squared_norms)
 
 
-def cosine(pair: Pair, _: KernelParameters) -> Gram:
+def cosine(pair: KernelInputs, _: KernelParameters) -> Gram:
     """x·y/(‖x‖‖y‖), and 0 where one of them is 0."""
     x, y = (np.sqrt(norms) for norms in pair.squared_norms)
     scale = np.where(x > 0, x, np.inf)[:, None] * np.where(y > 0, y, np.inf)[None, :]
     return Gram(pair.dots / scale, ((x > 0).astype(float), (y > 0).astype(float)))
 
 
-def polynomial(pair: Pair, p: KernelParameters) -> Gram:
+def polynomial(pair: KernelInputs, p: KernelParameters) -> Gram:
     """(γ x·y + c₀)^degree."""
     x, y = pair.squared_norms
 
@@ -174,7 +174,7 @@ def polynomial(pair: Pair, p: KernelParameters) -> Gram:
     return Gram(power(pair.dots), (power(x), power(y)))
 
 
-def sigmoid(pair: Pair, p: KernelParameters) -> Gram:
+def sigmoid(pair: KernelInputs, p: KernelParameters) -> Gram:
     """tanh(γ x·y + c₀): not positive definite."""
     x, y = pair.squared_norms
 
@@ -185,7 +185,7 @@ def sigmoid(pair: Pair, p: KernelParameters) -> Gram:
     return Gram(squash(pair.dots), (squash(x), squash(y)))
 
 
-def chi2(pair: Pair, p: KernelParameters) -> Gram:
+def chi2(pair: KernelInputs, p: KernelParameters) -> Gram:
     """exp(−γ Σ_i (x_i − y_i)²/(x_i + y_i)), x, y ≥ 0."""
     c = _coordinates(pair)
     # Σ(x − y)²/(x + y) = Σx + Σy − 2 Σ2xy/(x + y), but without cancellation for near rows
@@ -200,7 +200,7 @@ def chi2(pair: Pair, p: KernelParameters) -> Gram:
     return _unit(np.exp(-p.gamma * distance))
 
 
-def _additive(pair: Pair, p: KernelParameters, entry: Callable[[Floats, Floats], Floats]) -> Gram:
+def _additive(pair: KernelInputs, p: KernelParameters, entry: Callable[[Floats, Floats], Floats]) -> Gram:
     """Σ_i sgn(x_i y_i) (|x_i||y_i|)^{(γ−1)/2} k(|x_i|, |y_i|), γ the homogeneity; all four have k(x, x) = x."""
     c = _coordinates(pair)
     total = np.zeros((len(c.x), len(c.y)))
@@ -272,7 +272,7 @@ _ENTRIES: dict[str, Callable[[Floats, Floats], Floats]] = {
 }
 
 
-def additive(name: str) -> Callable[[Pair, KernelParameters], Gram]:
+def additive(name: str) -> Callable[[KernelInputs, KernelParameters], Gram]:
     """The additive homogeneous kernel of that name."""
     return lambda pair, p: _additive(pair, p, _ENTRIES[name])
 
@@ -295,7 +295,7 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
-def exponential(pair: Pair, p: KernelParameters) -> Gram:
+def exponential(pair: KernelInputs, p: KernelParameters) -> Gram:
     """exp(γ x·y)."""
     x, y = pair.squared_norms
 
@@ -306,10 +306,10 @@ def exponential(pair: Pair, p: KernelParameters) -> Gram:
     return Gram(power(pair.dots), (power(x), power(y)))
 
 
-def arc_cosine(order: Literal[0, 1]) -> Callable[[Pair, KernelParameters], Gram]:
+def arc_cosine(order: Literal[0, 1]) -> Callable[[KernelInputs, KernelParameters], Gram]:
     """Order 0: 1 − θ/π; order 1: ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π; θ the angle, π/2 where a row is 0."""
 
-    def gram(pair: Pair, _: KernelParameters) -> Gram:
+    def gram(pair: KernelInputs, _: KernelParameters) -> Gram:
         x, y = (np.sqrt(norms) for norms in pair.squared_norms)
         lengths = x[:, None] * y[None, :]
         # sin²(θ/2) from distances: an arc cosine would lose half of the digits of a small angle.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from kafeat.contract.pair import Pair
+from kafeat.contract.pair import KernelInputs
 from kafeat.contract.step import PositiveFloat, parameter
 from kafeat.maths.kernels import exact as kernels
 from kafeat.maths.kernels.bandwidth import resolve_gamma
@@ -27,6 +27,6 @@ def fit_gamma(gamma: Gamma, X: Floats, rng: np.random.Generator) -> float:
     return resolve_gamma(gamma, KERNELS["polynomial"], X, rng)
 
 
-def polynomial(pair: Pair, gamma: float, degree: int, coef0: float) -> Pair:
+def polynomial(pair: KernelInputs, gamma: float, degree: int, coef0: float) -> KernelInputs:
     """(γ x·y + c₀)^p, exactly."""
     return kernels.polynomial(pair, KernelParameters(gamma=gamma, degree=degree, coef0=coef0))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.contract.checks import remedy
-from kafeat.contract.pair import Coordinates, Gram, Pair
+from kafeat.contract.pair import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernels.exact import KERNELS, KernelParameters
@@ -22,7 +22,7 @@ from kafeat.maths.nystroem.kernel_tiles import (
     call_kernel,
     kernel_tile,
 )
-from kafeat.maths.nystroem.landmarks import Indices, Profile, View
+from kafeat.maths.nystroem.landmarks import FitSample, Indices, Profile
 from kafeat.types import Array, Floats
 
 # Beyond that, a kernel matrix is not symmetric, or an eigenvalue negative, by more than rounding.
@@ -109,7 +109,7 @@ class LandmarkKernel:
             raise DataError(f"nystroem: kernel {self.name}: expected a symmetric kernel matrix, got another")
         return symmetric
 
-    def gram(self, pair: Pair) -> Gram:
+    def gram(self, pair: KernelInputs) -> Gram:
         """The exact kernel."""
         if isinstance(self.kernel, str):
             return KERNELS[self.kernel].gram(pair, self.parameters)
@@ -124,7 +124,7 @@ class LandmarkKernel:
         values = call_kernel(function, pair.x, pair.y).astype(np.float64)
         return Gram(values, (norms(pair.x), norms(pair.y)))
 
-    def view(self, sample: Sample, dual_l1: float) -> View:
+    def view(self, sample: Sample, dual_l1: float) -> FitSample:
         """What a landmark selector sees."""
         X, centre = sample.X, self.centre(sample.X)
         known: list[float] = []
@@ -142,7 +142,7 @@ class LandmarkKernel:
             tile = self.tile(columns if self.precomputed else X[columns], scale(), X.dtype, centre)
             return evaluate(tile, X, rows, len(columns))
 
-        return View(X, kernel, scaled_diagonal, sample.label, dual_l1, self._profile())
+        return FitSample(X, kernel, scaled_diagonal, sample.label, dual_l1, self._profile())
 
     def _profile(self) -> Profile | None:
         """The kernel as a function of r², where it has a slope everywhere."""

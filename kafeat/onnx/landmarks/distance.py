@@ -7,21 +7,21 @@ import numpy as np
 from kafeat.errors import UsageError
 from kafeat.onnx.elementary import log1p
 from kafeat.onnx.graph import Graph, Value
-from kafeat.onnx.landmarks.products import Landmarks
+from kafeat.onnx.landmarks.products import LandmarkGraph
 
 
-def rbf(graph: Graph, x: Value, of: Landmarks) -> Value:
+def rbf(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """exp(−γr²)."""
     return graph.op("Exp", _squared(graph, x, of, -of.parameters.gamma))
 
 
-def rational_quadratic(graph: Graph, x: Value, of: Landmarks) -> Value:
+def rational_quadratic(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """(1 + γr²/α)^{−α}."""
     logs = log1p(graph, _squared(graph, x, of, of.parameters.gamma / of.parameters.alpha))
     return graph.op("Exp", graph.op("Mul", logs, -of.parameters.alpha))
 
 
-def matern(graph: Graph, x: Value, of: Landmarks) -> Value:
+def matern(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """Of s = √(2νγ)·r: e^{−s}, (1 + s)e^{−s}, (1 + s + s²/3)e^{−s} for ν = ½, 3/2, 5/2."""
     if of.parameters.nu not in (0.5, 1.5, 2.5):
         raise UsageError(
@@ -38,7 +38,7 @@ def matern(graph: Graph, x: Value, of: Landmarks) -> Value:
     return graph.op("Mul", graph.op("Add", factor, 1.0), decay)
 
 
-def _squared(graph: Graph, x: Value, of: Landmarks, factor: float) -> Value:
+def _squared(graph: Graph, x: Value, of: LandmarkGraph, factor: float) -> Value:
     """c‖x − l‖² by one product, around a centre, which lets the sum cancel less."""
     centre = (of.rows.mean(axis=0) if of.centre is None else of.centre).astype(graph.dtype)
     moved = of.rows - centre

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.onnx.elementary import refuse_negative
 from kafeat.onnx.graph import Graph, Value
-from kafeat.onnx.landmarks.products import Landmarks
+from kafeat.onnx.landmarks.products import LandmarkGraph
 from kafeat.types import Floats
 
 # Numbers that a row takes in each operator: what a batch needs of memory is some of these per row.
@@ -30,7 +30,7 @@ def _summed(graph: Graph, x: Value, landmarks: Floats, terms: Terms) -> Value:
     )
 
 
-def laplacian(graph: Graph, x: Value, of: Landmarks) -> Value:
+def laplacian(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """exp(−γ‖x − l‖₁)."""
 
     def terms(rows: Value, some: Floats) -> Value:
@@ -39,13 +39,13 @@ def laplacian(graph: Graph, x: Value, of: Landmarks) -> Value:
     return graph.op("Exp", graph.op("Mul", _summed(graph, x, of.rows, terms), -of.parameters.gamma))
 
 
-def intersection(graph: Graph, x: Value, of: Landmarks) -> Value:
+def intersection(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """Σ_i min(x_i, l_i)."""
     refuse_negative(graph, x)
     return _summed(graph, x, of.rows, lambda rows, some: graph.op("Min", rows, some))
 
 
-def jensen_shannon(graph: Graph, x: Value, of: Landmarks) -> Value:
+def jensen_shannon(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """½ Σ_i x_i log₂((x_i + l_i)/x_i) + l_i log₂((x_i + l_i)/l_i), and a term of 0 counts as 0."""
     refuse_negative(graph, x)
     tiny = float(np.finfo(graph.dtype).tiny)
@@ -74,12 +74,12 @@ def _harmonic(graph: Graph, x: Value, landmarks: Floats) -> Value:
     return _summed(graph, x, landmarks, terms)
 
 
-def additive_chi2(graph: Graph, x: Value, of: Landmarks) -> Value:
+def additive_chi2(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """Σ_i 2 x_i l_i/(x_i + l_i)."""
     return graph.op("Mul", _harmonic(graph, x, of.rows), 2.0)
 
 
-def chi2(graph: Graph, x: Value, of: Landmarks) -> Value:
+def chi2(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """exp(−γ Σ_i (x_i − l_i)²/(x_i + l_i)), the sum being that of x + l − 4xl/(x + l)."""
     harmonic = graph.op("Mul", _harmonic(graph, x, of.rows), 4.0)
     sums = graph.op("Add", graph.along_rows("ReduceSum", x), of.rows.sum(axis=1))

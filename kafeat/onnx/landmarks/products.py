@@ -14,25 +14,25 @@ from kafeat.onnx.graph import Graph, Value
 from kafeat.types import Array
 
 
-def linear(graph: Graph, x: Value, of: Landmarks) -> Value:
+def linear(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """x·l."""
     return product(graph, x, of.rows / of.scale)
 
 
-def polynomial(graph: Graph, x: Value, of: Landmarks) -> Value:
+def polynomial(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """(γ x·l + c₀)^degree."""
     root = of.scale ** (1.0 / of.parameters.degree)
     dots = product(graph, x, of.rows * (of.parameters.gamma / root))
     return graph.op("Pow", graph.op("Add", dots, of.parameters.coef0 / root), float(of.parameters.degree))
 
 
-def sigmoid(graph: Graph, x: Value, of: Landmarks) -> Value:
+def sigmoid(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """tanh(γ x·l + c₀)."""
     dots = graph.op("Mul", product(graph, x, of.rows), of.parameters.gamma)
     return graph.op("Tanh", graph.op("Add", dots, of.parameters.coef0))
 
 
-def cosine(graph: Graph, x: Value, of: Landmarks) -> Value:
+def cosine(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """x·l/(‖x‖‖l‖), and 0 where one of them is 0."""
     lengths = np.linalg.norm(of.rows, axis=1, keepdims=True)
     # Divided by the largest entry first: squares stay within the dtype.
@@ -43,19 +43,19 @@ def cosine(graph: Graph, x: Value, of: Landmarks) -> Value:
     return graph.op("Div", dots, positive_or_one(graph, norms))
 
 
-def hellinger(graph: Graph, x: Value, of: Landmarks) -> Value:
+def hellinger(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """Σ_i √x_i √l_i."""
     refuse_negative(graph, x)
     return product(graph, graph.op("Sqrt", x), np.sqrt(of.rows))
 
 
-def precomputed(graph: Graph, x: Value, of: Landmarks) -> Value:
+def precomputed(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """The row holds k(x, ·) already; landmarks are numbers of columns."""
     return graph.op("Div", graph.columns(x, of.rows), of.scale)
 
 
 @dataclass(frozen=True, eq=False)
-class Landmarks:
+class LandmarkGraph:
     """Rows (m, d), float64, or numbers of columns (m,) of a precomputed kernel; the kernel is divided by `scale`."""
 
     rows: Array
@@ -65,5 +65,5 @@ class Landmarks:
     """Of kernels of the distance, (d,): where both sides are moved to; None: the mean of the landmarks."""
 
 
-Form: TypeAlias = Callable[[Graph, Value, Landmarks], Value]
+Form: TypeAlias = Callable[[Graph, Value, LandmarkGraph], Value]
 """k(x, l_j)/scale of every row of x (n, d) with every landmark, (n, m)."""

@@ -11,7 +11,7 @@ from kafeat.errors import UsageError
 from kafeat.maths.kernels.exact import KernelParameters
 from kafeat.onnx.graph import Graph, Value
 from kafeat.onnx.landmarks import KERNELS
-from kafeat.onnx.landmarks.products import Landmarks
+from kafeat.onnx.landmarks.products import LandmarkGraph
 from kafeat.samplers.nystroem import Nystroem
 
 
@@ -22,7 +22,7 @@ def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
             "kernel: expected a kernel by name, got a Python function, which no ONNX operator calls"
         )
     rows = state["landmarks"]
-    landmarks = Landmarks(
+    landmarks = LandmarkGraph(
         rows.astype(np.float64) if rows.dtype.kind == "f" else rows,
         KernelParameters(
             gamma=float(state["gamma"]), degree=step.degree, coef0=step.coef0, nu=step.nu, alpha=step.alpha

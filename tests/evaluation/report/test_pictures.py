@@ -12,7 +12,7 @@ import kafeat.evaluation.report.pictures
 from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import STYLES
 from kafeat.evaluation.report.comparisons import Axis
-from kafeat.evaluation.report.gallery import Exhibit
+from kafeat.evaluation.report.gallery import MapFigures
 from kafeat.evaluation.report.pictures import pictures
 
 STYLE = STYLES[0]
@@ -36,7 +36,7 @@ def exhibit(record):
     """A map off by 0.01 from its kernel, exp(-gamma·t)."""
     K, pair = np.eye(3), (np.ones(3), np.ones(3))
     exact = np.exp(-record["setting"].get("gamma", 1.0) * T)
-    return Exhibit(record, K, K, pair, pair, pair, (T, exact, exact + 0.01), None, None)
+    return MapFigures(record, K, K, pair, pair, pair, (T, exact, exact + 0.01), None, None)
 
 
 @pytest.fixture

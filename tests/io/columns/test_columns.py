@@ -8,10 +8,10 @@ from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.names import require
 from kafeat.io.columns.selection import choose, match
-from kafeat.io.readers.memory import source_of
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.memory import reader_of
+from kafeat.io.readers.open import open_reader
 from kafeat.jobs.fit.sample import read_label
-from kafeat.jobs.transform.options import Output
+from kafeat.jobs.transform.options import OutputOptions
 from kafeat.jobs.transform.transform import transform_file
 from tests.io.tables import read
 
@@ -27,16 +27,16 @@ TABLE = pa.table(
 
 
 def positional(width, rows=2):
-    return source_of(np.arange(rows * width, dtype=float).reshape(rows, width))
+    return reader_of(np.arange(rows * width, dtype=float).reshape(rows, width))
 
 
 def test_choose_takes_what_is_numeric_in_order():
-    columns = choose(source_of(TABLE), None, [], "class")
+    columns = choose(reader_of(TABLE), None, [], "class")
     assert columns == Columns((Column("height", None), Column("l", 2)), False, None)
     assert columns.names == ("height", "l[0]", "l[1]")
     assert columns.n_features == 3
-    assert choose(source_of(TABLE), ["class", "height"], [], None).names == ("class", "height")
-    assert choose(source_of(TABLE), None, ["l"], "class").names == ("height",)
+    assert choose(reader_of(TABLE), ["class", "height"], [], None).names == ("class", "height")
+    assert choose(reader_of(TABLE), None, ["l"], "class").names == ("height",)
 
 
 CLASHING = pa.table({"l[1]": [7.0, 8.0], "l": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2))})
@@ -48,11 +48,11 @@ def test_no_two_features_have_one_name():
         r"column 'l\[1\]': expected another name than that of an element of the list column 'l', .*; rename"
     )
     with pytest.raises(DataError, match=message):
-        choose(source_of(CLASHING), None, [], None)
+        choose(reader_of(CLASHING), None, [], None)
     with pytest.raises(DataError, match=message):
-        match(source_of(CLASHING), choose(positional(3), None, [], None), [])
-    assert choose(source_of(CLASHING), None, ["l[1]"], None).names == ("l[0]", "l[1]")
-    assert choose(source_of(CLASHING), ["l[1]"], [], None).names == ("l[1]",)
+        match(reader_of(CLASHING), choose(positional(3), None, [], None), [])
+    assert choose(reader_of(CLASHING), None, ["l[1]"], None).names == ("l[0]", "l[1]")
+    assert choose(reader_of(CLASHING), ["l[1]"], [], None).names == ("l[1]",)
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def test_no_two_features_have_one_name():
 )
 def test_choose_refuses(include, exclude, label, message):
     with pytest.raises(DataError, match=message):
-        choose(source_of(TABLE), include, exclude, label)
+        choose(reader_of(TABLE), include, exclude, label)
 
 
 def test_what_is_left_out_may_be_absent():
-    assert choose(source_of(TABLE), None, ["label", "l"], "class").names == ("height",)
+    assert choose(reader_of(TABLE), None, ["label", "l"], "class").names == ("height",)
     assert choose(positional(2), None, ["label", "c1", "c10"], None).names == ("c0",)
     # A near name that is left out as well, or is no number, becomes no feature.
-    assert choose(source_of(TABLE), ["height"], ["clas"], None).names == ("height",)
-    assert choose(source_of(TABLE), None, ["class", "clas", "nam", "l"], None).names == ("height",)
+    assert choose(reader_of(TABLE), ["height"], ["clas"], None).names == ("height",)
+    assert choose(reader_of(TABLE), None, ["class", "clas", "nam", "l"], None).names == ("height",)
 
 
 NAMELESS = [[], [None, None], [[], [1, 2]], [[], None]]
@@ -95,10 +95,10 @@ NAMELESS = [[], [None, None], [[], [1, 2]], [[], None]]
 
 @pytest.mark.parametrize("values", NAMELESS)
 def test_lists_that_show_no_length_take_that_of_the_map(values):
-    fitted = choose(source_of(TABLE.select(["height", "l"])), None, [], None)
+    fitted = choose(reader_of(TABLE.select(["height", "l"])), None, [], None)
     n = len(values)
     lists = pa.array(values, pa.list_(pa.int64()))
-    source = source_of(pa.table({"height": pa.array([1.0] * n, pa.float64()), "l": lists}))
+    source = reader_of(pa.table({"height": pa.array([1.0] * n, pa.float64()), "l": lists}))
     array = choose(positional(3), None, [], None)
     for found in (match(source, fitted, []), match(source, array, [])):
         assert found.names == ("height", "l[0]", "l[1]")
@@ -109,7 +109,7 @@ def test_lists_that_show_no_length_take_that_of_the_map(values):
             DataError, match=r"row 1 \(index 0\), column 'l\[0\]': expected a list of 2 numbers"
         ):
             read(source, columns=found)
-    number = choose(source_of(pa.table({"l": [1.0]})), None, [], None)
+    number = choose(reader_of(pa.table({"l": [1.0]})), None, [], None)
     if not any(values):
         with pytest.raises(
             DataError, match="column 'l': expected lists of numbers in the first rows, got none"
@@ -121,7 +121,7 @@ def test_lists_that_show_no_length_take_that_of_the_map(values):
 
 def test_an_empty_csv_is_matched_by_position(tmp_path):
     (tmp_path / "a.csv").write_text("x,y,note\n")
-    with open_source(str(tmp_path / "a.csv")) as source:
+    with open_reader(str(tmp_path / "a.csv")) as source:
         assert source.rows == 0
         found = match(source, choose(positional(2), None, [], None), [])
         assert found.names == ("x", "y")
@@ -131,7 +131,7 @@ def test_an_empty_csv_is_matched_by_position(tmp_path):
 
 
 def test_names_cannot_command_a_terminal():
-    source = source_of(pa.table({"x\x1b[2J": [1.0], "y" * 200: [2.0]}))
+    source = reader_of(pa.table({"x\x1b[2J": [1.0], "y" * 200: [2.0]}))
     with pytest.raises(DataError, match=r"column 'x\\x1b\[2J': expected a name without control characters"):
         choose(source, None, [], None)
     with pytest.raises(DataError, match="expected columns 'z', got 'x") as refused:
@@ -152,8 +152,8 @@ def test_names_of_any_length_fit_a_line_wherever_they_stand(kind):
 
 
 def test_match_by_name_takes_any_order_and_ignores_the_rest():
-    columns = choose(source_of(TABLE), None, [], "class")
-    other = source_of(TABLE.select(["l", "class", "height"]))
+    columns = choose(reader_of(TABLE), None, [], "class")
+    other = reader_of(TABLE.select(["l", "class", "height"]))
     assert match(other, columns, []).names == columns.names
     assert read(other, columns=match(other, columns, [])).tolist() == [[1, 1, 2], [2, 3, 4]]
 
@@ -168,27 +168,27 @@ def test_match_by_name_takes_any_order_and_ignores_the_rest():
     ],
 )
 def test_match_by_name_refuses(table, message):
-    columns = choose(source_of(TABLE), None, [], "class")
+    columns = choose(reader_of(TABLE), None, [], "class")
     with pytest.raises(DataError, match=message):
-        match(source_of(table), columns, [])
+        match(reader_of(table), columns, [])
 
 
 def test_match_by_position():
-    columns = choose(source_of(TABLE), None, [], "class")
+    columns = choose(reader_of(TABLE), None, [], "class")
     assert match(positional(3), columns, []).names == ("c0", "c1", "c2")
     assert match(positional(4), columns, ["c1"]).names == ("c0", "c2", "c3")
     with pytest.raises(DataError, match="<array>: expected 3 feature columns, got 4; columns without names"):
         match(positional(4), columns, [])
     fitted = choose(positional(4), None, ["c1"], None)
     assert fitted.input_width == 4
-    assert match(source_of(TABLE), fitted, ["class"]).names == ("height", "l[0]", "l[1]")
+    assert match(reader_of(TABLE), fitted, ["class"]).names == ("height", "l[0]", "l[1]")
     # As wide as the fitted source: the same columns; as wide as the map: by position.
     assert match(positional(4), fitted, []).names == ("c0", "c2", "c3")
     assert match(positional(3), fitted, []).names == ("c0", "c1", "c2")
 
 
 def test_plain_and_back():
-    for columns in (choose(source_of(TABLE), None, [], None), choose(positional(3), None, [], None)):
+    for columns in (choose(reader_of(TABLE), None, [], None), choose(positional(3), None, [], None)):
         assert Columns.from_plain(columns.to_plain()) == columns
 
 
@@ -217,7 +217,7 @@ def test_malformed_plain(change):
 
 def test_kept_columns_of_csv(tmp_path):
     (tmp_path / "a.csv").write_text("id,i,f,t,x\n007,1,1.50,,1\n008,-2,2,a,2\n")
-    with open_source(str(tmp_path / "a.csv")) as source:
+    with open_reader(str(tmp_path / "a.csv")) as source:
         columns, keep = choose(source, ["x"], [], None), ["t", "id", "f", "i"]
         kinds = [pa.string(), pa.string(), pa.float64(), pa.int64()]
         assert source.kept_fields(keep).types == kinds
@@ -233,7 +233,7 @@ def test_kept_columns_of_csv(tmp_path):
 @pytest.mark.parametrize("late", ["007", "1.5", "abc"])
 def test_kept_value_that_does_not_fit(tmp_path, late):
     (tmp_path / "a.csv").write_text("i,x\n" + "1,2\n" * 300_000 + f"{late},2\n")
-    with open_source(str(tmp_path / "a.csv")) as source:
+    with open_reader(str(tmp_path / "a.csv")) as source:
         *_, last = source.chunks(choose(source, ["x"], [], None), ["i"], 4096)
         message = (
             rf"row 300001 \(index 300000\), column 'i': expected int64 as in the first rows, got '{late}'"
@@ -243,7 +243,7 @@ def test_kept_value_that_does_not_fit(tmp_path, late):
 
 
 def test_missing_label_is_refused():
-    source = source_of(pa.table({"y": ["a", None], "x": [1, 2]}))
+    source = reader_of(pa.table({"y": ["a", None], "x": [1, 2]}))
     [chunk] = source.chunks(choose(source, ["x"], [], "y"), ["y"], 5)
     with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'y': expected a value, got null"):
         read_label(chunk, "y")
@@ -253,7 +253,7 @@ NUMBERED = pa.table({f"x{i:04}": [1.0, 2.0] for i in range(12)})
 
 
 def test_a_hint_is_no_column_that_is_asked_for_or_that_has_another_number():
-    source = source_of(NUMBERED.append_column("label", pa.array([0, 1])))
+    source = reader_of(NUMBERED.append_column("label", pa.array([0, 1])))
     for wanted, hint in (
         (["x0002", "x12"], "expected columns 'x12', got"),
         (["x0012", "x0003"], "expected columns 'x0012', got"),
@@ -267,18 +267,18 @@ def test_a_hint_is_no_column_that_is_asked_for_or_that_has_another_number():
 
 
 def test_a_numbered_column_that_is_absent_is_no_slip_for_its_neighbour():
-    assert choose(source_of(NUMBERED), None, ["x0012"], None).n_features == 12
+    assert choose(reader_of(NUMBERED), None, ["x0012"], None).n_features == 12
     with pytest.raises(
         DataError, match=r"columns.exclude: expected columns 'x00003' \(did you mean 'x0003'\?\)"
     ):
-        choose(source_of(NUMBERED), None, ["x00003"], None)
+        choose(reader_of(NUMBERED), None, ["x00003"], None)
 
 
 def test_spaces_beside_the_commas_of_keep_are_none_of_a_name(tmp_path):
     (tmp_path / "x.csv").write_text("a,b, c,d\n1,2,3,4\n2,3,4,5\n")
     fm = kafeat.fit({"columns": {"include": ["a"]}, "steps": [{"kind": "minmax"}]}, str(tmp_path / "x.csv"))
     for keep, names in ((["b", " c", " d "], ["b", " c", "d"]), ([" c"], [" c"]), (["c"], None)):
-        write = Output(keep=keep, overwrite=True)
+        write = OutputOptions(keep=keep, overwrite=True)
         if names is None:
             with pytest.raises(DataError, match=r"--keep: expected columns 'c' \(did you mean ' c'\?\)"):
                 transform_file(fm, str(tmp_path / "x.csv"), str(tmp_path / "z.parquet"), writing=write)

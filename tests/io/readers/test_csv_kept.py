@@ -13,7 +13,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.readers.csv import inferred
-from kafeat.jobs.transform.options import Output
+from kafeat.jobs.transform.options import OutputOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 
@@ -29,7 +29,7 @@ def fm() -> FeatureMap:
 def kept(fm: FeatureMap, folder: Path, values: list[str], ending: str) -> list[object]:
     (folder / "in.csv").write_text("x,k,note\n" + "".join(f"1,{value},{'n' * 1000}\n" for value in values))
     out = folder / f"out.{ending}"
-    transform_file(fm, str(folder / "in.csv"), str(out), writing=Output(keep=["k"]))
+    transform_file(fm, str(folder / "in.csv"), str(out), writing=OutputOptions(keep=["k"]))
     if ending == "jsonl":
         return [json.loads(line)["k"] for line in out.read_text().splitlines()]
     return list(

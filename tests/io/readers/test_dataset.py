@@ -13,8 +13,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, GateError, SystemRefusedError
-from kafeat.io.readers.dataset import PartsSource, open_data
-from kafeat.io.readers.parquet import ParquetSource
+from kafeat.io.readers.dataset import DatasetReader, open_data
+from kafeat.io.readers.parquet import ParquetReader
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.verify.verify import verify_file
 
@@ -67,14 +67,14 @@ def test_a_sample_leaves_blocks_without_it_unread(
     data: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    pieces = ParquetSource.pieces
+    pieces = ParquetReader.pieces
 
     def counted(self, indices, height):  # type: ignore[no-untyped-def]
         for piece in pieces(self, indices, height):
             read.append(piece.num_rows)
             yield piece
 
-    monkeypatch.setattr(ParquetSource, "pieces", counted)
+    monkeypatch.setattr(ParquetReader, "pieces", counted)
     fm = kafeat.fit({**CONFIG, "fit_rows": 3}, data["parquet"], "y")
     # three rows lie in three blocks at most, of 100 rows at most
     assert 3 <= sum(read) <= 300
@@ -222,4 +222,4 @@ def test_nothing_there_is_told(
     place: str, error: type[Exception], message: str, data: dict[str, str], tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=message):
-        PartsSource(str(tmp_path / place), None, ",", True)
+        DatasetReader(str(tmp_path / place), None, ",", True)

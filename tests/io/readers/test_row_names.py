@@ -9,8 +9,8 @@ import pytest
 
 import kafeat
 from kafeat.io.readers.dataset import open_data
-from kafeat.io.readers.limit import Head
-from kafeat.io.readers.memory import source_of
+from kafeat.io.readers.limit import LimitedReader
+from kafeat.io.readers.memory import reader_of
 
 pd = pytest.importorskip("pandas")
 
@@ -54,7 +54,7 @@ def test_an_index_in_a_file(tmp_path, shuffled, name, index):
     # a CSV with a name for its index says no more of it than of any other column
     assert names == (("station", "x", "y") if name == "f.csv" and index else ("x", "y"))
     with open_data(str(path)) as source:
-        assert Head(source, 3).row_names == source.row_names
+        assert LimitedReader(source, 3).row_names == source.row_names
 
 
 DEEP = "[" * 100_000
@@ -99,7 +99,7 @@ def test_a_map_that_has_it_finds_it(tmp_path, shuffled):
 )
 def test_odd_notes_of_pandas_name_nothing(notes):
     table = pa.table({"x": [1.0]}).replace_schema_metadata({"pandas": notes})
-    assert source_of(table).row_names == frozenset()
+    assert reader_of(table).row_names == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,11 @@ from kafeat.contract.sparse_rows import SparseRows
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers import libsvm_text
 from kafeat.io.readers.libsvm_text import cut, parsed, tidied
-from kafeat.io.readers.memory import source_of
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.memory import reader_of
+from kafeat.io.readers.open import open_reader
 from kafeat.jobs.transform.transform import Output, Rules, transform_file
 from kafeat.jobs.verify.verify import verify_file
-from kafeat.runtime.column_ranges import Seen
+from kafeat.runtime.column_ranges import ColumnRanges
 from tests.io.tables import read
 
 WIDTH = 400
@@ -86,7 +86,7 @@ def rows_of(found):
 
 
 def test_scikit_learn_reads_the_same(files):
-    with open_source(str(files / "x.svm")) as source:
+    with open_reader(str(files / "x.svm")) as source:
         X = read(source)
     assert np.array_equal(X, load_svmlight_file(str(files / "x.svm"), zero_based=False)[0].toarray())
 
@@ -145,7 +145,7 @@ def test_the_sparse_way_is_the_dense_one_up_to_rounding(files, tmp_path, step, m
             assert contents[0] == contents[1]
             verified = verify_file(str(tmp_path / "m.joblib"), str(files / name), out)
             assert verified.largest_difference == 0.0
-            with open_source(out) as made:
+            with open_reader(out) as made:
                 np.testing.assert_allclose(read(made, "float32"), Z, rtol=0, atol=atol)
     assert np.array_equal(fm.transform(matrix), np.load(tmp_path / "x.npz.npy"))
 
@@ -166,11 +166,11 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
     table = pa.ipc.open_file(tmp_path / "y.arrow").read_all()
     assert table["label"].to_pylist() == (np.arange(700) % 3 - 1).tolist()
     (tmp_path / "f.svm").write_text("0.5 1:1\n2 2:1\n")
-    with open_source(str(tmp_path / "f.svm")) as source:
+    with open_reader(str(tmp_path / "f.svm")) as source:
         assert source.kept_fields(["label"]).field(0).type == pa.float64()
     (tmp_path / "i.svm").write_text("1 1:1\n" * 300_000 + "0.5 2:1\n")
     with (
-        open_source(str(tmp_path / "i.svm")) as source,
+        open_reader(str(tmp_path / "i.svm")) as source,
         pytest.raises(
             DataError, match=r"row 300001 \(index 300000\), column 'label': expected a whole number as"
         ),
@@ -190,7 +190,7 @@ def test_evaluate_takes_the_label(files):
 def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
     code = (
         "import sys, kafeat\n"
-        "from kafeat.io.readers.open import open_source; from kafeat.jobs.fit.fit import fit_source\n"
+        "from kafeat.io.readers.open import open_reader; from kafeat.jobs.fit.fit import fit_reader\n"
         "from kafeat.config import load_config\n"
         f"config = load_config({recipe(kind='projection')!r})\n"
         "fm = fit_source(config, open_source('-', 'libsvm'), 'label'); fm.save(sys.argv[1])\n"
@@ -237,12 +237,12 @@ def test_what_was_seen_counts_zeros(matrix):
     X = matrix.toarray().astype("f8")
     starts = np.append(0, np.cumsum(np.count_nonzero(X, axis=1)))
     S = SparseRows(X[X != 0.0], np.nonzero(X)[1], starts, WIDTH)
-    dense, sparse = Seen.nothing(WIDTH), Seen.nothing(WIDTH)
+    dense, sparse = ColumnRanges.nothing(WIDTH), ColumnRanges.nothing(WIDTH)
     for rows in (slice(0, 40), slice(40, 41), slice(41, 700)):
         dense, sparse = dense.adding(X[rows]), sparse.adding(S[rows])
     assert np.array_equal(dense.low, sparse.low)
     assert np.array_equal(dense.high, sparse.high)
-    other = Seen(
+    other = ColumnRanges(
         dense.low + (np.arange(WIDTH) % 3 == 0) * 0.1, dense.high - (np.arange(WIDTH) % 4 == 0) * 0.1
     )
     assert np.array_equal(other.outside(X), other.outside(S))
@@ -253,7 +253,7 @@ def test_scipys_own_ways_to_write_a_matrix(tmp_path):
     twice = sp.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3, 3])), shape=(2, 3))
     sp.save_npz(tmp_path / "x.npz", twice, compressed=False)
     assert read(tmp_path / "x.npz").tolist() == [[2, 0, 5], [0, 0, 0]]
-    assert read(source_of(sp.coo_array(twice))).tolist() == [[2, 0, 5], [0, 0, 0]]
+    assert read(reader_of(sp.coo_array(twice))).tolist() == [[2, 0, 5], [0, 0, 0]]
     sp.save_npz(tmp_path / "y.npz", sp.csr_array(twice).astype(np.int8))
     assert read(tmp_path / "y.npz", height=1).tolist() == [[2, 0, 5], [0, 0, 0]]
 
@@ -313,14 +313,14 @@ def test_memory_is_that_of_tiles_and_not_of_chunks(tmp_path):
 def test_refusals(tmp_path):
     (tmp_path / "x.svm").write_text("1\n2\n")
     with (
-        open_source(str(tmp_path / "x.svm")) as source,
+        open_reader(str(tmp_path / "x.svm")) as source,
         pytest.raises(DataError, match="expected at least one index:value, got labels only"),
     ):
         read(source)
     with pytest.raises(
         UsageError, match="expected CSV, Arrow or LIBSVM on standard input, got npz: it cannot"
     ):
-        open_source("-", "npz")
+        open_reader("-", "npz")
     assert libsvm_text.MOST_INDEX == 2**31 - 1
 
 
@@ -337,7 +337,7 @@ def test_a_matrix_in_no_order_stays_as_it_was():
 
 def labels_of(path, text, **options):
     path.write_text(text)
-    with open_source(str(path)) as source:
+    with open_reader(str(path)) as source:
         chunk = next(source.chunks(kafeat.io.columns.columns.Columns((), False, None), ["label"], 100))
         return chunk.kept["label"].to_pylist()
 
@@ -359,7 +359,7 @@ def test_labels_are_the_numbers_that_are_written_or_refused(tmp_path):
     for late, why in (("inf", fine), ("1e19", wide), ("0.5", fine), ("9007199254740993", wide)):
         path.write_text(f"{head}{late} 1:1\n")
         with (
-            open_source(str(path)) as source,
+            open_reader(str(path)) as source,
             pytest.raises(DataError, match=f"expected a whole number {why}, got {late}"),
         ):
             for chunk in source.chunks(

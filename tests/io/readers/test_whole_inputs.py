@@ -17,11 +17,11 @@ from scipy import sparse
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.locations import entry_of
-from kafeat.jobs.fit.fit import fit_source
+from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.listener import Listener
-from kafeat.jobs.transform.options import Input
+from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 
@@ -128,7 +128,7 @@ def written(path: Path, rows: pa.Table) -> str:
 @pytest.mark.parametrize("ending", ["parquet", "npy", "arrow", "arrows", "npz"])
 def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path: Path, ending: str, share: float) -> None:
     path = written(tmp_path / f"in.{ending}", table())
-    with open_source(path) as source:
+    with open_reader(path) as source:
         chunks = source.chunks(
             Columns((Column(source.fields[0].name, source.fields[0].width),), False, None), [], 256
         )
@@ -198,10 +198,10 @@ def test_a_fit_refuses_a_file_that_changes(fm: FeatureMap, tmp_path: Path, name:
         written(tmp_path / place, few())
     change = Changing(lambda: [os.utime(tmp_path / place) for place in ("in.csv", "in/a.csv")])
     with (
-        Input().open(str(tmp_path / name)) as source,
+        InputOptions().open(str(tmp_path / name)) as source,
         pytest.raises(DataError, match=r".csv: expected a file that stays as it is, got one that changed"),
     ):
-        fit_source(fm.config, source, None, listener=Listener(rows=change))
+        fit_reader(fm.config, source, None, listener=Listener(rows=change))
 
 
 def test_a_fit_counts_the_rows_of_every_part(fm: FeatureMap, tmp_path: Path) -> None:

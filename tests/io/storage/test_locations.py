@@ -30,7 +30,7 @@ from kafeat.io.storage import object_store as remote
 from kafeat.io.storage import upload as s3_uploads
 from kafeat.io.storage.atomic import atomic, check_place, write_bytes
 from kafeat.io.storage.disk_space import require_space
-from kafeat.jobs.transform.options import Output
+from kafeat.jobs.transform.options import OutputOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
 from tests.io.object_store import BUCKET, Gate, Store
@@ -348,7 +348,7 @@ def test_an_endpoint_that_is_not_there(folder, tmp_path, monkeypatch, silent):
 
 def test_no_clobber(store, folder, monkeypatch):
     store.put("f.csv", b"previous")
-    place, keep = store.uri("f.csv"), Output(overwrite=False)
+    place, keep = store.uri("f.csv"), OutputOptions(overwrite=False)
     with pytest.raises(UsageError, match=f"s3://{BUCKET}/f.csv: expected no file of that name, got one"):
         transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place, writing=keep)
     with (

@@ -1,10 +1,10 @@
 import numpy as np
 
-from kafeat.io.writers.buffer_pool import Arenas
+from kafeat.io.writers.buffer_pool import BufferPool
 
 
 def arenas(order="F"):
-    return Arenas(6, 3, 2, np.dtype("f4"), order)
+    return BufferPool(6, 3, 2, np.dtype("f4"), order)
 
 
 def test_memory_comes_back_when_its_last_row_is_free():
@@ -50,7 +50,7 @@ def test_a_last_low_block_takes_no_more_than_it_needs():
 
 
 def test_memory_of_which_only_some_rows_are_kept_is_used_again():
-    arenas = Arenas(4, 2, 3, np.dtype("f4"), "F")
+    arenas = BufferPool(4, 2, 3, np.dtype("f4"), "F")
     good = np.array([False, True])
     first = arenas.take(2)
     place = first.ctypes.data

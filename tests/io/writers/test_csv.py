@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from kafeat.errors import UsageError
-from kafeat.io.writers.open import open_sink
+from kafeat.io.writers.open import open_writer
 
 
 def written(path, kept, *heights, compression=None):
     rows = len(kept)
     options = {"names": ["f0"], "dtype": np.dtype("f4"), "kept_schema": kept.schema}
-    with open_sink(str(path), "csv", compression=compression, **options) as sink:
+    with open_writer(str(path), "csv", compression=compression, **options) as sink:
         for start, height in zip(np.cumsum([0, *heights]), [*heights, rows], strict=True):
             part = kept.slice(start, height)
             sink.write(np.ones((len(part), 1), "f4"), part)
@@ -71,7 +71,7 @@ def test_what_csv_cannot_hold_is_refused_by_name(tmp_path, kind):
     options = {"names": ["f0"], "dtype": np.dtype("f4"), "kept_schema": pa.schema([("raw", kind)])}
     with (
         pytest.raises(UsageError, match=r"o.csv: column 'raw': expected a kept column of plain values, got "),
-        open_sink(str(tmp_path / "o.csv"), "csv", **options),
+        open_writer(str(tmp_path / "o.csv"), "csv", **options),
     ):
         pass
     assert os.listdir(tmp_path) == []
@@ -80,7 +80,7 @@ def test_what_csv_cannot_hold_is_refused_by_name(tmp_path, kind):
 @pytest.mark.parametrize("packing", ["gzip", "zstd"])
 def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
     code = (
-        "import numpy as np, sys; from kafeat.io.writers.open import open_sink\n"
+        "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
         "X = np.random.default_rng(0).normal(size=(20000, 4)).astype('f4')\n"
         "try:\n"
         "    with open_sink('-', 'csv', names=list('abcd'), dtype=X.dtype, compression=sys.argv[1]) as s:\n"

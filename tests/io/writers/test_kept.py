@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import kafeat
 from kafeat.errors import DataError, UsageError
-from kafeat.io.readers.open import open_source
+from kafeat.io.readers.open import open_reader
 from kafeat.io.writers.jsonl_text import Spelling
 from kafeat.jobs.transform.transform import Output, Rules, transform_file
 
@@ -320,5 +320,5 @@ def test_lists_of_fixed_length_and_empty_structs():
 def test_a_whole_number_of_thousands_of_digits_is_kept_as_text(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(f"a,b,c\n1,{'9' * 400},{'9' * 5000}\n")
-    with open_source(str(path)) as source:
+    with open_reader(str(path)) as source:
         assert source.kept_fields(["a", "b", "c"]).types == [pa.int64(), pa.string(), pa.string()]

@@ -12,7 +12,7 @@ import pytest
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.formats import format_of
 from kafeat.io.writers import parquet as parquet_sink
-from kafeat.io.writers.open import open_sink
+from kafeat.io.writers.open import open_writer
 from tests.io.tables import read
 
 NAMES = ["f0", "f1", "f2"]
@@ -34,7 +34,7 @@ def save(path, X, *, rows="known", height=7, kept=None, in_place=True, ahead=3, 
     options = {"names": NAMES, "dtype": X.dtype, "rows": known, "block_rows": height, **options}
     if kept is not None:
         options["kept_schema"] = kept.schema
-    with open_sink(str(path), format, **options) as sink:
+    with open_writer(str(path), format, **options) as sink:
         waiting = deque()
 
         def write():
@@ -111,7 +111,7 @@ def test_plain_text_is_kept_without_quotes(tmp_path):
 def test_parquet_notes_and_row_groups(tmp_path):
     path = tmp_path / "out.parquet"
     names = [f"f{i}" for i in range(1024)]
-    with open_sink(
+    with open_writer(
         str(path), "parquet", names=names, dtype=np.dtype("f4"), metadata={"b": "1", "a": "2"}
     ) as sink:
         assert sink.buffer(0, 2).flags.f_contiguous
@@ -127,7 +127,9 @@ def test_parquet_notes_and_row_groups(tmp_path):
 def test_wide_kept_text_makes_row_groups_lower(tmp_path):
     path = tmp_path / "out.parquet"
     kept = pa.table({"t": [f"{i:05d}" * 4000 for i in range(1000)]})
-    with open_sink(str(path), "parquet", names=["f0"], dtype=np.dtype("f4"), kept_schema=kept.schema) as sink:
+    with open_writer(
+        str(path), "parquet", names=["f0"], dtype=np.dtype("f4"), kept_schema=kept.schema
+    ) as sink:
         for _ in range(5):
             sink.write(np.zeros((1000, 1), "f4"), kept)
     with pq.ParquetFile(path) as file:
@@ -138,7 +140,7 @@ def test_wide_kept_text_makes_row_groups_lower(tmp_path):
 def test_a_failure_leaves_nothing(tmp_path, name, options):
     with (
         pytest.raises(RuntimeError, match="stop"),
-        open_sink(
+        open_writer(
             str(tmp_path / name), format_of(name), names=NAMES, dtype=np.dtype("f4"), **options
         ) as sink,
     ):
@@ -193,7 +195,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
 def test_refusals(tmp_path, name, options, message):
     with (
         pytest.raises(UsageError, match=message),
-        open_sink(str(tmp_path / name), name.split(".")[1], names=NAMES, dtype=np.dtype("f4"), **options),
+        open_writer(str(tmp_path / name), name.split(".")[1], names=NAMES, dtype=np.dtype("f4"), **options),
     ):
         pass
     assert os.listdir(tmp_path) == []
@@ -203,19 +205,19 @@ def test_refusals(tmp_path, name, options, message):
 def test_devices(format):
     X = matrix(30, "float32")
     for rows in (30, None):
-        with open_sink("/dev/null", format, names=NAMES, dtype=X.dtype, rows=rows) as sink:
+        with open_writer("/dev/null", format, names=NAMES, dtype=X.dtype, rows=rows) as sink:
             sink.write(X, None)
     big = np.zeros((300_000, 3), "f4")
     with (
         pytest.raises(SystemRefusedError, match="/dev/full: No space left on device"),
-        open_sink("/dev/full", format, names=NAMES, dtype=X.dtype, rows=len(big)) as sink,
+        open_writer("/dev/full", format, names=NAMES, dtype=X.dtype, rows=len(big)) as sink,
     ):
         sink.write(big, None)
 
 
 def test_stdout_and_broken_pipes():
     code = (
-        "import numpy as np, sys; from kafeat.io.writers.open import open_sink\n"
+        "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
         "try:\n"
         "    with open_sink('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s:\n"
         "        for _ in range(int(sys.argv[1])): s.write(np.ones((10000, 1), 'f4'), None)\n"
@@ -232,7 +234,7 @@ def test_stdout_and_broken_pipes():
     assert child.wait() == 3
     with (
         pytest.raises(UsageError, match="expected CSV, Arrow or JSON lines on standard output, got npy"),
-        open_sink("-", "npy", names=NAMES, dtype=np.dtype("f4")),
+        open_writer("-", "npy", names=NAMES, dtype=np.dtype("f4")),
     ):
         pass
 

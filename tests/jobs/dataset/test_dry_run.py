@@ -13,10 +13,10 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.jobs.dataset.beginning import Asked
-from kafeat.jobs.dataset.dry_run import PartsPlan, plan_parts
+from kafeat.jobs.dataset.beginning import DatasetRequest
+from kafeat.jobs.dataset.dry_run import DatasetDryRun, dry_run_parts
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import STRICT, Input, Output
+from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions
 from kafeat.runtime.backends import Engine
 
 ROWS, WIDTH = (400, 800, 1200), 8
@@ -45,15 +45,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def plan(source: str, model: str = "map.joblib", **more: object) -> PartsPlan:
+def plan(source: str, model: str = "map.joblib", **more: object) -> DatasetDryRun:
     asked = {
         "target": "out",
-        "reading": Input(),
-        "writing": Output(),
+        "reading": InputOptions(),
+        "writing": OutputOptions(),
         "rules": STRICT,
         "engine": Engine(jobs=1),
     }
-    return plan_parts(Asked(model, source, **{**asked, **more}))  # type: ignore[arg-type]
+    return dry_run_parts(DatasetRequest(model, source, **{**asked, **more}))  # type: ignore[arg-type]
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -118,7 +118,7 @@ def test_a_disk_that_is_too_small_is_told_before_the_run(
         ("-", {"rows_per_file": 300}, "-: expected files for --dry-run, got standard input"),
         ("in", {"target": "in/out"}, "expected an output apart from the input"),
         ("in", {"target": "full"}, "full: expected an empty folder or none, got 1 file"),
-        ("in", {"reading": Input(limit=5)}, "--limit: expected one file"),
+        ("in", {"reading": InputOptions(limit=5)}, "--limit: expected one file"),
         ("in", {"resume": True, "overwrite": True}, "--resume: expected it or --overwrite, got both"),
     ],
 )

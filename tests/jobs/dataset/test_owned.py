@@ -16,9 +16,9 @@ from kafeat.io.storage.owner import NAME, Owner
 from kafeat.io.storage.ownership import Token, owning
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
-from kafeat.jobs.dataset.part import Outcome, Task, kafeat_part
+from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import Input, Output, Rules
+from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
 from kafeat.runtime.backends import _threads
 from kafeat.runtime.pool import Engine
 from kafeat.runtime.stop import Stop
@@ -50,11 +50,11 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
 
     def second(_done: int) -> None:
         with pytest.raises(SystemRefusedError) as refused:
-            transform_parts("map1.joblib", "in", out, rules=Rules("drop", rejects), overwrite=True)
+            transform_parts("map1.joblib", "in", out, rules=RowOptions("drop", rejects), overwrite=True)
         told.append(str(refused.value))
 
     run = transform_parts(
-        "map0.joblib", "in", "out", rules=Rules("drop", "rejects"), announce=lambda _parts: second
+        "map0.joblib", "in", "out", rules=RowOptions("drop", "rejects"), announce=lambda _parts: second
     )
     assert (run.parts, run.strange) == (4, ())
     assert len(told) == 5
@@ -68,7 +68,7 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
     assert contents("out") == contents("right")
 
 
-def late(known: bool = False) -> tuple[Task, bytes]:
+def late(known: bool = False) -> tuple[PartTask, bytes]:
     """A part of a run that was killed, whose folder another has since; and what that one made of it."""
     transform_parts("map1.joblib", "in", "out")
     made = read_manifest("out")
@@ -76,7 +76,17 @@ def late(known: bool = False) -> tuple[Task, bytes]:
     guard = Token(Owner.new().run, (os.path.abspath("out"),)).publishing
     (part, *_) = list_parts("in").parts
     record = made.parts[0].model_copy(update={"input": made.parts[1].input}) if known else None
-    task = Task(part, shared("map0.joblib"), "out", Input(), Output(guard=guard), Rules(), 1, Stop(), record)
+    task = PartTask(
+        part,
+        shared("map0.joblib"),
+        "out",
+        InputOptions(),
+        OutputOptions(guard=guard),
+        RowOptions(),
+        1,
+        Stop(),
+        record,
+    )
     return task, Path("out/p0.npy").read_bytes()
 
 

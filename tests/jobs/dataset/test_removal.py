@@ -18,7 +18,7 @@ import kafeat
 from kafeat.errors import DataError
 from kafeat.jobs.dataset.journal import Run
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import Rules
+from kafeat.jobs.transform.options import RowOptions
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}
@@ -38,7 +38,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
         pq.write_table(table, f"in/{name}.parquet")
 
     def run(resume: bool = True) -> Run:
-        rules = Rules("drop", "rejects")
+        rules = RowOptions("drop", "rejects")
         return transform_parts("map.joblib", "in", "out", rules=rules, resume=resume, overwrite=not resume)
 
     run()
@@ -159,7 +159,7 @@ def test_an_input_that_changes_while_it_is_read_gives_no_part(
 
     real = part.transform_file
     monkeypatch.setattr(part, "transform_file", changed)
-    run = transform_parts("map.joblib", "in", "fresh", rules=Rules("drop", "fresh-rejects"))
+    run = transform_parts("map.joblib", "in", "fresh", rules=RowOptions("drop", "fresh-rejects"))
     assert (
         "expected a file that stays as it is, got one that changed while it was read" in run.failed[0].error
     )

@@ -16,7 +16,7 @@ import kafeat
 from kafeat.errors import DataError
 from kafeat.jobs.dataset.journal import Run
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import Rules
+from kafeat.jobs.transform.options import RowOptions
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4}]}
 
@@ -48,7 +48,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     pq.write_table(with_last(table(100, 3), 7.0, 7.0), "in/c.parquet")
 
     def run(rejects: str | None = None, max_drift: float | None = None, **more: object) -> Run:
-        rules = Rules("drop", rejects, max_drift=max_drift)
+        rules = RowOptions("drop", rejects, max_drift=max_drift)
         more = {"resume": True, **more}
         return transform_parts("map.joblib", "in", "out", rules=rules, **more)  # type: ignore[arg-type]
 
@@ -105,7 +105,7 @@ def test_drift_of_rows_that_are_cut_names_them(go: Go) -> None:
     pa_csv.write_csv(content, "big.csv")
     for suffix in ("parquet", "csv"):
         run = transform_parts(
-            "map.joblib", f"big.{suffix}", f"of-{suffix}", rows_per_file=256, rules=Rules(max_drift=0.01)
+            "map.joblib", f"big.{suffix}", f"of-{suffix}", rows_per_file=256, rules=RowOptions(max_drift=0.01)
         )
         assert [failure.error.partition(" expected")[0] for failure in run.failed] == [
             f"big.{suffix}: rows 257 to 300:"

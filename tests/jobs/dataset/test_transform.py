@@ -23,7 +23,7 @@ from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.storage.locations import entry_of
 from kafeat.jobs.dataset.manifest import Failure
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import Input, Output, Rules
+from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.pool import Engine
 from kafeat.runtime.stop import Stop
@@ -72,18 +72,18 @@ def files(folder: str | Path) -> dict[str, bytes]:
 
 def test_every_part_is_what_a_run_of_its_own_makes(model: str, data: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    run = transform_parts(model, data, out, writing=Output(keep=["id"]))
+    run = transform_parts(model, data, out, writing=OutputOptions(keep=["id"]))
     assert (run.parts, run.rows, run.columns, run.failed) == (3, 1000, 8, ())
     for name in SIZES:
         alone = str(tmp_path / "alone.parquet")
-        transform_file(model, f"{data}/{name}", alone, writing=Output(keep=["id"]))
+        transform_file(model, f"{data}/{name}", alone, writing=OutputOptions(keep=["id"]))
         assert files(out)[name] == Path(alone).read_bytes()
     assert set(files(out)) == set(SIZES)
 
 
 def test_readers_see_the_parts_and_their_partitions_alone(model: str, data: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    transform_parts(model, data, out, writing=Output(keep=["id"]))
+    transform_parts(model, data, out, writing=OutputOptions(keep=["id"]))
     seen = ds.dataset(out, partitioning="hive").to_table()
     assert seen.num_rows == 1000
     assert set(seen["year"].to_pylist()) == {2023, 2024}
@@ -116,16 +116,16 @@ def test_engines_and_their_jobs_move_no_byte(engine: Engine, model: str, data: s
 def test_a_glob_keeps_the_names_below_its_fixed_part(
     pattern: str, model: str, data: str, tmp_path: Path
 ) -> None:
-    transform_parts(model, f"{data}/{pattern}", str(tmp_path / "out"), writing=Output(format="npy"))
+    transform_parts(model, f"{data}/{pattern}", str(tmp_path / "out"), writing=OutputOptions(format="npy"))
     assert set(files(tmp_path / "out")) == {"year=2023/a.npy", "year=2024/a.npy"}
 
 
 def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model: str, data: str, tmp_path: Path) -> None:
     (tmp_path / "in" / "some.txt").write_text("# these\nyear=2024/a.parquet\n\nyear=2023/b.parquet\n")
-    transform_parts(model, f"{data}/some.txt", str(tmp_path / "out"), writing=Output(keep=None))
+    transform_parts(model, f"{data}/some.txt", str(tmp_path / "out"), writing=OutputOptions(keep=None))
     assert set(files(tmp_path / "out")) == {"year=2024/a.parquet", "year=2023/b.parquet"}
     transform_parts(model, str(tmp_path / "out" / "_kafeat.json"), str(tmp_path / "again"),
-                    writing=Output(prefix="g"))  # fmt: skip
+                    writing=OutputOptions(prefix="g"))  # fmt: skip
     assert manifest(tmp_path / "again")["rows"] == 300
 
 
@@ -159,7 +159,7 @@ def test_one_file_is_cut_where_chunks_begin(suffix: str, model: str, tmp_path: P
         np.save(source, np.column_stack([column.to_numpy() for column in whole.columns]))
     transform_file(model, source, str(tmp_path / "whole.npy"))
     out = tmp_path / "out"
-    transform_parts(model, source, str(out), writing=Output(format="npy"), rows_per_file=600)
+    transform_parts(model, source, str(out), writing=OutputOptions(format="npy"), rows_per_file=600)
     parts = [np.load(out / f"big-{i:05d}.npy") for i in range(2)]
     assert [len(part) for part in parts] == [512, 488]
     assert np.array_equal(np.concatenate(parts), np.load(tmp_path / "whole.npy"))
@@ -285,9 +285,9 @@ def test_a_damaged_output_is_made_again(damage: str, model: str, data: str, tmp_
 def test_another_map_or_other_settings_make_all_again(model: str, data: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
-    assert transform_parts(model, data, out, resume=True, writing=Output(dtype="float16")).kept == 0
+    assert transform_parts(model, data, out, resume=True, writing=OutputOptions(dtype="float16")).kept == 0
     kafeat.fit({**CONFIG, "seed": 5}, table(500, seed=9).drop(["id"])).save(model)
-    assert transform_parts(model, data, out, resume=True, writing=Output(dtype="float16")).kept == 0
+    assert transform_parts(model, data, out, resume=True, writing=OutputOptions(dtype="float16")).kept == 0
 
 
 def test_a_part_without_an_input_any_more_is_removed(model: str, data: str, tmp_path: Path) -> None:
@@ -306,7 +306,9 @@ def test_resume_of_a_text_that_is_cut(model: str, tmp_path: Path) -> None:
     assert transform_parts(model, place, out, rows_per_file=256, resume=True).kept == 3
     pa_csv.write_csv(table(300, 4).drop(["id"]), place)
     # parts are no files that --no-clobber protects
-    run = transform_parts(model, place, out, rows_per_file=256, resume=True, writing=Output(overwrite=False))
+    run = transform_parts(
+        model, place, out, rows_per_file=256, resume=True, writing=OutputOptions(overwrite=False)
+    )
     assert (run.kept, run.failed) == (0, ())
     assert len(files(out)) == 2
 
@@ -326,14 +328,14 @@ def test_a_text_that_is_cut_takes_no_file_s_place(model: str, tmp_path: Path) ->
 def test_a_text_that_changes_while_it_is_cut_gives_no_part(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kafeat.jobs.transform.transform import Stream
+    from kafeat.jobs.transform.transform import OpenTransform
 
     def changed(*arguments: object, **more: object) -> object:
         os.utime(tmp_path / "big.csv")
         return real(*arguments, **more)
 
-    real = Stream.pour
-    monkeypatch.setattr(Stream, "pour", changed)
+    real = OpenTransform.pour
+    monkeypatch.setattr(OpenTransform, "pour", changed)
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
     run = transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
     assert (
@@ -371,7 +373,7 @@ def test_an_output_among_the_inputs_is_refused(
 def test_parts_that_would_have_one_name_are_refused(model: str, data: str, tmp_path: Path) -> None:
     pa_csv.write_csv(table(5), f"{data}/year=2024/a.csv")
     with pytest.raises(UsageError, match=r"different names in the output, got 'year=2024/a.parquet'"):
-        transform_parts(model, data, str(tmp_path / "out"), writing=Output(format="parquet"))
+        transform_parts(model, data, str(tmp_path / "out"), writing=OutputOptions(format="parquet"))
 
 
 def test_a_file_of_no_known_format_is_told(model: str, data: str, tmp_path: Path) -> None:
@@ -389,7 +391,7 @@ def test_a_folder_that_contains_itself_is_refused(model: str, data: str, tmp_pat
 def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: Path) -> None:
     bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
     pq.write_table(bad, f"{data}/year=2024/a.parquet")
-    rules = Rules("drop", rejects=str(tmp_path / "rejects"))
+    rules = RowOptions("drop", rejects=str(tmp_path / "rejects"))
     run = transform_parts(model, data, str(tmp_path / "out"), rules=rules)
     assert (run.bad_rows, run.rows) == (1, 999)
     assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.parquet.csv").read_text()
@@ -397,11 +399,13 @@ def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: 
 
 def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, tmp_path: Path) -> None:
     from kafeat.io.storage.data_set import list_parts
-    from kafeat.jobs.dataset.part import Task, kafeat_part
+    from kafeat.jobs.dataset.part import PartTask, kafeat_part
 
     (part, *_) = list_parts(data).parts
     travelling = SharedMap("0" * 64, path=model)
-    outcome = kafeat_part(Task(part, travelling, str(tmp_path), Input(), Output(), Rules(), 1, Stop()))
+    outcome = kafeat_part(
+        PartTask(part, travelling, str(tmp_path), InputOptions(), OutputOptions(), RowOptions(), 1, Stop())
+    )
     assert outcome.failure is not None
     assert "every machine has to see the same file, and it must not change" in outcome.failure.error
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.readers.memory import source_of
+from kafeat.io.readers.memory import reader_of
 from kafeat.jobs.fit.sample import read_label
 from kafeat.types import Array
 
@@ -20,7 +20,7 @@ def coded(values: pa.Array, codes: list[int | None]) -> pa.Array:
 
 
 def label_of(column: pa.Array) -> Array:
-    source = source_of(pa.table({"y": column}))
+    source = reader_of(pa.table({"y": column}))
     [chunk] = source.chunks(Columns((), False, None), ["y"], 100)
     return read_label(chunk, "y")
 

@@ -11,7 +11,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import KafeatWarning
-from kafeat.jobs.fit.spreads import spread_doubts
+from kafeat.jobs.fit.spreads import spread_warnings
 from kafeat.registry import kinds, step_class
 
 RNG = np.random.default_rng(0)
@@ -128,5 +128,5 @@ def test_every_kind_says_what_it_makes_of_spreads() -> None:
 )  # fmt: skip
 def test_spreads_whose_squares_no_number_holds(sizes: tuple[float, float], factor: str) -> None:
     X = np.where(np.arange(40) % 2, 1.0, -1.0)[:, None] * np.array(sizes)
-    (said,) = spread_doubts(step_class("fourier")(n_components=2), X, None)
+    (said,) = spread_warnings(step_class("fourier")(n_components=2), X, None)
     assert said.startswith(f"the spreads of the columns differ by a factor of {factor}: ")

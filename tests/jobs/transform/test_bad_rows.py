@@ -12,7 +12,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError
-from kafeat.jobs.transform.options import Output, Rules
+from kafeat.jobs.transform.options import OutputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 
 N, D = 700, 3
@@ -68,7 +68,7 @@ def test_other_rows_keep_their_bytes(fm, source, tmp_path, format, rule, jobs):
     clean, out, rejects = tmp_path / f"clean.{format}", tmp_path / f"out.{format}", tmp_path / "why.csv"
     np.save(tmp_path / "clean-in.npy", X)
     transform_file(fm, str(tmp_path / "clean-in.npy"), str(clean))
-    rules = Rules(on_bad_rows=rule, rejects=str(rejects))
+    rules = RowOptions(on_bad_rows=rule, rejects=str(rejects))
     done = transform_file(fm, source, str(out), rules=rules, jobs=jobs)
     assert (done.rows_read, done.bad_rows) == (N, len(BAD))
     expected, got = features_of(clean), features_of(out)
@@ -100,8 +100,8 @@ def test_only_null_makes_nullable_fields_and_kept_columns_follow(fm, tmp_path, l
         table = table.take(GOOD)
     pq.write_table(table, tmp_path / "in.parquet")
     out = str(tmp_path / "out.parquet")
-    writing = Output(keep=["id"], layout=layout)
-    transform_file(fm, str(tmp_path / "in.parquet"), out, writing=writing, rules=Rules(rule))
+    writing = OutputOptions(keep=["id"], layout=layout)
+    transform_file(fm, str(tmp_path / "in.parquet"), out, writing=writing, rules=RowOptions(rule))
     found = pq.read_table(out)
     assert found["id"].to_pylist() == (list(range(N)) if rule == "null" else GOOD)
     for field in list(found.schema)[1:]:
@@ -115,13 +115,13 @@ def test_null_lists_ask_for_a_pyarrow_that_writes_them(fm, tmp_path, monkeypatch
     np.save(tmp_path / "in.npy", spoilt())
     with pytest.raises(UsageError, match="expected pyarrow >= 25, which can write a null list, got 24.0.0"):
         transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.parquet"),
-                       writing=Output(layout="list"), rules=Rules("null"))  # fmt: skip
+                       writing=OutputOptions(layout="list"), rules=RowOptions("null"))  # fmt: skip
     assert [file.name for file in tmp_path.iterdir()] == ["in.npy"]
 
 
 def test_a_null_row_is_empty_fields_in_csv(fm, tmp_path):
     np.save(tmp_path / "in.npy", spoilt()[:7])
-    transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.csv"), rules=Rules("null"))
+    transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.csv"), rules=RowOptions("null"))
     lines = (tmp_path / "out.csv").read_text().splitlines()[1:]
     assert [index for index, line in enumerate(lines) if set(line) == {","}] == [0, 5, 6]
 
@@ -130,7 +130,7 @@ def test_a_null_row_is_empty_fields_in_csv(fm, tmp_path):
 def test_nothing_but_bad_rows(fm, tmp_path, rule):
     np.save(tmp_path / "in.npy", np.full((450, D), np.nan, dtype=np.float32))
     out = tmp_path / "out.npy"
-    done = transform_file(fm, str(tmp_path / "in.npy"), str(out), rules=Rules(rule))
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(out), rules=RowOptions(rule))
     assert done.bad_rows == 450
     assert np.load(out).shape == (0 if rule == "drop" else 450, fm.n_components)
 
@@ -142,7 +142,7 @@ def test_bad_rows_that_begin_a_tile_do_not_stand_in_for_each_other(fm, bad, tmp_
     Y[list(bad), 1] = -1.0
     np.save(tmp_path / "in.npy", Y)
     out = str(tmp_path / "z.npy")
-    transform_file(fm, str(tmp_path / "in.npy"), out, rules=Rules("null"))
+    transform_file(fm, str(tmp_path / "in.npy"), out, rules=RowOptions("null"))
     np.testing.assert_array_equal(np.isnan(np.load(out)).all(axis=1), np.isin(np.arange(N), list(bad)))
 
 
@@ -153,7 +153,7 @@ def test_rows_that_overflow_are_set_aside_and_the_rest_is_right(tmp_path):
     np.save(tmp_path / "in.npy", data)
     with pytest.raises(DataError, match=r"row 4 \(index 3\).*expected features that float32 can hold"):
         transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"))
-    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=Rules("null"))
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=RowOptions("null"))
     assert done.bad_rows == 3
     found = np.load(tmp_path / "out.npy")
     rest = np.setdiff1d(np.arange(600), [3, 300, 301])
@@ -167,7 +167,7 @@ def test_a_null_value_where_missing_numbers_are_filled_is_no_bad_row(tmp_path):
     fm = kafeat.fit({"steps": steps}, data)
     data[7, 2] = np.inf
     np.save(tmp_path / "in.npy", data)
-    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=Rules("drop"))
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=RowOptions("drop"))
     assert (done.rows, done.bad_rows) == (59, 1)
 
 
@@ -178,7 +178,7 @@ def test_rejects_need_a_rule(fm, tmp_path):
             fm,
             str(tmp_path / "in.npy"),
             str(tmp_path / "o.npy"),
-            rules=Rules(rejects=str(tmp_path / "r.csv")),
+            rules=RowOptions(rejects=str(tmp_path / "r.csv")),
         )
 
 
@@ -188,7 +188,7 @@ def test_clipped_values_of_bad_rows_are_not_counted(tmp_path):
     data[0] = [1e6, 1.0]  # the row that takes the places of bad ones
     data[11] = [1e6, np.nan]
     np.save(tmp_path / "in.npy", data)
-    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=Rules("drop"))
+    done = transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=RowOptions("drop"))
     assert (done.clipped, done.bad_rows) == (1, 1)
 
 
@@ -203,7 +203,7 @@ def test_text_that_is_no_utf8_is_an_error_by_any_rule(tmp_path, text, capfd):
         with pytest.raises(
             DataError, match=r"in.csv: (line \d, byte \d+: expected UTF-8|row .*expected 2 fields)"
         ):
-            transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "o.npy"), rules=Rules(rule))
+            transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "o.npy"), rules=RowOptions(rule))
     assert capfd.readouterr().err == ""
 
 
@@ -225,7 +225,11 @@ def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
     with pytest.raises(DataError, match=r"row 1 \(index 0\): expected 3 fields, got 1"):
         transform_file(fm, str(tmp_path / "in.csv"), str(out))
     done = transform_file(
-        fm, str(tmp_path / "in.csv"), str(out), writing=Output(keep=["id"]), rules=Rules(rule, str(rejects))
+        fm,
+        str(tmp_path / "in.csv"),
+        str(out),
+        writing=OutputOptions(keep=["id"]),
+        rules=RowOptions(rule, str(rejects)),
     )
     assert (done.rows_read, done.bad_rows) == (n, len(ragged))
     good = np.setdiff1d(np.arange(n), list(ragged))
@@ -266,7 +270,7 @@ def test_a_quote_that_is_never_closed_loses_nothing(tmp_path, which, rule):
     with pytest.raises(
         DataError, match=r"in.csv: .*(quote|expected 3 fields, got|expected a number|less than)"
     ):
-        transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.npy"), rules=Rules(rule))
+        transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.npy"), rules=RowOptions(rule))
     assert not (tmp_path / "out.npy").exists()
 
 
@@ -282,7 +286,7 @@ def test_an_odd_quote_within_a_value_is_a_character(tmp_path):
 def test_a_null_row_of_one_column_is_a_row(tmp_path):
     (tmp_path / "in.csv").write_text("a\n1\nx\n3\n")
     fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, pa.table({"a": [1.0, 2.0, 3.0]}))
-    transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), rules=Rules("null"))
+    transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"), rules=RowOptions("null"))
     assert (tmp_path / "out.csv").read_text().splitlines()[2] == '""'
     assert pa_csv.read_csv(tmp_path / "out.csv", convert_options=pa_csv.ConvertOptions(
         column_types={"f0": pa.float32()}, quoted_strings_can_be_null=True))["f0"].null_count == 1  # fmt: skip
@@ -296,7 +300,7 @@ def test_a_reader_of_rejects_that_leaves_is_an_error(fm, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = threading.Thread(target=lambda: os.close(os.open(tmp_path / "pipe", os.O_RDONLY)))
     reader.start()
-    rules = Rules("drop", str(tmp_path / "pipe"))
+    rules = RowOptions("drop", str(tmp_path / "pipe"))
     with pytest.raises(SystemRefusedError, match="pipe: Broken pipe"):
         transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=rules)
     reader.join()
@@ -312,8 +316,8 @@ def test_rejects_tell_a_column_of_theirs_from_one_of_the_input(tmp_path):
         fm,
         str(tmp_path / "in.parquet"),
         str(tmp_path / "out.npy"),
-        writing=Output(keep=["text"], format="csv"),
-        rules=Rules("drop", str(tmp_path / "why.csv")),
+        writing=OutputOptions(keep=["text"], format="csv"),
+        rules=RowOptions("drop", str(tmp_path / "why.csv")),
     )
     [line] = csv.DictReader((tmp_path / "why.csv").read_text().splitlines())
     assert line == {

@@ -12,9 +12,9 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError, UsageError
-from kafeat.jobs.transform.options import Rules
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
-from kafeat.runtime.column_ranges import Seen
+from kafeat.runtime.column_ranges import ColumnRanges
 
 RNG = np.random.default_rng(2)
 X = RNG.uniform(-1.0, 1.0, size=(500, 2))
@@ -31,7 +31,7 @@ def fm():
 def shares(fm, data, tmp_path, **rules):
     np.save(tmp_path / "in.npy", data)
     return transform_file(
-        fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=Rules(drift=True, **rules)
+        fm, str(tmp_path / "in.npy"), str(tmp_path / "o.npy"), rules=RowOptions(drift=True, **rules)
     ).drift
 
 
@@ -72,7 +72,9 @@ def test_missing_numbers_are_inside_and_unknown_categories_outside(tmp_path):
     steps = [{"kind": "impute"}, {"kind": "one_hot", "columns": ["b"], "unknown": "ignore"}]
     fm = kafeat.fit({"steps": [*steps, {"kind": "fourier", "n_components": 4}]}, table)
     pq.write_table(pa.table({"a": [None, 9.0, 2.0], "b": ["z", "x", "y"]}), tmp_path / "in.parquet")
-    done = transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "o.npy"), rules=Rules(drift=True))
+    done = transform_file(
+        fm, str(tmp_path / "in.parquet"), str(tmp_path / "o.npy"), rules=RowOptions(drift=True)
+    )
     assert done.drift == {"a": 1 / 3, "b": 1 / 3}
 
 
@@ -102,7 +104,7 @@ def test_the_range_is_kept_in_the_file(fm, tmp_path):
 )
 def test_a_strangers_range_is_checked(plain, what):
     with pytest.raises(ValueError, match=what):
-        Seen.from_plain(plain, 2)
+        ColumnRanges.from_plain(plain, 2)
 
 
 def test_rows_that_are_not_fitted_on_are_seen_too():

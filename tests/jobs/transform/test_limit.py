@@ -12,9 +12,9 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError
-from kafeat.jobs.fit.fit import fit_source
+from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.transform.dry_run import plan_transform
-from kafeat.jobs.transform.options import Input, Output, Rules
+from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
@@ -36,7 +36,7 @@ def test_rows_and_bytes_are_those_of_the_whole(fm, tmp_path, source):
     whole = np.load(tmp_path / "all.npy")
     for limit in (1, 500, 501, 1797, 5000):  # within a chunk, at its end, behind it, and all
         done = transform_file(
-            fm, str(SAMPLES / source), str(tmp_path / "some.npy"), reading=Input(limit=limit), jobs=2
+            fm, str(SAMPLES / source), str(tmp_path / "some.npy"), reading=InputOptions(limit=limit), jobs=2
         )
         assert done.rows == done.rows_read == min(limit, 1797)
         assert np.load(tmp_path / "some.npy").tobytes() == whole[:limit].tobytes(), limit
@@ -46,7 +46,7 @@ def test_rows_and_bytes_are_those_of_the_whole(fm, tmp_path, source):
 def test_kept_columns_are_cut_as_well(fm, tmp_path, target):
     for name, limit in (("all", None), ("some", 700)):
         transform_file(fm, str(SAMPLES / "digits.csv"), str(tmp_path / f"{name}.{target}"),
-                       reading=Input(limit=limit), writing=Output(keep=["label"]))  # fmt: skip
+                       reading=InputOptions(limit=limit), writing=OutputOptions(keep=["label"]))  # fmt: skip
     if target == "csv":
         lines = (tmp_path / "all.csv").read_bytes().splitlines()[:701]
         assert (tmp_path / "some.csv").read_bytes().splitlines() == lines
@@ -60,25 +60,29 @@ def test_what_is_wrong_behind_the_limit_is_not_looked_at(fm, tmp_path):
     lines[13] = "x" + lines[13]  # row 13, index 12
     lines[20] = "x" + lines[20]
     (tmp_path / "in.csv").write_text("\n".join(lines))
-    reject = Rules("drop", str(tmp_path / "rejects.csv"))
-    cells = Output(keep=["label"])
+    reject = RowOptions("drop", str(tmp_path / "rejects.csv"))
+    cells = OutputOptions(keep=["label"])
     done = transform_file(
-        fm, str(tmp_path / "in.csv"), str(tmp_path / "z.parquet"), reading=Input(limit=12), writing=cells
+        fm,
+        str(tmp_path / "in.csv"),
+        str(tmp_path / "z.parquet"),
+        reading=InputOptions(limit=12),
+        writing=cells,
     )
     assert done.rows == 12
     lines[13], lines[20] = (line.replace("x", "", 1).replace(",", ",x", 1) for line in (lines[13], lines[20]))
     (tmp_path / "in.csv").write_text("\n".join(lines))
     out = str(tmp_path / "z.npy")
-    assert transform_file(fm, str(tmp_path / "in.csv"), out, reading=Input(limit=12)).rows == 12
+    assert transform_file(fm, str(tmp_path / "in.csv"), out, reading=InputOptions(limit=12)).rows == 12
     with pytest.raises(DataError, match=r"row 13 \(index 12\), column 'p00': expected a number"):
-        transform_file(fm, str(tmp_path / "in.csv"), out, reading=Input(limit=13))
-    done = transform_file(fm, str(tmp_path / "in.csv"), out, reading=Input(limit=15), rules=reject)
+        transform_file(fm, str(tmp_path / "in.csv"), out, reading=InputOptions(limit=13))
+    done = transform_file(fm, str(tmp_path / "in.csv"), out, reading=InputOptions(limit=15), rules=reject)
     assert (done.rows, done.rows_read, done.bad_rows) == (14, 15, 1)
 
 
 def test_a_fit_sees_no_more_rows_and_the_hash_is_of_the_whole(tmp_path):
-    with Input(limit=100).open(str(SAMPLES / "digits.csv")) as source:
-        fm = fit_source(load_config(CONFIG), source, None)
+    with InputOptions(limit=100).open(str(SAMPLES / "digits.csv")) as source:
+        fm = fit_reader(load_config(CONFIG), source, None)
     (origin,) = fm.provenance.sources
     assert (fm.provenance.rows_fitted, origin.rows) == (100, 100)
     assert origin.sha256 == hashlib.sha256((SAMPLES / "digits.csv").read_bytes()).hexdigest()
@@ -111,6 +115,6 @@ def test_a_pipe_is_hashed_to_its_end_while_its_reader_reads_ahead(tmp_path):
 
 @pytest.mark.parametrize("source", ["digits.csv", "digits.npy"])
 def test_a_plan_counts_the_rows_within_the_limit(fm, tmp_path, source):
-    plan = plan_transform(fm, str(SAMPLES / source), str(tmp_path / "z.npy"), reading=Input(limit=600),
-                          writing=Output(), rules=Rules(), jobs=1)  # fmt: skip
+    plan = plan_transform(fm, str(SAMPLES / source), str(tmp_path / "z.npy"), reading=InputOptions(limit=600),
+                          writing=OutputOptions(), rules=RowOptions(), jobs=1)  # fmt: skip
     assert (plan.rows, plan.exact_rows) == (600, True)

@@ -14,7 +14,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError
-from kafeat.jobs.transform.options import Input, Output, Rules
+from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 
@@ -71,7 +71,7 @@ def test_ways_to_store_values_do_not_matter(model, tmp_path, out):
     kept = [name for name in odd if out != "out.csv" or name != "lists"]
     write(tmp_path / "in.arrow", pa.table({**odd, "x": X}))
     place, made = str(tmp_path / "in.arrow"), str(tmp_path / out)
-    transform_file(model, place, made, writing=Output(keep=kept))
+    transform_file(model, place, made, writing=OutputOptions(keep=kept))
     assert verify_file(model, place, made).rows == N
 
 
@@ -84,7 +84,7 @@ def read(path):
 def test_what_was_kept_is_found_again(model, tmp_path, source, out):
     write(tmp_path / source, TABLE)
     place, made = str(tmp_path / source), str(tmp_path / out)
-    transform_file(model, place, made, writing=Output(keep=list(KEPT)))
+    transform_file(model, place, made, writing=OutputOptions(keep=list(KEPT)))
     assert verify_file(model, place, made).rows == N
 
 
@@ -93,7 +93,7 @@ def test_what_was_kept_is_found_again(model, tmp_path, source, out):
 def test_another_value_is_named(model, tmp_path, source, name):
     write(tmp_path / source, TABLE)
     place, made = str(tmp_path / source), tmp_path / "out.parquet"
-    transform_file(model, place, str(made), writing=Output(keep=list(KEPT)))
+    transform_file(model, place, str(made), writing=OutputOptions(keep=list(KEPT)))
     table = read(made)
     row, other = (301, 298)
     values = table[name].to_pylist()
@@ -116,7 +116,7 @@ def test_another_value_is_named(model, tmp_path, source, name):
 def test_shifted_ids_are_found_in_text(model, tmp_path):
     write(tmp_path / "in.parquet", TABLE)
     place, made = str(tmp_path / "in.parquet"), tmp_path / "out.csv"
-    transform_file(model, place, str(made), writing=Output(keep=["whole"]))
+    transform_file(model, place, str(made), writing=OutputOptions(keep=["whole"]))
     head, first, *rest = made.read_text().splitlines()
     ids = [line.split(",", 1)[0] for line in [first, *rest]]
     lines = [
@@ -136,7 +136,9 @@ def test_bad_rows_stay_in_step(model, tmp_path, rule):
     )
     write(tmp_path / "in.parquet", bad)
     place, made = str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")
-    transform_file(model, place, made, writing=Output(keep=["whole", "text"]), rules=Rules(on_bad_rows=rule))
+    transform_file(
+        model, place, made, writing=OutputOptions(keep=["whole", "text"]), rules=RowOptions(on_bad_rows=rule)
+    )
     assert verify_file(model, place, made, on_bad_rows=rule).rows == (600 if rule == "drop" else N)
     table = pq.read_table(made)
     shifted = pa.chunked_array([table["whole"].slice(1), table["whole"].slice(0, 1)])
@@ -156,6 +158,6 @@ def test_columns_that_the_input_has_not_are_let_through(model, tmp_path):
 def test_text_without_names_is_compared_by_its_features(model, tmp_path):
     write(tmp_path / "in.parquet", TABLE)
     place, made = str(tmp_path / "in.parquet"), tmp_path / "out.csv"
-    transform_file(model, place, str(made), writing=Output(keep=["whole"]))
+    transform_file(model, place, str(made), writing=OutputOptions(keep=["whole"]))
     made.write_text(made.read_text().partition("\n")[2])
-    assert verify_file(model, place, str(made), reading_output=Input(header=False)).rows == N
+    assert verify_file(model, place, str(made), reading_output=InputOptions(header=False)).rows == N

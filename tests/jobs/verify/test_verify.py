@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
-from kafeat.jobs.transform.options import Output, Rules
+from kafeat.jobs.transform.options import OutputOptions, RowOptions
 from kafeat.jobs.transform.stats import open_stats, stats
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
@@ -42,10 +42,10 @@ def source(tmp_path):
 @pytest.mark.parametrize("dtype", [None, "float16", "float64"])
 def test_a_sound_output(model, source, tmp_path, format, dtype):
     out, told = str(tmp_path / f"out.{format}"), str(tmp_path / "s.json")
-    writing = Output(dtype=dtype)
+    writing = OutputOptions(dtype=dtype)
     done = transform_file(model, source, out, writing=writing, hashed=True)
     with open_stats(told, fsync=False) as write:
-        write(stats(done, kafeat.load(model), model, source, out, writing, Rules()))
+        write(stats(done, kafeat.load(model), model, source, out, writing, RowOptions()))
     found = verify_file(model, source, out, stats=told)
     assert (found.rows, found.rows_compared, found.largest_difference) == (N, N, 0.0)
     assert found.hashes == ("model", "input", "output")
@@ -57,7 +57,9 @@ def test_lists_with_kept_columns(model, source, tmp_path):
     fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 6}]}, table.drop(["id"]))
     fm.save(model)
     out = str(tmp_path / "out.parquet")
-    transform_file(model, str(tmp_path / "named.parquet"), out, writing=Output(keep=["id"], layout="list"))
+    transform_file(
+        model, str(tmp_path / "named.parquet"), out, writing=OutputOptions(keep=["id"], layout="list")
+    )
     assert verify_file(model, str(tmp_path / "named.parquet"), out).largest_difference == 0.0
 
 
@@ -127,7 +129,7 @@ def test_another_map_and_other_hashes(model, source, tmp_path):
     out, told = str(tmp_path / "out.parquet"), str(tmp_path / "s.json")
     done = transform_file(model, source, out, hashed=True)
     with open_stats(told, fsync=False) as write:
-        write(stats(done, kafeat.load(model), model, source, out, Output(), Rules()))
+        write(stats(done, kafeat.load(model), model, source, out, OutputOptions(), RowOptions()))
     other = str(tmp_path / "other.joblib")
     kafeat.fit({"seed": 1, "steps": [{"kind": "fourier", "n_components": 6}]}, X).save(other)
     with pytest.raises(GateError, match=r"out.parquet: expected an output of .*other.joblib"):
@@ -152,7 +154,7 @@ def test_bad_rows(model, source, tmp_path, rule, format):
     spoilt[[0, 99, 100, 101, 700]] = np.nan
     np.save(source, spoilt)
     out = str(tmp_path / f"out.{format}")
-    transform_file(model, source, out, rules=Rules(rule))
+    transform_file(model, source, out, rules=RowOptions(rule))
     found = verify_file(model, source, out, on_bad_rows=rule)
     assert (found.rows, found.largest_difference) == (N - 5 if rule == "drop" else N, 0.0)
     with pytest.raises(DataError, match=r"row 1 \(index 0\), column 'c0': expected a finite number"):
@@ -197,7 +199,7 @@ def test_diff_of_maps_of_different_shape(model, tmp_path):
 
 def test_text_does_not_tell_its_dtype(model, source, tmp_path):
     out = str(tmp_path / "out.csv")
-    transform_file(model, source, out, writing=Output(dtype="float16"))
+    transform_file(model, source, out, writing=OutputOptions(dtype="float16"))
     assert verify_file(model, source, out, output_dtype="float16").largest_difference == 0.0
     with pytest.raises(GateError, match="feature"):
         verify_file(model, source, out)

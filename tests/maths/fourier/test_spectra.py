@@ -62,7 +62,7 @@ LAWS = {
     "laplacian": (spectra.laplacian(GAMMA), kernels.laplacian, {}),
     "cauchy": (spectra.cauchy(GAMMA), kernels.cauchy, {}),
 }
-ISOTROPIC = [name for name, (law, *_) in LAWS.items() if isinstance(law, spectra.Isotropic)]
+ISOTROPIC = [name for name, (law, *_) in LAWS.items() if isinstance(law, spectra.IsotropicDistribution)]
 
 
 def differences() -> np.ndarray:
@@ -100,7 +100,7 @@ def test_orthogonal_draws_have_the_same_characteristic_function(name: str) -> No
         (spectra.skewed_intersection(), kernels.skewed_intersection),
     ],
 )
-def test_skewed_laws_on_logarithms(law: spectra.Product, gram) -> None:
+def test_skewed_laws_on_logarithms(law: spectra.ProductDistribution, gram) -> None:
     rng, c = np.random.default_rng(3), 0.5
     x, y = rng.exponential(size=(10, 3)), np.ones((1, 3))
     delta = np.log(x + c) - np.log(y + c)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafeat.contract.pair import Coordinates
-from kafeat.errors import ValueRefused
+from kafeat.errors import InvalidValueError
 from kafeat.maths.kernels.exact import KERNELS, KernelParameters
 from kafeat.maths.nystroem.kernel_tiles import kernel_tile
 
@@ -78,7 +78,7 @@ def test_chi2_refuses_negative_values() -> None:
     X[1, 1] = -1.0
     for name in ("chi2", "additive_chi2", "intersection", "jensen_shannon", "hellinger"):
         with pytest.raises(
-            ValueRefused, match=r"row 2 \(index 1\), column 1: expected a value of at least 0, got -1"
+            InvalidValueError, match=r"row 2 \(index 1\), column 1: expected a value of at least 0, got -1"
         ):
             run(name, X, np.ones((2, 2)))
 

@@ -1,6 +1,6 @@
 """How Nyström landmarks are chosen: one file per selector, the same signature.
 
-A selector sees a `View` of the fit sample. It returns m row numbers, all different, or m points of its own.
+A selector sees a `FitSample` of the fit sample. It returns m row numbers, all different, or m points of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from kafeat.maths.nystroem.landmarks.duals import dual_kmeans, dual_weighted
 from kafeat.maths.nystroem.landmarks.farthest import farthest
-from kafeat.maths.nystroem.landmarks.fit_sample import Indices, Profile, View
+from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, Profile
 from kafeat.maths.nystroem.landmarks.greedy import greedy
 from kafeat.maths.nystroem.landmarks.kmeans import kmeans
 from kafeat.maths.nystroem.landmarks.learned import learned
@@ -20,9 +20,9 @@ from kafeat.maths.nystroem.landmarks.rpcholesky import rpcholesky
 from kafeat.maths.nystroem.landmarks.uniform import uniform
 from kafeat.types import Floats
 
-__all__ = ["OF_LABEL", "POINTS", "ROWS", "Indices", "Profile", "View"]
+__all__ = ["OF_LABEL", "POINTS", "ROWS", "Indices", "Profile", "FitSample"]
 
-ROWS: dict[str, Callable[[View, int, np.random.Generator], Indices]] = {
+ROWS: dict[str, Callable[[FitSample, int, np.random.Generator], Indices]] = {
     "uniform": uniform,
     "rpcholesky": rpcholesky,
     "greedy": greedy,
@@ -32,7 +32,7 @@ ROWS: dict[str, Callable[[View, int, np.random.Generator], Indices]] = {
 }
 """Selectors of rows."""
 
-POINTS: dict[str, Callable[[View, int, np.random.Generator], Floats]] = {
+POINTS: dict[str, Callable[[FitSample, int, np.random.Generator], Floats]] = {
     "kmeans": kmeans,
     "learned": learned,
     "dual_kmeans": dual_kmeans,

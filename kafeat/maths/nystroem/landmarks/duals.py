@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.nystroem.landmarks.fit_sample import Indices, View, draw, fill_up
+from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, draw, fill_up
 from kafeat.maths.nystroem.landmarks.kmeans import weighted_kmeans
 from kafeat.types import Array, Floats
 
@@ -14,7 +14,7 @@ _MOST_CLASSES = 100
 _STEPS = 200
 
 
-def dual_weights(view: View, m: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
+def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Indices, Floats]:
     """Row numbers, and Σ_c |α_ic| of a machine on the features of m uniform landmarks.
 
     Classes: one-vs-rest squared hinge, α_i = max(0, 1 − τ − y_i f(x_i)). A numeric target, standardized: squared
@@ -84,7 +84,7 @@ def _targets(label: Array) -> tuple[Floats, bool]:
     return signs[:, 1:] if len(values) == 2 else signs, True
 
 
-def _features(view: View, rows: Indices, landmarks: Indices) -> Floats:
+def _features(view: FitSample, rows: Indices, landmarks: Indices) -> Floats:
     """Nyström features (n, m) of `rows`, eigenvalues below 10⁻⁶ of the largest cut off."""
     K = view.kernel(landmarks, landmarks).astype(np.float64)
     values, vectors = np.linalg.eigh((K + K.T) / 2.0)
@@ -95,7 +95,7 @@ def _features(view: View, rows: Indices, landmarks: Indices) -> Floats:
     )
 
 
-def dual_weighted(view: View, m: int, rng: np.random.Generator) -> Indices:
+def dual_weighted(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """P(i) ∝ |α_i|, without replacement (Nyström based kernel classification for big data, 2015, equation 8).
 
     Where fewer than m rows have an α, they are all taken, and the rest is uniform.
@@ -104,7 +104,7 @@ def dual_weighted(view: View, m: int, rng: np.random.Generator) -> Indices:
     return fill_up(rows[draw(alpha, m, rng)], np.arange(len(view.X)), m, rng)
 
 
-def dual_kmeans(view: View, m: int, rng: np.random.Generator) -> Floats:
+def dual_kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """Centres of k-means with the weights α_i² (Nyström based kernel classification for big data, 2015, equation 9).
 
     Where fewer than m rows have an α, they are all taken, and the rest is uniform.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.maths.nystroem.landmarks.fit_sample import Indices, View, fill_up
+from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, fill_up
 
 
-def farthest(view: View, m: int, rng: np.random.Generator) -> Indices:
+def farthest(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Always the row farthest from those chosen, in kernel distance k(x,x) + k(l,l) − 2k(x,l) (Gonzalez 1985).
 
     The first is random. Within a factor of 2 of the smallest possible covering radius; O(n m). Where all other rows

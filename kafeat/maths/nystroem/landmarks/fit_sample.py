@@ -25,7 +25,7 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class View:
+class FitSample:
     """The rows `X` (n, d) of the sample, the kernel between them, and their label.
 
     `kernel(rows, columns)` gives k(x_i, x_j) for row numbers i and j, `diagonal(rows)` gives k(x_i, x_i), both in

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from kafeat.contract.describe import Says, spell
+from kafeat.contract.describe import Described, spell
 from kafeat.types import Array
 
 _ROWS = "the path of a file, or rows as a 2-D array"
@@ -42,7 +42,7 @@ class Given(BaseModel):
         Any,
         PlainValidator(_path_or_rows),
         PlainSerializer(key_of, return_type=str, when_used="json"),
-        Says(_ROWS, "rows"),
+        Described(_ROWS, "rows"),
         WithJsonSchema({"type": "string", "minLength": 1}),
     ] = Field(description=f"the landmarks: {_ROWS}")
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.maths.nystroem.landmarks.fit_sample import Indices, View, fill_up
-from kafeat.maths.nystroem.landmarks.partial_cholesky import Factor
+from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, fill_up
+from kafeat.maths.nystroem.landmarks.partial_cholesky import PartialCholesky
 
 
-def greedy(view: View, m: int, rng: np.random.Generator) -> Indices:
+def greedy(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Always the row with the largest diag(K − F Fᵀ)_i (Fine & Scheinberg 2001, figure 2): full pivoting.
 
     O(n m²), column by column. The factor is (n, m): where that is more than 2²⁶ numbers, the rows that take part are a
     random subset. Where the rank runs out, the rest is uniform.
     """
     rows = view.rows(m, rng)
-    factor = Factor(view, rows, m)
+    factor = PartialCholesky(view, rows, m)
     chosen: list[int] = []
     while len(chosen) < m and factor.left.any():
         pivot = np.array([np.argmax(factor.left)])

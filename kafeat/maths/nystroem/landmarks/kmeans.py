@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.maths.nystroem.landmarks.fit_sample import MOST, Indices, View
+from kafeat.maths.nystroem.landmarks.fit_sample import MOST, FitSample, Indices
 from kafeat.maths.nystroem.landmarks.rpcholesky import rpcholesky
 from kafeat.types import Floats
 
@@ -16,7 +16,7 @@ _ITERATIONS = 20
 _FARTHEST = 1e6
 
 
-def kmeans(view: View, m: int, rng: np.random.Generator) -> Floats:
+def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """m centres of k-means: the error of Nyström is bounded by their quantisation error (Zhang, Tsang & Kwok 2008).
 
     Lloyd's iterations start from randomly pivoted Cholesky of an rbf kernel, in blocks: its inertia is 1 to 2 % above
@@ -66,7 +66,7 @@ def spread_start(Y: Floats, m: int, rng: np.random.Generator) -> Indices:
         np.minimum(K, 0.0, out=K)
         return np.exp(K, out=K)
 
-    return rpcholesky(View(Y, kernel, lambda rows: np.ones(len(rows), dtype=Y.dtype)), m, rng)
+    return rpcholesky(FitSample(Y, kernel, lambda rows: np.ones(len(rows), dtype=Y.dtype)), m, rng)
 
 
 _BLOCK = 4096

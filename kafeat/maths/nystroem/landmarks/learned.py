@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.maths.nystroem.landmarks.fit_sample import Indices, Profile, View
+from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, Profile
 from kafeat.maths.nystroem.landmarks.kmeans import kmeans
 from kafeat.types import Floats
 
@@ -18,7 +18,7 @@ _JITTER = 1e-7
 _FARTHEST = 1e150
 
 
-def learned(view: View, m: int, rng: np.random.Generator) -> Floats:
+def learned(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
     """k-means centres, moved to lower the squared error ‖K − K_nm K_mm⁺ K_mn‖²_F off the diagonal.
 
     Inducing points are moved like this to raise a likelihood (Snelson & Ghahramani 2006; Titsias 2009); here it is the

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.maths.nystroem.landmarks.fit_sample import Indices, View, draw, fill_up
+from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, draw, fill_up
 from kafeat.types import Floats
 
 
-def leverage(view: View, m: int, rng: np.random.Generator) -> Indices:
+def leverage(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """P(i) ∝ the ridge leverage score (K(K + λI)⁻¹)_ii, estimated on halves of halves (Musco & Musco 2017, alg. 3).
 
     Each level scores twice as many rows, with landmarks drawn from the level below; λ is the mean of the eigenvalues
@@ -35,7 +35,7 @@ def leverage(view: View, m: int, rng: np.random.Generator) -> Indices:
     return fill_up(order[draw(scores, m, rng)], everything, m, rng)
 
 
-def _ridge(view: View, dictionary: Indices, weights: Floats, k: int) -> float:
+def _ridge(view: FitSample, dictionary: Indices, weights: Floats, k: int) -> float:
     """Of the weighted kernel of the dictionary, what is beyond the k-th eigenvalue, a k-th of it."""
     K = view.kernel(dictionary, dictionary).astype(np.float64) * weights[:, None] * weights
     values = np.linalg.eigvalsh((K + K.T) / 2.0)[::-1]
@@ -44,7 +44,9 @@ def _ridge(view: View, dictionary: Indices, weights: Floats, k: int) -> float:
     return float(max(values[k:].sum(), least)) / k
 
 
-def ridge_scores(view: View, rows: Indices, dictionary: Indices, weights: Floats, ridge: float) -> Floats:
+def ridge_scores(
+    view: FitSample, rows: Indices, dictionary: Indices, weights: Floats, ridge: float
+) -> Floats:
     """(1/λ)(K − K S(SᵀKS + λI)⁻¹SᵀK)_ii of `rows`, S the weighted dictionary: K(K + λI)⁻¹_ii where S is everything."""
     from scipy.linalg import cho_factor, cho_solve
 

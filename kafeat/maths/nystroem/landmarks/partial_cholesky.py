@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.maths.nystroem.landmarks.fit_sample import Indices, View
+from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices
 from kafeat.types import Floats
 
 
-class Factor:
+class PartialCholesky:
     """F (n, m) of some rows of the sample, and what it leaves of the diagonal: `left` = diag(K − F Fᵀ)."""
 
-    def __init__(self, view: View, rows: Indices, m: int) -> None:
+    def __init__(self, view: FitSample, rows: Indices, m: int) -> None:
         self._view, self._rows = view, rows
         # By columns: those that are there are one block of memory.
         self._F = np.empty((len(rows), m), dtype=view.X.dtype, order="F")

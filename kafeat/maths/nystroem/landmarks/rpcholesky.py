@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.maths.nystroem.landmarks.fit_sample import Indices, View, fill_up
-from kafeat.maths.nystroem.landmarks.partial_cholesky import Factor
+from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, fill_up
+from kafeat.maths.nystroem.landmarks.partial_cholesky import PartialCholesky
 from kafeat.types import Floats
 
 _BLOCK = 128
 
 
-def rpcholesky(view: View, m: int, rng: np.random.Generator) -> Indices:
+def rpcholesky(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     """Pivots drawn with P(i) ∝ diag(K − F Fᵀ)_i, one after the other (Chen, Epperly, Tropp & Webber 2022, algorithm 1).
 
     Drawn in blocks and thinned by rejection, which gives the same law at the speed of matrix products (Epperly, Tropp
@@ -19,7 +19,7 @@ def rpcholesky(view: View, m: int, rng: np.random.Generator) -> Indices:
     part are a random subset. Where the rank runs out, the rest is uniform.
     """
     rows = view.rows(m, rng)
-    factor = Factor(view, rows, m)
+    factor = PartialCholesky(view, rows, m)
     chosen: list[int] = []
     while len(chosen) < m and factor.left.any():
         size = min(_BLOCK, max(8, m // 8), m - len(chosen))

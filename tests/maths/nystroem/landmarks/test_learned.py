@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafeat.maths.nystroem.landmarks import Profile, View
+from kafeat.maths.nystroem.landmarks import FitSample, Profile
 from kafeat.maths.nystroem.landmarks.kmeans import kmeans
 from kafeat.maths.nystroem.landmarks.learned import gradient, learned
 from tests.maths.nystroem.landmarks.views import rbf, rbf_view
@@ -15,9 +15,9 @@ def profile(gamma: float) -> Profile:
     return Profile(lambda s: (np.exp(-gamma * s), -gamma * np.exp(-gamma * s)), gamma**-0.5)
 
 
-def view(X: np.ndarray, gamma: float = 0.3) -> View:
+def view(X: np.ndarray, gamma: float = 0.3) -> FitSample:
     K = rbf(X, X, gamma)
-    return View(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], profile=profile(gamma))
+    return FitSample(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], profile=profile(gamma))
 
 
 def test_the_gradient_is_that_of_the_error() -> None:
@@ -58,7 +58,7 @@ def test_the_guard_keeps_the_start_where_learning_fails() -> None:
     X = np.random.default_rng(0).standard_normal((200, 3))
     honest = profile(0.3)
     # a slope of the wrong sign climbs
-    liar = View(X, None, None, profile=Profile(lambda s: (honest.of(s)[0], -honest.of(s)[1]), 100.0))
+    liar = FitSample(X, None, None, profile=Profile(lambda s: (honest.of(s)[0], -honest.of(s)[1]), 100.0))
     found = learned(liar, 10, np.random.default_rng(0))
     np.testing.assert_array_equal(found, kmeans(liar, 10, np.random.default_rng(0)))
 
@@ -66,7 +66,7 @@ def test_the_guard_keeps_the_start_where_learning_fails() -> None:
 def test_needs_a_kernel_of_the_distance() -> None:
     X = np.zeros((5, 1))
     with pytest.raises(TypeError, match="learned landmarks need a kernel of the distance"):
-        learned(View(X, None, None), 2, np.random.default_rng(0))
+        learned(FitSample(X, None, None), 2, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("apart", [1e8, 1e200])

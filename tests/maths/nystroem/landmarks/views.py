@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.maths.nystroem.landmarks import Profile, View
+from kafeat.maths.nystroem.landmarks import FitSample, Profile
 
 
 def rbf_view(
     X: np.ndarray, gamma: float = 0.3, label: np.ndarray | None = None, dual_l1: float = 0.0
-) -> View:
+) -> FitSample:
     K = rbf(X, X, gamma).astype(X.dtype)
     profile = Profile(lambda s: (np.exp(-gamma * s), -gamma * np.exp(-gamma * s)), gamma**-0.5)
-    return View(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], label, dual_l1, profile)
+    return FitSample(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], label, dual_l1, profile)
 
 
-def kernel_view(X: np.ndarray, K: np.ndarray, label: np.ndarray | None = None, dual_l1: float = 0.0) -> View:
+def kernel_view(
+    X: np.ndarray, K: np.ndarray, label: np.ndarray | None = None, dual_l1: float = 0.0
+) -> FitSample:
     K = K.astype(X.dtype)
-    return View(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], label, dual_l1)
+    return FitSample(X, lambda i, j: K[np.ix_(i, j)], lambda i: K[i, i], label, dual_l1)
 
 
 def rbf(X: np.ndarray, Y: np.ndarray, gamma: float) -> np.ndarray:

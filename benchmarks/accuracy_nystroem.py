@@ -19,7 +19,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.kernel_approximation import Nystroem
 
 import kafeat
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.maths.kernels.exact import KERNELS, KernelParameters
 
 TARGETS = ("label", "medianHouseValue")

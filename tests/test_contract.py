@@ -17,7 +17,7 @@ from kafeat.chain import tiles
 from kafeat.chain.chain import Chain, FittedStep
 from kafeat.chain.tiles import LEAST_ROWS, MOST_ROWS, TileLoop
 from kafeat.config import Config, load_config
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.sparse_rows import Rows, SparseRows
 from kafeat.contract.step import Sample, Step, Transform
 from kafeat.errors import ConfigError, DataError, InvalidValueError

@@ -13,7 +13,7 @@ from kafeat.chain.bound_chain import BoundChain, after
 from kafeat.chain.precision import agree, telling_rows
 from kafeat.chain.tiles import TileLoop
 from kafeat.contract.checks import remedy
-from kafeat.contract.pair import Coordinates, Gram, KernelInputs
+from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Sample, Scaler, Step, Transform
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.types import Array, Floats, Shape, State

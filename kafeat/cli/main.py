@@ -18,7 +18,7 @@ from kafeat.cli import color, log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError
-from kafeat.io.storage.drafts import remove_ours
+from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
     "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "samplers", "config",

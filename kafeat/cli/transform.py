@@ -224,8 +224,8 @@ class _Job:
         self._say_plan(plan)
 
     def say_plan_of_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
-        from kafeat.jobs.dataset.beginning import DatasetRequest
         from kafeat.jobs.dataset.dry_run import dry_run_parts
+        from kafeat.jobs.dataset.request import DatasetRequest
 
         found = dry_run_parts(DatasetRequest(
             self.model, self.source, self.target, self.reading, self.writing, self.rules, scale.engine(self.jobs),

@@ -28,7 +28,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described
-from kafeat.contract.pair import Coordinates, KernelInputs
+from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.sparse_rows import SparseRows
 from kafeat.types import Array, Floats, Scratch, Shape, State
 

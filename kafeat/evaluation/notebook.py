@@ -18,7 +18,7 @@ from kafeat.model.feature_map import FeatureMap
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from kafeat.evaluation.report.gallery import MapFigures
+    from kafeat.evaluation.report.figure_data import MapFigures
 
 _MOST_NAMES = 8
 
@@ -97,8 +97,8 @@ def _drawn(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -
 
 def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
     """The map on rows with the largest hashes: of the data that it was fitted on, those that it saw last if at all."""
-    from kafeat.evaluation.fidelity import relative_frobenius
-    from kafeat.evaluation.report.gallery import FigureData
+    from kafeat.evaluation.kernel_error import relative_frobenius
+    from kafeat.evaluation.report.figure_data import FigureData
 
     if rows < 2:
         raise UsageError(f"rows: expected at least 2 to compare, got {rows}")

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import IO, NoReturn
 
 from kafeat.errors import first_line
-from kafeat.io.storage.drafts import remove_ours
+from kafeat.io.storage.temporary_files import remove_ours
 from kafeat.runtime.stop import of_this_process
 
 

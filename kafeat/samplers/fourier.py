@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from kafeat.contract.pair import Coordinates, Gram, KernelInputs
+from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.errors import DataError
 from kafeat.maths.fourier import spectra

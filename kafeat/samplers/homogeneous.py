@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from kafeat.contract.checks import refuse_negative
+from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.memory_order import is_feature_major, shaped
-from kafeat.contract.pair import Coordinates, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
 from kafeat.maths.homogeneous import windows
 from kafeat.maths.homogeneous.ratios import ratio_weights, widest_ratio

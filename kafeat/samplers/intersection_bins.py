@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import refuse_negative
-from kafeat.contract.pair import KernelInputs
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Spreads, Step, Transform, parameter
 from kafeat.maths.kernels import exact as kernels
 from kafeat.maths.kernels.exact import KernelParameters

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
 from kafeat.contract.describe import Described
-from kafeat.contract.pair import KernelInputs
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     PositiveFloat,
     PositiveInt,

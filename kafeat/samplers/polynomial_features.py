@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.contract.pair import KernelInputs
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, parameter
 from kafeat.errors import DataError
 from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial

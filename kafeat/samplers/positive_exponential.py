@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import remedy
-from kafeat.contract.pair import KernelInputs
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.errors import InvalidValueError
 from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions

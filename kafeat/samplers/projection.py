@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
-from kafeat.contract.pair import KernelInputs
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.sparse_rows import SparseRows
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.errors import DataError

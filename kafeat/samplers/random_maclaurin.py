@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kafeat.contract.checks import check_indices, count_rows
-from kafeat.contract.pair import KernelInputs
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.errors import DataError
 from kafeat.maths.kernels.exact import KernelParameters, exponential

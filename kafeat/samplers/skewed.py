@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.contract.pair import KernelInputs
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, Width, parameter
 from kafeat.maths.fourier import spectra
 from kafeat.maths.fourier.features import (

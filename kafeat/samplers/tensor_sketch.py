@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.memory_order import is_feature_major
-from kafeat.contract.pair import KernelInputs
 from kafeat.contract.sparse_rows import SparseRows
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial

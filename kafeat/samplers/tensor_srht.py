@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.pair import KernelInputs
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.maths.hadamard import SampledHadamard, count_blocks, draw_rows, padded_width
 from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kafeat.chain.chain import Chain
 from kafeat.contract.checks import check_indices
-from kafeat.contract.pair import Coordinates, Gram, KernelInputs
+from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import (
     NestedStep,
     PositiveFloat,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from kafeat.contract.pair import Gram, KernelInputs
+from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Scaler, parameter
 from kafeat.maths.kernels import exact as kernels
 from kafeat.maths.kernels.exact import KernelParameters

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.maths.homogeneous.signatures import chi2_spectrum
 from kafeat.maths.kernels.exact import KERNELS, KernelParameters
 from kafeat.maths.nystroem.kernel import LandmarkKernel

@@ -7,8 +7,8 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from kafeat.errors import DataError
-from kafeat.evaluation.fidelity import distortion, jl_eps, kernel_error
 from kafeat.evaluation.folds import FOLDS, split
+from kafeat.evaluation.kernel_error import distortion, jl_eps, kernel_error
 from kafeat.evaluation.kernel_ridge import kernel_ridge
 from kafeat.evaluation.penalized import PENALTIES
 from kafeat.evaluation.ridge import NormalEquations

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import ConfigError
 from kafeat.samplers.arc_cosine import ArcCosine
 

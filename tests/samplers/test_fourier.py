@@ -10,7 +10,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 
 import kafeat
-from kafeat.contract.pair import Coordinates, Gram
+from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError
 from kafeat.samplers.fourier import Fourier

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 
 import kafeat
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
 from kafeat.maths.homogeneous.ratios import ratio_weights

@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise
 
 import kafeat
 from kafeat.chain.chain import FittedStep
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.jobs.inspect import inspect

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernels.exact import KernelParameters, skewed_chi2

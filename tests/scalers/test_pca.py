@@ -7,7 +7,7 @@ import pytest
 from sklearn.decomposition import PCA, KernelPCA
 
 import kafeat
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernels.exact import KERNELS, KernelParameters

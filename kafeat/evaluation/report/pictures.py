@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.evaluation.recommendation import choose, same_but
 from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import Picture, drawn
-from kafeat.evaluation.report.gallery import MapFigures
+from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.summary import spell
 
 

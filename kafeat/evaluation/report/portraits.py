@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from kafeat.evaluation.report.canvas import Style, cycle, legend
-from kafeat.evaluation.report.gallery import MapFigures
+from kafeat.evaluation.report.figure_data import MapFigures
 
 
 def gram(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:

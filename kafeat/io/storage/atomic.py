@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import IO
 
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.storage.drafts import draft_of, remove_dead
 from kafeat.io.storage.files import digest_of, refused
 from kafeat.io.storage.locations import entry_of, kind_of, stamp_of
+from kafeat.io.storage.temporary_files import draft_of, remove_dead
 from kafeat.io.storage.uri import identity, is_remote, local_path, name_of, shown
 
 

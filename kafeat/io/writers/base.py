@@ -14,7 +14,7 @@ from kafeat.types import Floats, Mask
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafeat.io.writers.kept import PassthroughColumns
+    from kafeat.io.writers.passthrough import PassthroughColumns
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from kafeat.io.writers.base import Layout, Writer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafeat.io.writers.kept import PassthroughColumns
+    from kafeat.io.writers.passthrough import PassthroughColumns
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def _ended(sink: Writer) -> Iterator[Writer]:
 
 
 def _kept(place: str, format: str, schema: pa.Schema) -> PassthroughColumns | None:
-    from kafeat.io.writers.kept import NAMES, PassthroughColumns
+    from kafeat.io.writers.passthrough import NAMES, PassthroughColumns
 
     return PassthroughColumns(place, format, schema) if format in NAMES else None
 

@@ -11,7 +11,7 @@ from kafeat.io.storage.data_set import Part
 from kafeat.io.storage.disk_space import free_bytes, require_space
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.locations import join, kind_of
-from kafeat.jobs.dataset.beginning import DatasetPlan, DatasetRequest, parts_of
+from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, parts_of
 from kafeat.jobs.dataset.split import name_of_part
 from kafeat.jobs.transform.dry_run import DryRun, estimate
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from kafeat.chain.blas import one_blas_thread
 from kafeat.dataframes.shared_map import SharedMap
 from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.drafts import remove_stale_below
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.locations import absolute, join
+from kafeat.io.storage.temporary_files import remove_stale_below
 from kafeat.io.storage.uri import shown
-from kafeat.jobs.dataset.beginning import DatasetPlan, DatasetRequest
 from kafeat.jobs.dataset.journal import Journal, Run
 from kafeat.jobs.dataset.part import Outcome, PartTask, failed, kafeat_part
+from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
 from kafeat.jobs.dataset.split import pour_parts
 from kafeat.runtime.backends import started
 from kafeat.runtime.engine import completed

@@ -7,9 +7,9 @@ from dataclasses import replace
 from kafeat.dataframes.shared_map import shared
 from kafeat.io.storage.locations import making
 from kafeat.io.storage.ownership import owning
-from kafeat.jobs.dataset.beginning import DatasetPlan, DatasetRequest, parts_of
 from kafeat.jobs.dataset.job import Announce, DatasetJob
 from kafeat.jobs.dataset.journal import Run
+from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, parts_of
 from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions, RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine

@@ -14,7 +14,7 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.errors import DataError, GateError, KafeatWarning, SystemRefusedError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
-from kafeat.evaluation.report.gallery import FigureData
+from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.evaluation.summary import budgets, spell, summarize
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.uri import is_remote

@@ -12,10 +12,10 @@ import numpy as np
 
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.evaluation.choose_learner import learner_of
-from kafeat.evaluation.fidelity import distortion, kernel_error
 from kafeat.evaluation.folds import Split, split
+from kafeat.evaluation.kernel_error import distortion, kernel_error
 from kafeat.evaluation.learners import Inputs, Learner, Truth, score
-from kafeat.evaluation.report.gallery import FigureData
+from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.evaluation.task import task_of
 from kafeat.jobs.evaluate.candidates import Candidate
 from kafeat.jobs.evaluate.inputs import Data, EvaluatedMap, TimedInputs

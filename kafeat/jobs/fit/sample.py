@@ -23,7 +23,7 @@ from kafeat.io.readers.dataset import DatasetReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.uri import name_of
-from kafeat.io.writers.kept import decoded
+from kafeat.io.writers.passthrough import decoded
 from kafeat.jobs.fit.listener import SILENT, Listener
 from kafeat.jobs.fit.search import settle
 from kafeat.jobs.fit.spreads import spread_warnings

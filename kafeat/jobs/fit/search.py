@@ -18,7 +18,7 @@ import numpy as np
 from kafeat.chain.chain import Chain
 from kafeat.contract.step import Sample, Step
 from kafeat.errors import DataError, InvalidValueError, UsageError
-from kafeat.evaluation.fidelity import relative_frobenius
+from kafeat.evaluation.kernel_error import relative_frobenius
 from kafeat.evaluation.learners import features_score
 from kafeat.jobs.fit.subsets import Subset, train_and_test
 from kafeat.model.provenance import Search

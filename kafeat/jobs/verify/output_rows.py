@@ -12,7 +12,7 @@ from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.field import Field
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.writers.kept_compare import KeptRows, difference
+from kafeat.io.writers.passthrough_compare import KeptRows, difference
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Floats
 

@@ -12,7 +12,7 @@ from kafeat.errors import DataError, GateError
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.files import digest_of, opened
-from kafeat.io.writers.kept_compare import KeptRows, taken
+from kafeat.io.writers.passthrough_compare import KeptRows, taken
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from kafeat.contract.pair import Coordinates, Gram, KernelInputs, distances
+from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs, distances
 from kafeat.types import Floats
 
 # Rows at a time, so that what is between two passes stays in the cache.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from kafeat.contract.pair import KernelInputs
+from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import PositiveFloat, parameter
 from kafeat.maths.kernels import exact as kernels
 from kafeat.maths.kernels.bandwidth import resolve_gamma

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.contract.checks import remedy
-from kafeat.contract.pair import Coordinates, Gram, KernelInputs
+from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernels.exact import KERNELS, KernelParameters

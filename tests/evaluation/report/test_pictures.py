@@ -12,7 +12,7 @@ import kafeat.evaluation.report.pictures
 from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import STYLES
 from kafeat.evaluation.report.comparisons import Axis
-from kafeat.evaluation.report.gallery import MapFigures
+from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.report.pictures import pictures
 
 STYLE = STYLES[0]

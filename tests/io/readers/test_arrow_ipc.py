@@ -15,7 +15,8 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.readers.open import open_reader
 from kafeat.io.writers.open import open_writer
-from kafeat.jobs.transform.transform import Output, Rules, transform_file
+from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from tests.io.tables import read
 
@@ -63,7 +64,9 @@ def test_what_is_there_decides_and_not_the_suffix(tmp_path, table, stream, name)
 def test_arrow_on_stdin_need_not_be_named(tmp_path, table, fm, stream, named):
     fm.save(tmp_path / "m.joblib")
     pq.write_table(table, tmp_path / "x.parquet")
-    transform_file(fm, str(tmp_path / "x.parquet"), str(tmp_path / "y.parquet"), writing=Output(keep=("id",)))
+    transform_file(
+        fm, str(tmp_path / "x.parquet"), str(tmp_path / "y.parquet"), writing=OutputOptions(keep=("id",))
+    )
     arguments = ["transform", "--model", str(tmp_path / "m.joblib"), "-", "-", "--output-format", "arrow"]
     done = subprocess.run(
         [sys.executable, "-m", "kafeat", *arguments, "--keep", "id", *named],
@@ -173,8 +176,8 @@ def test_outputs_verify_and_can_be_read_on(tmp_path, table, fm, name, layout):
     fm.save(tmp_path / "m.joblib")
     (tmp_path / "x.arrow").write_bytes(packed(table.set_column(1, "a", [[None, *range(49)]]), False))
     place, out = str(tmp_path / "x.arrow"), str(tmp_path / name)
-    writing = Output(layout=layout, keep=("id", "kind"))
-    transform_file(fm, place, out, writing=writing, rules=Rules(on_bad_rows="null"))
+    writing = OutputOptions(layout=layout, keep=("id", "kind"))
+    transform_file(fm, place, out, writing=writing, rules=RowOptions(on_bad_rows="null"))
     assert verify_file(str(tmp_path / "m.joblib"), place, out, on_bad_rows="null").largest_difference == 0.0
     with open_reader(out) as source:
         assert [field.name for field in source.fields][:2] == ["id", "kind"]
@@ -198,7 +201,11 @@ def test_bytes_do_not_depend_on_jobs_or_on_how_rows_came(tmp_path, table, fm, jo
     contents = set()
     for name in ("x.parquet", "x.arrow", "s.arrow"):
         transform_file(
-            fm, str(tmp_path / name), str(tmp_path / "y.arrow"), writing=Output(keep=("id",)), jobs=jobs
+            fm,
+            str(tmp_path / name),
+            str(tmp_path / "y.arrow"),
+            writing=OutputOptions(keep=("id",)),
+            jobs=jobs,
         )
         contents.add((tmp_path / "y.arrow").read_bytes())
     assert len(contents) == 1

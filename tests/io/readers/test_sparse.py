@@ -23,7 +23,8 @@ from kafeat.io.readers import libsvm_text
 from kafeat.io.readers.libsvm_text import cut, parsed, tidied
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
-from kafeat.jobs.transform.transform import Output, Rules, transform_file
+from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from kafeat.runtime.column_ranges import ColumnRanges
 from tests.io.tables import read
@@ -140,7 +141,7 @@ def test_the_sparse_way_is_the_dense_one_up_to_rounding(files, tmp_path, step, m
             contents = []
             for jobs in (1, 2):
                 out = str(tmp_path / f"{name}.{end}")
-                transform_file(fm, str(files / name), out, writing=Output(layout=layout), jobs=jobs)
+                transform_file(fm, str(files / name), out, writing=OutputOptions(layout=layout), jobs=jobs)
                 contents.append(Path(out).read_bytes())
             assert contents[0] == contents[1]
             verified = verify_file(str(tmp_path / "m.joblib"), str(files / name), out)
@@ -162,7 +163,9 @@ def test_narrow_rows_give_the_bytes_of_other_formats(tmp_path):
 
 def test_labels_are_kept_and_are_no_features(files, tmp_path):
     fm = kafeat.fit(recipe(kind="projection"), str(files / "x.svm"))
-    transform_file(fm, str(files / "x.svm"), str(tmp_path / "y.arrow"), writing=Output(keep=("label",)))
+    transform_file(
+        fm, str(files / "x.svm"), str(tmp_path / "y.arrow"), writing=OutputOptions(keep=("label",))
+    )
     table = pa.ipc.open_file(tmp_path / "y.arrow").read_all()
     assert table["label"].to_pylist() == (np.arange(700) % 3 - 1).tolist()
     (tmp_path / "f.svm").write_text("0.5 1:1\n2 2:1\n")
@@ -216,7 +219,7 @@ def test_bad_rows_are_set_aside(files, tmp_path):
     transform_file(fm, str(files / "x.svm"), str(tmp_path / "all.npy"))
     Z = np.load(tmp_path / "all.npy")
     for rule in ("drop", "null"):
-        rules = Rules(rule, str(tmp_path / "why.csv"), drift=True)
+        rules = RowOptions(rule, str(tmp_path / "why.csv"), drift=True)
         done = transform_file(fm, str(tmp_path / "x.svm"), str(tmp_path / "y.npy"), rules=rules)
         assert done.bad_rows == 4
         got = np.load(tmp_path / "y.npy")

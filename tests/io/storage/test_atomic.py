@@ -115,7 +115,7 @@ def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
 
 def test_a_draft_that_is_taken_for_dead_is_made_again(tmp_path, monkeypatch):
     # between making a draft and locking it, another writer may have found it without a lock
-    from kafeat.io.storage import drafts as module
+    from kafeat.io.storage import temporary_files as module
 
     real, seen = module.lock, []
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import kafeat
 from kafeat.io.writers.jsonl_text import Spelling
 from kafeat.io.writers.open import open_writer
-from kafeat.jobs.transform.transform import Output, Rules, transform_file
+from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.jobs.transform.transform import transform_file
 
 NAMES = ['f"0', "f1"]
 
@@ -101,7 +102,11 @@ def test_a_transform_with_bad_rows(tmp_path):
     for rule, ids in (("null", ["a", 'b"', "c"]), ("drop", ["a", "c"])):
         out = tmp_path / "y.jsonl"
         transform_file(
-            fm, str(tmp_path / "x.parquet"), str(out), writing=Output(keep=("id",)), rules=Rules(rule)
+            fm,
+            str(tmp_path / "x.parquet"),
+            str(out),
+            writing=OutputOptions(keep=("id",)),
+            rules=RowOptions(rule),
         )
         found = [json.loads(line) for line in out.read_text().splitlines()]
         assert [one["id"] for one in found] == ids

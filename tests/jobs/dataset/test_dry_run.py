@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.jobs.dataset.beginning import DatasetRequest
 from kafeat.jobs.dataset.dry_run import DatasetDryRun, dry_run_parts
+from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions
 from kafeat.runtime.backends import Engine

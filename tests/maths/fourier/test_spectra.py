@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import DataError
 from kafeat.maths.fourier import spectra
 from kafeat.maths.kernels import exact as kernels

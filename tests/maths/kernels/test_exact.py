@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.metrics import pairwise
 
-from kafeat.contract.pair import Coordinates, Gram
+from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.maths.kernels import exact as kernels
 from kafeat.maths.kernels.exact import KERNELS, SIGNATURES, KernelParameters
 

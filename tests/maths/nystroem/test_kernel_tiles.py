@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafeat.contract.pair import Coordinates
+from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import InvalidValueError
 from kafeat.maths.kernels.exact import KERNELS, KernelParameters
 from kafeat.maths.nystroem.kernel_tiles import kernel_tile

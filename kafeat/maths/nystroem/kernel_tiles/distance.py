@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.contract.pair import distances
+from kafeat.contract.kernel_inputs import distances
 from kafeat.maths.kernels.exact import KernelParameters, matern_profile
 from kafeat.maths.nystroem.kernel_tiles.base import KernelTile
 from kafeat.types import Array, Floats

@@ -20,7 +20,7 @@ from kafeat.maths.nystroem.landmarks.rpcholesky import rpcholesky
 from kafeat.maths.nystroem.landmarks.uniform import uniform
 from kafeat.types import Floats
 
-__all__ = ["OF_LABEL", "POINTS", "ROWS", "Indices", "Profile", "FitSample"]
+__all__ = ["OF_LABEL", "POINTS", "ROWS", "FitSample", "Indices", "Profile"]
 
 ROWS: dict[str, Callable[[FitSample, int, np.random.Generator], Indices]] = {
     "uniform": uniform,

@@ -15,7 +15,8 @@ import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.open import open_reader
 from kafeat.io.writers.jsonl_text import Spelling
-from kafeat.jobs.transform.transform import Output, Rules, transform_file
+from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.jobs.transform.transform import transform_file
 
 READ = {
     "arrow": lambda path: pa.ipc.open_file(path).read_all()["k"],
@@ -44,7 +45,9 @@ def kept(tmp_path, fm):
             with pa.ipc.new_file(path, table.schema) as writer:
                 writer.write_table(table, max_chunksize=2)
         try:
-            transform_file(fm, str(path), str(out), writing=Output(keep=("k",)), rules=Rules(rule))
+            transform_file(
+                fm, str(path), str(out), writing=OutputOptions(keep=("k",)), rules=RowOptions(rule)
+            )
         finally:
             assert out.exists() or not list(tmp_path.glob("*o.*"))
         return READ[ending](out)

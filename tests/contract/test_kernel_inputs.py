@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafeat.contract.pair import Coordinates, Gram
+from kafeat.contract.kernel_inputs import Coordinates, Gram
 
 EPS = np.finfo(float).eps
 

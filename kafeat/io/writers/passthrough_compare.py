@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafeat.io.writers.csv_text import TEXT
-from kafeat.io.writers.kept import decoded
+from kafeat.io.writers.passthrough import decoded
 from kafeat.types import Mask
 
 KeptRows: TypeAlias = pa.Table

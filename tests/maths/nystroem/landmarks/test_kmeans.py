@@ -21,7 +21,7 @@ def test_inertia_is_no_worse_than_scikit_learns(m: int) -> None:
     """Ten starts of each, theirs random: means differ by no more than three standard errors.
 
     Their k-means++ starts end 1 to 2 % lower; with the start from pivoted Cholesky it is the error of Nyström that is
-    lower (docs/accuracy.md).
+    lower (benchmarks/results/accuracy.md).
     """
     X = load_digits().data.astype(np.float32)
     ours = [inertia(X, weighted_kmeans(X, None, m, np.random.default_rng(seed))) for seed in range(10)]

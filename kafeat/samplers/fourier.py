@@ -53,7 +53,8 @@ class Fourier(Step):
     coordinate; matern N(0, γI)·√(2ν/χ²_{2ν}), γ = 1/ℓ²; rational_quadratic N(0, 2γsI), s ~ Gamma(α, rate α).
 
     Source: Rahimi & Recht 2007, algorithm 1; Yu et al. 2016 (orthogonal, structured); Le, Sarlós & Smola 2013
-    (fastfood); Avron et al. 2016 (qmc); weights and learning: this project, kafeat/frequency_fit.py.
+    (fastfood); Avron et al. 2016 (qmc); weights and learning: this project,
+    kafeat/maths/fourier/learning.py.
     """
 
     kernel: Literal["rbf", "laplacian", "cauchy", "matern", "rational_quadratic"] = parameter(

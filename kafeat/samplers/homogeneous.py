@@ -13,10 +13,9 @@ from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
 from kafeat.maths.homogeneous import windows
+from kafeat.maths.homogeneous.additive import additive_kernel
 from kafeat.maths.homogeneous.ratios import ratio_weights, widest_ratio
-from kafeat.maths.homogeneous.signatures import SIGNATURES
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters
 from kafeat.types import Array, Floats, Shape, State
 
 # Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
@@ -153,7 +152,7 @@ class Homogeneous(Step):
         used = max(2, int(np.searchsorted(np.cumsum(weights), 0.999 * weights.sum())) + 1)
         ratios, weights = ratios[:used], weights[:used]
         waves = np.cos(np.outer(ratios, state["frequencies"])) @ state["coefficients"][1:]
-        exact = SIGNATURES[self.kernel].value(ratios) if self.kernel in SIGNATURES else np.ones_like(ratios)
+        exact = additive_kernel(self.kernel).signature(ratios)
         error: Floats = state["coefficients"][0] + 2.0 * waves - exact
         return ratios, error, weights
 
@@ -171,7 +170,7 @@ class Homogeneous(Step):
         return _HomogeneousTransform(self, state, n_features_in, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return kernels.additive(self.kernel)(pair, KernelParameters(homogeneity=self.homogeneity))
+        return additive_kernel(self.kernel).gram(pair, KernelParameters(homogeneity=self.homogeneity))
 
 
 def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:

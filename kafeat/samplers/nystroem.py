@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -23,8 +23,8 @@ from kafeat.contract.step import (
     refuse_parameter,
 )
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.kernels.bandwidth import Rule, resolve_gamma
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.maths.bandwidth import Rule, resolve_gamma
+from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, find_kernel, kernel_names
 from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS
 from kafeat.maths.nystroem.landmarks.given import Given
@@ -32,6 +32,12 @@ from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whiteni
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
 from kafeat.types import Array, Floats, Shape, State
 
+_DIFFERENTIABLE = kernel_names(DifferentiableKernel)
+
+if TYPE_CHECKING:
+    KernelName = str
+else:
+    KernelName = Literal[(*kernel_names(TiledKernel), "precomputed")]
 Function = Annotated[Callable[..., Any], Described("a Python function k(X, Y)", "functions")]
 Rows = Annotated[Given, Described("a mapping with the key 'given'", "mappings")]
 
@@ -53,25 +59,7 @@ class Nystroem(Step):
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
 
-    kernel: (
-        Literal[
-            "rbf",
-            "laplacian",
-            "matern",
-            "rational_quadratic",
-            "polynomial",
-            "linear",
-            "cosine",
-            "sigmoid",
-            "chi2",
-            "additive_chi2",
-            "intersection",
-            "jensen_shannon",
-            "hellinger",
-            "precomputed",
-        ]
-        | Function
-    ) = parameter("rbf", "the kernel to approximate")
+    kernel: KernelName | Function = parameter("rbf", "the kernel to approximate")
     gamma: PositiveFloat | Rule = parameter(
         "median", "γ, or how it is read off the fit sample; median is 1/d for kernels of dot products"
     )
@@ -126,8 +114,9 @@ class Nystroem(Step):
                 refuse_parameter("landmarks", "landmarks that are columns of the input", self.landmarks)
             if self.weights == "fitted":
                 refuse_parameter("weights", "exact, for a precomputed kernel", self.weights)
-        if self.landmarks == "learned" and self.kernel not in ("rbf", "rational_quadratic"):
-            refuse_parameter("landmarks", "another, as learned needs rbf or rational_quadratic", "learned")
+        if self.landmarks == "learned" and self.kernel not in _DIFFERENTIABLE:
+            needed = " or ".join(_DIFFERENTIABLE)
+            refuse_parameter("landmarks", f"another, as learned needs {needed}", "learned")
         return self
 
     @property
@@ -145,7 +134,11 @@ class Nystroem(Step):
 
     @property
     def needs_coordinates(self) -> bool:
-        return not isinstance(self.kernel, str) or self._precomputed or KERNELS[self.kernel].needs_coordinates
+        return (
+            not isinstance(self.kernel, str)
+            or self._precomputed
+            or find_kernel(self.kernel).needs_coordinates
+        )
 
     @property
     def label_needs(self) -> Mapping[str, str]:
@@ -155,7 +148,7 @@ class Nystroem(Step):
     @property
     def spreads(self) -> Spreads:
         given = not isinstance(self.kernel, str) or self._precomputed
-        return "ignores" if given or KERNELS[str(self.kernel)].non_negative else "needs"
+        return "ignores" if given or find_kernel(str(self.kernel)).non_negative else "needs"
 
     @property
     def keeps_rows(self) -> bool:
@@ -193,9 +186,9 @@ class Nystroem(Step):
             )
         gamma = 1.0
         if isinstance(self.kernel, str) and not self._precomputed:
-            if KERNELS[self.kernel].non_negative:
+            if find_kernel(self.kernel).non_negative:
                 refuse_negative(X)
-            gamma = resolve_gamma(self.gamma, KERNELS[self.kernel], X, of_gamma)
+            gamma = resolve_gamma(self.gamma, find_kernel(self.kernel), X, of_gamma)
         kernel = self._kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             landmarks = self._choose(sample, kernel, of_landmarks)
@@ -254,7 +247,7 @@ class Nystroem(Step):
             name = "n_landmarks" if self.n_landmarks else "n_components"
             wanted = f"{name} = {least}" if exactly else f"at least n_components = {least}"
             raise DataError(f"nystroem: landmarks: {landmarks.key}: expected {wanted} rows, got {len(rows)}")
-        if isinstance(self.kernel, str) and KERNELS[self.kernel].non_negative and rows.min() < 0.0:
+        if isinstance(self.kernel, str) and find_kernel(self.kernel).non_negative and rows.min() < 0.0:
             raise DataError(
                 f"nystroem: landmarks: {landmarks.key}: expected values of at least 0, got {rows.min():g}"
             )

@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, parameter
 from kafeat.errors import DataError
-from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Array, Floats, Shape, State
 
 MAX_WIDTH = 100_000

@@ -13,8 +13,9 @@ from kafeat.contract.checks import check_indices, count_rows
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.errors import DataError
-from kafeat.maths.kernels.exact import KernelParameters, exponential
-from kafeat.maths.kernels.polynomial import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.dot_products import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.exponential import Exponential
 from kafeat.types import Array, Floats, Shape, State
 
 _PAIRS = 1_000
@@ -134,7 +135,7 @@ class RandomMaclaurin(Step):
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         gamma = float(state["gamma"])
         if self.kernel == "exponential":
-            return exponential(pair, KernelParameters(gamma=gamma))
+            return Exponential().gram(pair, KernelParameters(gamma=gamma))
         return polynomial(pair, gamma, self.degree, self.coef0)
 
 

@@ -13,7 +13,7 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.memory_order import is_feature_major
 from kafeat.contract.sparse_rows import SparseRows
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
-from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.step import Transform
-from kafeat.maths.nystroem.kernel_tiles import KernelTile
+from kafeat.maths.kernel_tiles import KernelTile
 from kafeat.types import Array, Floats, Scratch
 
 _POWER_STEPS = 20

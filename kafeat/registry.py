@@ -39,7 +39,7 @@ STEP = Described("a step (a mapping with a kind)", "steps")
 
 
 def check_kind(kind: str) -> None:
-    """Refuse what is no kind."""
+    """Refuse an unknown kind."""
     if kind not in kinds():
         raise UsageError(f"{kind}: expected one of {', '.join(kinds())}{nearest(kind, kinds())}")
 
@@ -107,7 +107,7 @@ SEARCH_SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def accepted(name: str, field: FieldInfo) -> str:
-    """What a parameter of a step accepts, in words, with the search where there is one."""
+    """Describe the values of a parameter of a step, with the search where there is one."""
     return expected(field) + (f", or {SEARCHES[name]}" if name in SEARCHES else "")
 
 

@@ -1,4 +1,4 @@
-"""What the maps of dot-product kernels share: γ, p and c₀ as they are declared, and the polynomial kernel of them."""
+"""Parameters of the maps of dot-product kernels, γ, p and c₀, and the polynomial kernel of them."""
 
 from __future__ import annotations
 

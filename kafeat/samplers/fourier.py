@@ -48,15 +48,13 @@ LengthScales = Annotated[
 class Fourier(Step):
     """Random Fourier features: z(x)·z(y) ≈ k(x − y) = E_ω[cos ω·(x − y)].
 
-    m frequencies of the kernel's law average the cosine, so the error of every entry falls like 1/√m, whatever the
-    number of inputs. Paired features, √a_j [cos ω_j·x, sin ω_j·x], m = D/2, have a lower variance than offset ones,
-    √(2a_j) cos(ω_j·x + b_j), at half the matrix product. With `frequencies: learned` and `weights: fitted` both ω_j and
-    a_j are fitted to random pairs of the sample and kept if they are better on rows that they did not see; the cost of
-    a transform is the same. The laws of ω: rbf N(0, 2γI); laplacian Cauchy(0, γ) and cauchy Laplace(0, √γ) in each
-    coordinate; matern N(0, γI)·√(2ν/χ²_{2ν}), γ = 1/ℓ²; rational_quadratic N(0, 2γsI), s ~ Gamma(α, rate α).
+    m frequencies of the kernel's distribution average the cosine, so the error of every entry falls like 1/√m, whatever
+    the inputs. Paired features are √a_j [cos ω_j·x, sin ω_j·x], m = D/2, offset ones √(2a_j) cos(ω_j·x + b_j).
+    ω is N(0, 2γI) for rbf; Cauchy(0, γ) for laplacian and Laplace(0, √γ) for cauchy in each coordinate;
+    N(0, γI)·√(2ν/χ²_{2ν}) for matern; N(0, 2γsI), s ~ Gamma(α, rate α), for rational_quadratic.
 
     Source: Rahimi & Recht 2007, algorithm 1; Yu et al. 2016 (orthogonal, structured); Le, Sarlós & Smola 2013
-    (fastfood); Avron et al. 2016 (qmc); weights and learning: this project, kafeat/frequency_fit.py.
+    (fastfood); Avron et al. 2016 (qmc); weights and learning: this project.
     """
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")

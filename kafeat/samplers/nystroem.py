@@ -45,16 +45,10 @@ Rows = Annotated[Given, Described("a mapping with the key 'given'", "mappings")]
 class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
-    T is lower triangular, a rotation of the usual V_r Λ_r^{−½} that saves half of the product, so the columns have no
-    order; where landmarks are more than components, the columns come with their eigenvalues falling. With
-    `root: symmetric` T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn, and column j belongs to landmark j.
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks: exact on the
-    landmarks themselves, never above the kernel, and as good as the kernel's spectrum falls fast. The rank cut is
-    relative and made in float64; columns beyond the rank are 0. With more landmarks than components, those directions
-    are kept that lead on the fit sample. Good landmarks matter: docs/accuracy.md compares the ways to choose them.
-
-    `kernel: precomputed` takes rows that hold k(x, every training row) and is fitted on the square matrix of the
-    training rows; landmarks are columns of it.
+    landmarks themselves, never above the kernel, and as good as its spectrum falls fast. T is lower triangular, a
+    rotation of V_r Λ_r^{−½} that saves half of the product; columns beyond rank r are 0. With `root: symmetric` T is
+    V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. `kernel: precomputed` takes rows that hold k(x, every training row).
 
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
@@ -334,7 +328,7 @@ class Nystroem(Step):
         return transform if wide == dtype else InFloat64(transform, dtype)
 
     def precision(self, state: State, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """What a transform in `dtype` computes in: float64 where it would drown the smallest features."""
+        """Return the dtype for a transform in `dtype`: float64 where `dtype` would drown small features."""
         if drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype):
             return np.dtype(np.float64)
         return dtype

@@ -86,11 +86,11 @@ class RandomMaclaurin(Step):
 
     @property
     def _constant(self) -> bool:
-        """Whether the first output carries a₀."""
+        """True if the first output carries a₀."""
         return self.n_components > 1 and (self.kernel == "exponential" or self.coef0 > 0)
 
     def _plan(self, logs: Floats, spread: Floats, d: int) -> _Monomials:
-        """Which degrees are drawn, how often, and whether degree 1 is exact, for the least variance."""
+        """Plan for the least variance: the degrees to draw, their counts, and whether degree 1 is exact."""
         sizes = logs + spread
         if self._constant:
             sizes[0] = -np.inf

@@ -33,7 +33,7 @@ class Skewed(Step):
     """Random features of skewed kernels, chi2: z(x)·z(y) ≈ Π_i 2√(x_i + c)√(y_i + c)/(x_i + y_i + 2c).
 
     On log(x + c) the kernel is shift-invariant, with the frequency density sech(πω) in each coordinate, so it is
-    Fourier features behind a logarithm. intersection, Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c))), has
+    Fourier features after a logarithm. intersection, Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c))), has
     Cauchy(0, ½). The error of every entry falls like 1/√D. Inputs must lie above −c. `learned` and `fitted` are
     those of `fourier`.
 

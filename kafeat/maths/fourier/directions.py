@@ -1,4 +1,4 @@
-"""What the samplers along normal directions share: how directions are declared and drawn."""
+"""Normal directions: their declaration and their draw."""
 
 from __future__ import annotations
 

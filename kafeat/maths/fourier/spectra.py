@@ -1,8 +1,8 @@
-"""Frequency laws of shift-invariant kernels, and the ways to draw from them.
+"""Frequency distributions of shift-invariant kernels, and the ways to draw from them.
 
-A continuous shift-invariant kernel is the characteristic function of its frequency law,
-k(x, y) = E_ω[cos ω·(x − y)] (Bochner). A law is isotropic (a direction times a radius) or a product of one law
-per coordinate. Frequencies come as rows of an (m, d) array; `iid`, `orthogonal` and `qmc` each have the law's mean.
+A continuous shift-invariant kernel is the characteristic function of its frequency distribution,
+k(x, y) = E_ω[cos ω·(x − y)] (Bochner). The distribution is isotropic (a direction times a radius) or a product of one
+per coordinate. Frequencies are rows of an (m, d) array; `iid`, `orthogonal` and `qmc` each have the right mean.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LARGEST_MIXING = 1e30
 
 
 class FrequencyDistribution(Protocol):
-    """What every frequency law can do."""
+    """The interface of a frequency distribution."""
 
     def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
         """m independent draws of ω, (m, d)."""
@@ -37,7 +37,7 @@ class FrequencyDistribution(Protocol):
         """k(δ) of rows δ (n, d), (n,)."""
 
     def scaled(self, factor: float) -> FrequencyDistribution:
-        """The law of factor·ω; `factor` is above 0."""
+        """The distribution of factor·ω; `factor` is above 0."""
 
 
 @dataclass(frozen=True)

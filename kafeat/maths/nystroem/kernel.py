@@ -131,7 +131,7 @@ class LandmarkKernel:
         return Gram(values, (norms(pair.x), norms(pair.y)))
 
     def view(self, sample: Sample, dual_l1: float) -> FitSample:
-        """What a landmark selector sees."""
+        """Return the view of the fit sample that landmark selectors work on."""
         X, centre = sample.X, self.centre(sample.X)
         known: list[float] = []
 

@@ -34,10 +34,10 @@ class Homogeneous(Step):
     """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} 𝒦(log(y_i/x_i)), a kernel of ratios by its signature 𝒦.
 
     chi2: 2xy/(x + y); intersection: min(x, y); hellinger: √(xy), which one feature gives exactly; jensen_shannon:
-    ½x log₂((x + y)/x) + ½y log₂((x + y)/y).
-    Ψ(x) = √(x^γ) [√κ₀, √(2κ_j) cos(jL log x), √(2κ_j) sin(jL log x)], j = 1..n; Ψ(0) = 0. The error is √((xy)^γ) ε(log y/x), ε(ω) = κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω); it falls fast with n, but
-    slowly for intersection, whose 𝒦 has a kink. Outputs come in blocks: Ψ₀ of every input, then cosine and sine of the
-    first frequency, and so on. The window determines κ_j and L.
+    ½x log₂((x + y)/x) + ½y log₂((x + y)/y). The window determines κ_j and L of the outputs, which come in blocks:
+    Ψ(x) = √(x^γ) [√κ₀, √(2κ_j) cos(jL log x), √(2κ_j) sin(jL log x)], j = 1..n; Ψ(0) = 0. The error is
+    √((xy)^γ) ε(log y/x), ε(ω) = κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω). It falls fast with n, but slowly for intersection,
+    whose 𝒦 has a kink.
 
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """

@@ -10,7 +10,7 @@ from kafeat.contract.step import Step
 from kafeat.registry import AnyStep, build_step, kinds, samplers, scalers, step_class
 
 TOY = """
-from kafeat.step import Step, PositiveInt
+from kafeat.contract.step import Step, PositiveInt
 class TwoWords(Step):
     size: PositiveInt = 3
     def fit(self, *_): ...

@@ -70,7 +70,7 @@ class Chain:
     outputs: Array | None = None
     """Which outputs of the last step are kept, ascending; None: all."""
     cast_after: int = 0
-    """How many steps, from the first on, compute in float64 whatever the dtype: behind them values are cast to it."""
+    """The number of leading steps that compute in float64 whatever the dtype; values are cast to it after them."""
 
     @classmethod
     def fit(
@@ -169,7 +169,7 @@ class Chain:
     def exact(self, X: Floats, Y: Floats, dtype: np.dtype[Any] = DOUBLE) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).
 
-        A step that needs coordinates but stands behind a sampler sees the computed outputs of the steps before
+        A step that needs coordinates but stands after a sampler sees the computed outputs of the steps before
         it, in `dtype`: `reference` says where.
         """
         with one_blas_thread(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -195,7 +195,7 @@ class Chain:
         return pair
 
     def numbers(self, X: Floats) -> Floats:
-        """Rows X (n, d) behind the leading steps that read missing numbers or categories: plain numbers."""
+        """Rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers."""
         steps = [f.step for f in self.steps]
         most = max((i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.coded_columns), default=0)
         if not most or not all(s.missing != "refuse" or s.coded_columns for s in steps[:most]):
@@ -203,34 +203,34 @@ class Chain:
         return self._first(most).transform(X)
 
     def reference(self) -> str | None:
-        """What the exact kernel is exact about, where that is not the whole chain."""
-        behind_sampler, computed = False, None
+        """The subject of the exact kernel, where that is not the whole chain."""
+        after_sampler, computed = False, None
         for i, fitted in enumerate(self.steps):
-            if behind_sampler and fitted.step.needs_coordinates:
+            if after_sampler and fitted.step.needs_coordinates:
                 computed = i
-            # A scaler turns coordinates into coordinates, unless it stands behind a sampler itself.
-            behind_sampler = _gives_gram(fitted.step, behind_sampler)
+            # A scaler turns coordinates into coordinates, unless it stands after a sampler itself.
+            after_sampler = _gives_gram(fitted.step, after_sampler)
         if computed is None:
             return None
         return (
-            f"steps[{computed}] ({self.steps[computed].step.kind}) needs coordinates behind a sampler: the exact "
+            f"steps[{computed}] ({self.steps[computed].step.kind}) needs coordinates after a sampler: the exact "
             f"kernel is that of the computed outputs of the steps before it"
         )
 
 
 def leading_scalers(steps: Sequence[Step]) -> int:
-    """How many scalers come first."""
+    """The number of scalers that come first."""
     return next((i for i, step in enumerate(steps) if not isinstance(step, Scaler)), len(steps))
 
 
-def _gives_gram(step: Step, behind_sampler: bool) -> bool:
+def _gives_gram(step: Step, after_sampler: bool) -> bool:
     if isinstance(step, Scaler):
-        return behind_sampler and not step.needs_coordinates
+        return after_sampler and not step.needs_coordinates
     return True
 
 
 def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
-    """What the step learns; numbers that overflowed on the way show in it, or do not matter."""
+    """Fit the step; numbers that overflowed on the way show in the state, or do not matter."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         state = step.fit(sample, rng)
     for name, value in state.items():

@@ -46,7 +46,7 @@ class Union(Step):
     """Maps side by side: z(x) = [√w₁ z₁(x), √w₂ z₂(x), …], so that z(x)·z(y) ≈ Σ_i w_i k_i(x, y).
 
     The sum of kernels is a kernel: one for shape and one for colour, say, each a chain of steps on its own columns.
-    Columns have the names of the input, so a map with `columns` comes first, or behind steps that keep them.
+    Columns have the names of the input, so a map with `columns` comes first, or after steps that keep them.
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (sums of kernels).
     """
@@ -204,7 +204,7 @@ class Union(Step):
 def _indices(columns: Sequence[str], names: Sequence[str] | None, i: int) -> Array:
     if names is None:
         raise DataError(
-            f"union: maps[{i}].columns: expected no columns behind a step that does not hand them on"
+            f"union: maps[{i}].columns: expected no columns after a step that does not hand them on"
         )
     where = {name: j for j, name in enumerate(names)}
     found: list[int] = []

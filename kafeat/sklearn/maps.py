@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Coordinates
-from kafeat.maths.homogeneous.signatures import chi2_spectrum
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.maths.homogeneous.additive import spectral_kernel
+from kafeat.maths.kernel import KernelParameters, find_kernel
 from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.transform import gain_of
 from kafeat.sklearn.attributes import Attributes
@@ -65,7 +65,7 @@ def additive_chi2_sampler(of: Attributes, d: int) -> Learned:
     }
     return recipe, {
         "frequencies": frequencies[1:],
-        "coefficients": interval * chi2_spectrum(frequencies),
+        "coefficients": interval * spectral_kernel("chi2").spectrum(frequencies),
     }
 
 
@@ -117,7 +117,7 @@ def nystroem(of: Attributes, d: int) -> Learned:
     m = len(landmarks)
     exact = LandmarkKernel(kernel, KernelParameters(gamma=gamma, degree=max(degree, 1), coef0=coef0))
     scale = exact.scale(
-        KERNELS[kernel].gram(Coordinates(landmarks, landmarks[:0]), exact.parameters).squared_norms[0]
+        find_kernel(kernel).gram(Coordinates(landmarks, landmarks[:0]), exact.parameters).squared_norms[0]
     )
     root: Floats = np.ascontiguousarray(of.floats("normalization_", (m, m)).T) * scale
     recipe = {

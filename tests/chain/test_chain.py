@@ -73,7 +73,7 @@ def test_what_needs_coordinates_behind_a_sampler_is_said(late: dict) -> None:
     X = rows()
     fm = fit({"kind": "standardize"}, {**FOURIER, "n_components": 8}, late)
     assert fm.chain.reference() == (
-        f"steps[2] ({late['kind']}) needs coordinates behind a sampler: the exact kernel is that of the computed "
+        f"steps[2] ({late['kind']}) needs coordinates after a sampler: the exact kernel is that of the computed "
         "outputs of the steps before it"
     )
     before = fit({"kind": "standardize"}, {**FOURIER, "n_components": 8}).transform(X)

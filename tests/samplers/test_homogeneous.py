@@ -12,9 +12,9 @@ import kafeat
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
+from kafeat.maths.homogeneous.additive import additive_kernel, spectral_kernel
 from kafeat.maths.homogeneous.ratios import ratio_weights
-from kafeat.maths.homogeneous.signatures import SIGNATURES
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.maths.kernel import KernelParameters
 from kafeat.samplers.homogeneous import Homogeneous
 
 PERIOD = {
@@ -186,12 +186,12 @@ def test_bounds(name: str, value: object) -> None:
         kafeat.fit({"steps": [{"kind": "homogeneous", name: value}]}, np.ones((2, 1)))
 
 
-ENTRY = {"chi2": "additive_chi2", "intersection": "intersection", "jensen_shannon": "jensen_shannon"}
+SPECTRAL = ("chi2", "intersection", "jensen_shannon")
 
 
 def entry(kernel: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The exact kernel of single numbers, (n, m)."""
-    return KERNELS[ENTRY[kernel]].gram(Coordinates(x[:, None], y[:, None]), KernelParameters()).dots
+    return additive_kernel(kernel).gram(Coordinates(x[:, None], y[:, None]), KernelParameters()).dots
 
 
 def error(step: Homogeneous, w: np.ndarray, X: np.ndarray | None = None) -> np.ndarray:
@@ -199,28 +199,30 @@ def error(step: Homogeneous, w: np.ndarray, X: np.ndarray | None = None) -> np.n
     X = np.ones((1, 1)) if X is None else X
     state = step.fit(Sample(X, None, len(X)), np.random.default_rng(0))
     waves = np.cos(np.multiply.outer(w, state["frequencies"])) @ (2 * state["coefficients"][1:])
-    return state["coefficients"][0] + waves - SIGNATURES[step.kernel].value(w)
+    return state["coefficients"][0] + waves - spectral_kernel(step.kernel).signature(w)
 
 
-@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("kernel", SPECTRAL)
 def test_signature_is_the_kernels(kernel: str) -> None:
     w = np.linspace(-10, 10, 81)
     want = entry(kernel, np.ones(1), np.exp(w))[0] / np.exp(w / 2)
     # 1 + x/y in the exact kernel is off by eps, which counts y/√(xy) ≤ e⁵ times
-    np.testing.assert_allclose(SIGNATURES[kernel].value(w), want, rtol=0, atol=16 * EPS * np.exp(5.0))
+    np.testing.assert_allclose(
+        spectral_kernel(kernel).signature(w), want, rtol=0, atol=16 * EPS * np.exp(5.0)
+    )
 
 
-@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("w", [0.0, 0.3, 1.0, 4.0])
 def test_spectrum_is_the_signatures(kernel: str, w: float) -> None:
-    spectrum = SIGNATURES[kernel].spectrum
+    spectrum = spectral_kernel(kernel).spectrum
 
     def at(frequency: float) -> float:
         return float(spectrum(np.asarray(frequency)))
 
     # 𝒦(ω) = 2∫₀^∞ κ(λ) cos(ωλ) dλ; quad's own estimate of its error is below 1e-7 here
     value = 2 * (quad(at, 0, np.inf, weight="cos", wvar=w, limlst=200) if w else quad(at, 0, np.inf))[0]
-    assert value == pytest.approx(float(SIGNATURES[kernel].value(np.asarray(w))), abs=1e-6)
+    assert value == pytest.approx(float(spectral_kernel(kernel).signature(np.asarray(w))), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -242,12 +244,12 @@ def test_default_periods(kernel: str, window: str, periods: tuple[float, float])
         assert 2 * np.pi / state["frequencies"][0] == pytest.approx(period, abs=0.5e-4)
 
 
-@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("kernel", SPECTRAL)
 def test_order_0_of_the_uniform_window_is_right_on_the_diagonal(kernel: str) -> None:
     assert abs(error(Homogeneous(kernel=kernel, order=0, window="uniform"), np.zeros(1))[0]) < 4 * EPS
 
 
-@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("window", ["minimax", "rectangular", "uniform", "fitted"])
 def test_error_falls_with_the_order(kernel: str, window: str) -> None:
     """Relative to max(x, y), over all ratios; VLFeat's rectangular errors are not even monotone."""
@@ -263,7 +265,7 @@ def test_error_falls_with_the_order(kernel: str, window: str) -> None:
         assert (np.diff(errors) < 0).all()
 
 
-@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_minimax_is_least_among_the_windows(kernel: str, n: int) -> None:
     w = np.linspace(0, np.log(1e4), 3001)
@@ -301,7 +303,7 @@ def test_weights_of_ratios_are_those_of_all_pairs() -> None:
         np.testing.assert_allclose(weights, want, rtol=0, atol=1e-10 * want.sum())
 
 
-@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("n", [1, 2])
 def test_fitted_to_the_mean_is_best_on_pairs_of_entries(kernel: str, n: int) -> None:
     X = load_digits().data[:200]
@@ -315,7 +317,7 @@ def test_fitted_to_the_mean_is_best_on_pairs_of_entries(kernel: str, n: int) -> 
             x = column[column > 0]
             w = np.subtract.outer(np.log(x), np.log(x))
             eps = np.cos(np.multiply.outer(w, state["frequencies"])) @ (2 * state["coefficients"][1:])
-            eps += state["coefficients"][0] - SIGNATURES[kernel].value(w)
+            eps += state["coefficients"][0] - spectral_kernel(kernel).signature(w)
             total += (np.multiply.outer(x, x) * eps**2).sum()
         return total
 
@@ -370,7 +372,7 @@ def test_fitted_window_of_a_sample_that_shows_nothing_is_the_data_free_one() -> 
     assert np.abs(np.exp(-w / 2) * error(step, w, np.ones((5, 2)))).max() < 0.05
 
 
-@pytest.mark.parametrize("kernel", ENTRY)
+@pytest.mark.parametrize("kernel", SPECTRAL)
 @pytest.mark.parametrize("n", [1, 2])
 def test_ratios_that_the_sample_does_not_show_stay_sane(kernel: str, n: int) -> None:
     X = np.random.default_rng(0).uniform(1.0, 2.0, size=(300, 2))

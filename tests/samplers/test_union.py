@@ -116,9 +116,7 @@ def test_mistakes_are_named_with_their_place():
         fit([{"weight": 0.0, "steps": [FOURIER]}], data)
     with pytest.raises(ConfigError, match=r"steps\[0\].maps"):
         fit([], data)
-    with pytest.raises(
-        DataError, match=r"maps\[0\].columns: expected no columns behind a step that does not"
-    ):
+    with pytest.raises(DataError, match=r"maps\[0\].columns: expected no columns after a step that does not"):
         kafeat.fit(
             {"steps": [FOURIER, {"kind": "union", "maps": [{"columns": ["a"], "steps": [FOURIER]}]}]}, data
         )

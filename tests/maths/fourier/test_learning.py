@@ -5,11 +5,15 @@ import pytest
 from scipy.optimize import minimize
 
 from kafeat.maths.fourier import learning as frequency_fit
-from kafeat.maths.fourier import spectra
 from kafeat.maths.fourier.learning import fit_frequencies, fit_weights, learn_frequencies, relative_error
+from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
+from kafeat.maths.kernels.rbf import Rbf
+from kafeat.maths.kernels.skewed_chi2 import SkewedChi2
+from kafeat.maths.kernels.skewed_intersection import SkewedIntersection
 
 GAMMA, D = 0.1, 6
-LAW = spectra.rbf(GAMMA)
+PARAMETERS = KernelParameters(gamma=GAMMA, nu=0.5, alpha=0.5)
+LAW = Rbf().frequencies(PARAMETERS)
 
 
 def rows(n, seed=0):
@@ -77,13 +81,9 @@ def test_few_rows_are_not_fitted_to():
 
 
 LAWS = {
-    "rbf": LAW,
-    "laplacian": spectra.laplacian(GAMMA),
-    "cauchy": spectra.cauchy(GAMMA),
-    "matern": spectra.matern(GAMMA, 0.5),
-    "rational_quadratic": spectra.rational_quadratic(GAMMA, 0.5),
-    "skewed_chi2": spectra.skewed_chi2(),
-    "skewed_intersection": spectra.skewed_intersection(),
+    **{name: find_kernel(name).frequencies(PARAMETERS) for name in kernel_names(ShiftInvariantKernel)},
+    "skewed_chi2": SkewedChi2().log_frequencies(),
+    "skewed_intersection": SkewedIntersection().log_frequencies(),
 }
 
 

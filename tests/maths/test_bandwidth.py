@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from kafeat.errors import DataError
-from kafeat.maths.kernels.bandwidth import resolve_gamma
-from kafeat.maths.kernels.exact import KERNELS
+from kafeat.maths.bandwidth import resolve_gamma
+from kafeat.maths.kernel import find_kernel
 
 
 def rows(n: int = 300, d: int = 4) -> np.ndarray:
@@ -16,7 +16,7 @@ def rows(n: int = 300, d: int = 4) -> np.ndarray:
 
 
 def resolve(rule, kernel: str, X: np.ndarray, seed: int = 0) -> float:
-    return resolve_gamma(rule, KERNELS[kernel], X, np.random.default_rng(seed))
+    return resolve_gamma(rule, find_kernel(kernel), X, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize(

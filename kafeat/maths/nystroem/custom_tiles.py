@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.errors import UsageError
-from kafeat.maths.kernels.exact import KernelParameters
-from kafeat.maths.nystroem.kernel_tiles.base import KernelTile
+from kafeat.maths.kernel_tiles import KernelTile
 from kafeat.types import Array, Floats
 
 
@@ -17,7 +16,7 @@ class ColumnTile(KernelTile):
     """The input row holds k(x, ·) already; landmarks are numbers of columns."""
 
     def __init__(self, columns: Array, scale: float, dtype: np.dtype[Any]) -> None:
-        super().__init__(np.empty((len(columns), 0)), KernelParameters(), dtype)
+        super().__init__(np.empty((len(columns), 0)), dtype)
         self._columns = columns
         self._scale = dtype.type(scale)
 
@@ -32,7 +31,7 @@ class FunctionTile(KernelTile):
     def __init__(
         self, function: Callable[[Floats, Floats], Any], landmarks: Floats, scale: float, dtype: np.dtype[Any]
     ) -> None:
-        super().__init__(landmarks, KernelParameters(), dtype)
+        super().__init__(landmarks, dtype)
         self._function = function
         self._scale = scale
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from kafeat.errors import DataError
-from kafeat.maths.kernels.exact import Kernel
+from kafeat.maths.kernel import Kernel
 from kafeat.maths.units import power_of_two
 from kafeat.types import Floats
 

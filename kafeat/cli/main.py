@@ -21,8 +21,11 @@ from kafeat.errors import KafeatError
 from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
-    "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "samplers", "config",
+    "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds", "config",
 )  # fmt: skip
+
+# Former names of commands. They work as before and are not listed.
+_ALIASES = {"samplers": "kinds"}
 
 EPILOG = """\b
 Environment:
@@ -56,9 +59,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in COMMANDS:
+        name = _ALIASES.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
             return None
-        name = cmd_name.replace("-", "_")
+        name = name.replace("-", "_")
         command = getattr(import_module(f"kafeat.cli.{name}"), name)
         return completed(command) if isinstance(command, click.Command) else None
 

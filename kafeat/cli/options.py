@@ -51,9 +51,13 @@ class KindName(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from kafeat.registry import kinds
+        # Kinds are the names of files. Importing the registry to list them would take most of a second.
+        from pkgutil import iter_modules
 
-        return [CompletionItem(kind) for kind in kinds() if kind.startswith(incomplete)]
+        from kafeat import samplers, scalers
+
+        names = [module.name for package in (scalers, samplers) for module in iter_modules(package.__path__)]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def finite(context: click.Context, option: click.Parameter, number: float | None) -> float | None:

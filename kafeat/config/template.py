@@ -32,7 +32,7 @@ def starting_config(kind: str) -> str:
     about += _comment(f"{kind}: {headline(step)}")
     about += ["#"]
     about += _comment(
-        f"Every key has its default here, and may be left out. `kafeat samplers {kind}` tells more, `kafeat samplers` "
+        f"Every key has its default here, and may be left out. `kafeat kinds {kind}` tells more, `kafeat kinds` "
         "lists the kinds that steps before and behind it may have, and `kafeat config --check FILE.yaml` checks what "
         f"you make of it. Editors complete what you type with `kafeat config --schema > {SCHEMA_FILE}`."
     )

@@ -1,4 +1,4 @@
-"""Colours: on a terminal, unless NO_COLOR or --color says otherwise."""
+"""Colours on a terminal, unless NO_COLOR or --color says otherwise."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _choice = "auto"
 
 
 def use(choice: str) -> None:
-    """From now on: auto, always or never."""
+    """Set the choice: auto, always or never."""
     global _choice
     _choice = choice
 
 
 def peek(arguments: Sequence[str]) -> None:
-    """Obey KAFEAT_COLOR, and --color before it, wherever it stands; the last one counts.
+    """Read the choice from --color, wherever it stands, or from KAFEAT_COLOR. The last --color counts.
 
-    That is before anything is parsed, as help and mistakes in the options have colours, too.
+    This happens before click parses the arguments, because help and usage errors have colours, too.
     """
     given = [value for option, value in pairwise(arguments) if option == "--color"]
     given += [one.removeprefix("--color=") for one in arguments if one.startswith("--color=")]
@@ -35,12 +35,12 @@ def peek(arguments: Sequence[str]) -> None:
 
 
 def forced() -> bool | None:
-    """True or False where that is settled for any stream, whatever it is; None: by the stream."""
+    """Return True or False if --color decides for every stream, else None."""
     return None if _choice == "auto" else _choice == "always"
 
 
 def wanted(stream: TextIO) -> bool:
-    """Whether what is written there has colours (https://no-color.org)."""
+    """Return True if this stream gets colours (https://no-color.org)."""
     settled = forced()
     if settled is not None:
         return settled
@@ -49,10 +49,10 @@ def wanted(stream: TextIO) -> bool:
 
 
 def console(*, stderr: bool = False, **more: Any) -> Console:
-    """Rich's console on that stream."""
+    """Return a rich console on stdout or stderr."""
     from rich.console import Console
 
-    # names of files are no markup
+    # file names may contain brackets, which are not markup
     more |= {"markup": False, "emoji": False, "highlight": False}
     if not wanted(sys.stderr if stderr else sys.stdout):
         return Console(stderr=stderr, color_system=None, no_color=True, **more)

@@ -23,7 +23,7 @@ Example:
     required=True,
     type=options.CONFIG,
     metavar="CONFIG.yaml",
-    help="The recipe of the map; - is stdin.",
+    help="Recipe of the map. `-` reads stdin.",
 )
 @click.argument("data", type=options.DATA)
 @click.argument("model", type=options.NEW_MODEL)
@@ -31,10 +31,12 @@ Example:
 @click.option(
     "--split",
     metavar="COL",
-    help="A column of train and test: fit on the rows of train alone. It is no feature.",
+    help="Column with the values train and test. Fit on the train rows only; the column is not a feature.",
 )
 @click.option(
-    "--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to."
+    "--overwrite/--no-clobber",
+    default=True,
+    help="Replace an existing MODEL (default), or fail if it exists.",
 )
 @options.reading
 @options.fsync
@@ -53,10 +55,10 @@ def fit(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Fit the map of CONFIG.yaml on DATA (- is stdin: CSV, or Arrow) and save it as MODEL.
+    """Fit the map of CONFIG.yaml on DATA and save it as MODEL. If DATA is `-`, read CSV or Arrow from stdin.
 
-    DATA is read once, and LIBSVM twice. Rows are sampled uniformly from all of it (`fit_rows` in the config), and
-    the steps are fitted on them. The same config and the same data give the same bytes.
+    DATA is read once (LIBSVM twice). The steps are fitted on a uniform sample of its rows; `fit_rows` in the config
+    sets the size of the sample. The same config and data always give the same bytes.
     """
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The line that says what was done: on a terminal or when asked for, so that a cron job stays silent."""
+"""The summary line of a command, written on a terminal or with -v, so that cron jobs stay silent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafeat.cli import log
 
 
 def summarize(line: str, quiet: bool, verbose: bool) -> None:
-    """Print `line` on stderr, and the machine with -v."""
+    """Write `line` to stderr; with -v, also the versions and the machine."""
     if quiet or not (verbose or log.as_json() or sys.stderr.isatty()):
         return
     log.say(line)

@@ -40,11 +40,11 @@ class Context(click.Context):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.color = color.forced()
+        self.color = color.wanted(sys.stdout)
 
 
 def color_option(variable: str | None) -> click.Option:
-    """Return --color, which may stand before or after the command. `color.peek` reads it earlier."""
+    """Return --color, which may stand before or after the command. `color.apply` reads it earlier."""
     return click.Option(
         ["--color"], type=click.Choice(color.CHOICES), expose_value=False,
         envvar=variable, allow_from_autoenv=False,

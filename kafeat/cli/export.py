@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 
 
 @click.command(
@@ -40,7 +40,6 @@ def export(
     A row that `transform` refuses gives NaN. If the features of onnxruntime differ from those of MODEL by more than
     rounding, nothing is written and the exit code is 6. -v shows the largest difference. Needs the extra kafeat[onnx].
     """
-    from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
 
     try:
@@ -55,4 +54,4 @@ def export(
         if found is None
         else f"{found.rows:,} rows differ by at most {found.largest:.1e}, rounding explains {found.allowed:.1e}"
     )
-    summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}", quiet, verbose)
+    log.summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}", quiet, verbose)

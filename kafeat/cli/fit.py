@@ -63,7 +63,6 @@ def fit(
     from dataclasses import replace
 
     from kafeat.cli.progress import progress
-    from kafeat.cli.summary import summarize
     from kafeat.config import load_config
     from kafeat.jobs.fit.fit import fit_reader
 
@@ -72,7 +71,7 @@ def fit(
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
         fm = fit_reader(recipe, source, label, split=split, listener=listener)
     fm.save(model, overwrite, fsync=fsync)
-    summarize(
+    log.summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "
         f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows",
         quiet,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 
 if TYPE_CHECKING:
     from kafeat.types import DType
@@ -44,7 +44,6 @@ def import_sklearn(
     and Pipelines of these with StandardScaler, MinMaxScaler, Normalizer and PCA. No code in the file is executed.
     Needs the extra kafeat[sklearn].
     """
-    from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
 
     try:
@@ -54,7 +53,7 @@ def import_sklearn(
 
     fm = import_skops(fitted, dtype)
     fm.save(model, overwrite, fsync=fsync)
-    summarize(
+    log.summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, imported from {fm.provenance.imported}",
         quiet,
         verbose,

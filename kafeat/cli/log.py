@@ -42,6 +42,19 @@ def warn(message: str) -> None:
     _put("warning", message if _json else f"note: {message}")
 
 
+def summarize(line: str, quiet: bool, verbose: bool) -> None:
+    """Write the summary of a command on a terminal or with -v, but not in cron jobs; -v adds versions and machine."""
+    if quiet or not (verbose or _json or sys.stderr.isatty()):
+        return
+    say(line)
+    if verbose:
+        from kafeat.runtime.environment import machine, versions
+
+        say("versions: " + ", ".join(f"{name} {number}" for name, number in versions().items()))
+        found = machine()
+        say(f"machine: {found['processor']}, Python {found['python']}, BLAS {found['blas']}")
+
+
 def listener(quiet: bool) -> Listener:
     """Return a listener that writes the messages of a fit, or a silent one."""
     from kafeat.jobs.fit.listener import SILENT, Listener

@@ -32,6 +32,7 @@ Environment:
   KAFEAT_JOBS           default of --jobs in every command that has it; likewise for other options
   KAFEAT_FIT_LABEL      default of --label in fit only; takes precedence over KAFEAT_LABEL
   NO_COLOR              disable colours
+  FORCE_COLOR           use colours in pipes, too
   The command line takes precedence. Tab completion: eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
 
 \b
@@ -102,7 +103,7 @@ def main() -> NoReturn:
     # Read before click parses the options, so that errors in them have this form, too.
     asked = {"--log-format=json", ("--log-format", "json")} & {*sys.argv, *pairwise(sys.argv)}
     log.use_json(bool(asked) or os.environ.get("KAFEAT_LOG_FORMAT") == "json")
-    color.peek(sys.argv)
+    color.apply(sys.argv)
     code = _run()
     with suppress(Interrupted, Terminated, OSError):  # a second signal; no room for the last line
         remove_ours()

@@ -210,14 +210,13 @@ class _Job:
             log.warn(f"{self.target}: {files} {what}{end}: {listed}")
 
     def _say(self, what: str, done: TransformResult | Run) -> None:
-        from kafeat.cli.summary import summarize
 
         clipped = (
             f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
         )
         fate = {"drop": "left out", "null": "null"}.get(self.rules.on_bad_rows)
         bad = f"; {done.bad_rows:,} bad rows were {fate}" if done.bad_rows else ""
-        summarize(
+        log.summarize(
             f"{what} x {done.columns:,} features in {done.seconds:.2f} s{bad}{clipped}",
             self.quiet,
             self.verbose,

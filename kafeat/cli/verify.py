@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 
 if TYPE_CHECKING:
     from kafeat.jobs.transform.options import InputOptions
@@ -70,7 +70,6 @@ def verify(
     the last bit on the same type of processor with the same library versions. Elsewhere rounding may differ; the
     largest difference is shown.
     """
-    from kafeat.cli.summary import summarize
     from kafeat.jobs.transform.options import InputOptions
     from kafeat.jobs.verify.verify import verify_file
 
@@ -84,7 +83,7 @@ def verify(
         else f"equal but for rounding ({found.largest_difference:.1e})"
     )
     hashes = f"; {', '.join(found.hashes)} have the hashes of {stats}" if found.hashes else ""
-    summarize(
+    log.summarize(
         f"{target}: {found.rows:,} rows, {found.rows_compared:,} of them made again: {bits}{hashes}",
         quiet,
         verbose,

@@ -12,13 +12,12 @@ from kafeat.cli import color
 from kafeat.cli.tables import TableColumn, fitting
 from kafeat.evaluation.summary import spell, spell_briefly
 
-# Lines for a pipe or a file have no end.
+# The width of lines in a pipe or a file.
 _ENDLESS = 100_000
 
 
 def show(report: Mapping[str, Any]) -> None:
-    """Print what was found."""
-    # what is not read on a terminal has no width
+    """Print the tables, notes and the recommendation of an evaluation."""
     width = color.console().width if sys.stdout.isatty() else None
     console = color.console(width=_ENDLESS)
     left_out: list[str] = []

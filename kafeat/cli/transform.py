@@ -30,50 +30,59 @@ Examples:
 @options.model
 @click.argument("source", type=options.DATA, metavar="IN")
 @click.argument("target", type=options.OUTPUT, metavar="OUT")
-@click.option("--keep", metavar="COLS", help="Columns to copy unchanged, separated by commas, or `all`.")
+@click.option(
+    "--keep", metavar="COLS", help="Input columns to copy to the output, separated by commas, or `all`."
+)
 @options.jobs
 @options.reading
-@click.option("--output-format", type=options.OUTPUTS, help="Default: by the suffix; `-` is CSV.")
+@click.option(
+    "--output-format",
+    type=options.OUTPUTS,
+    help="Format of the output (default: by the suffix; stdout is CSV).",
+)
 @click.option(
     "--layout", type=click.Choice(["columns", "list", "tensor"]), default="columns", show_default=True,
-    help="A column for each feature, one column of lists, or of Arrow's tensors of fixed shape.",
+    help="One column per feature, one column of lists, or one column of Arrow fixed-shape tensors.",
 )  # fmt: skip
-@click.option("--prefix", help="Of the output columns; default: f, for f0, f1, … (a list column: features).")
+@click.option(
+    "--prefix",
+    help="Prefix of the output column names (default: f, giving f0, f1, …; with lists or tensors: features).",
+)
 @click.option(
     "--compression", type=click.Choice(["none", "snappy", "lz4", "zstd", "gzip"]),
-    help="Of Parquet, Arrow (lz4, zstd; default: none), CSV and JSON lines (gzip, zstd; default: by the suffix).",
+    help="Compression of Parquet, Arrow (lz4 or zstd), CSV and JSON lines (gzip or zstd; default: by the suffix).",
 )  # fmt: skip
 @options.output_dtype
 @click.option(
     "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
-    help="Rows that cannot be transformed: fail, leave them out, or write null features (NaN in NPY).",
+    help="If a row cannot be transformed: fail, omit the row, or write null features (NaN in NPY).",
 )  # fmt: skip
 @click.option(
     "--rejects",
     type=options.OUTPUT,
     metavar="FILE.csv",
-    help="The bad rows, and what is wrong with each of them.",
+    help="Write the bad rows and the reason for each.",
 )
 @click.option(
     "--max-drift", type=click.FloatRange(0.0, 1.0), callback=options.finite, metavar="SHARE",
-    help="Write nothing (exit code 6) if more of a column lies outside of the range that the fit saw.",
+    help="Write nothing (exit code 6) if a larger share of a column lies outside the range in the fit sample.",
 )  # fmt: skip
 @click.option(
     "--stats",
     "stats_file",
     type=options.OUTPUT,
     metavar="FILE.json",
-    help="What was done: rows, hashes, drift, versions.",
+    help="Write statistics of the run: rows, hashes, drift, versions.",
 )
 @click.option(
     "--dry-run",
     is_flag=True,
     allow_from_autoenv=False,
-    help="Say parts, rows, bytes and seconds, and write nothing.",
+    help="Estimate parts, rows, bytes and seconds, and write nothing.",
 )
 @click.option(
     "--overwrite/--no-clobber", default=None,
-    help="Replace an existing OUT (a file: the default), or refuse to (a folder that holds something: the default).",
+    help="Replace an existing OUT (default for a file), or fail if it exists (default for a folder with files).",
 )  # fmt: skip
 @scale_options
 @options.fsync
@@ -103,13 +112,13 @@ def transform(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Write the features of every row of IN to OUT; - is stdin or stdout: CSV, or Arrow.
+    """Write the features of every row of IN to OUT. `-` is stdin or stdout, in CSV or Arrow.
 
-    Rows stream through in chunks: memory stays bounded whatever the size of the file. OUT appears when it is
-    complete, and not at all otherwise. Columns are matched by name; NPY by position.
+    Rows stream through in chunks, so memory stays bounded for files of any size. OUT appears only when it is complete.
+    Columns are matched by name, in NPY by position.
 
-    If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each file is a part,
-    and OUT a folder with a part of the same name for each.
+    If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each of its files is
+    a part. OUT is then a folder with one file of the same name for each part.
     """
     from kafeat.jobs.transform.options import OutputOptions, RowOptions
 
@@ -132,7 +141,7 @@ def transform(
 
 @dataclass(frozen=True)
 class _Job:
-    """What was asked for."""
+    """The arguments of one call."""
 
     model: str
     source: str
@@ -201,14 +210,13 @@ class _Job:
             log.warn(f"{self.target}: {files} {what}{end}: {listed}")
 
     def _say(self, what: str, done: TransformResult | Run) -> None:
-        from kafeat.cli.summary import summarize
 
         clipped = (
             f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
         )
         fate = {"drop": "left out", "null": "null"}.get(self.rules.on_bad_rows)
         bad = f"; {done.bad_rows:,} bad rows were {fate}" if done.bad_rows else ""
-        summarize(
+        log.summarize(
             f"{what} x {done.columns:,} features in {done.seconds:.2f} s{bad}{clipped}",
             self.quiet,
             self.verbose,

@@ -1,6 +1,6 @@
 """Declarations in words: what a field accepts is said once, by its annotation and its bounds.
 
-The messages about configs and `kafeat samplers` both read from here, so neither can disagree with the check.
+The messages about configs and `kafeat kinds` both read from here, so neither can disagree with the check.
 """
 
 from __future__ import annotations

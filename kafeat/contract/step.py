@@ -1,6 +1,6 @@
 """The contract of a step: a frozen recipe that learns plain numbers and turns rows into rows.
 
-Parameters are declared once, as fields with bounds; the config, the artifact, `kafeat samplers` and the
+Parameters are declared once, as fields with bounds; the config, the artifact, `kafeat kinds` and the
 error messages all read that declaration.
 
 **Row law**: row i of the output depends on row i of the input only. Chunks, threads and parts rest on it.

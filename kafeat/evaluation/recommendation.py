@@ -1,4 +1,4 @@
-"""Which map to take, why, and whether it lies at the edge of what was tried."""
+"""Recommend a map with a reason, and report if its setting lies at the edge of those tried."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafeat.evaluation.summary import Record, comparable, goodness, is_number, m
 
 
 def choose(summaries: Sequence[Record]) -> Record | None:
-    """The map with the fewest columns that is as good as the best; None where nothing can be ranked."""
+    """Return the map with the fewest columns that is as good as the best, or None if maps cannot be ranked."""
     if len(summaries) < 2 or not comparable(summaries):
         return None
     best = max(summaries, key=goodness)
@@ -18,7 +18,7 @@ def choose(summaries: Sequence[Record]) -> Record | None:
 
 
 def recommend(summaries: Sequence[Record]) -> str | None:
-    """One line: which map to take, and why."""
+    """Return one line that recommends a map and gives the reason."""
     chosen = choose(summaries)
     if chosen is None:
         if len(summaries) < 2 or "score_map" in summaries[0]:
@@ -57,9 +57,9 @@ def _of_error(chosen: Record, best: Record) -> str:
 
 
 def edges(summaries: Sequence[Record], chosen: Record) -> list[dict[str, Any]]:
-    """Numbers of the chosen setting that are the largest or the smallest of those tried beside its other settings.
+    """Return parameters of the chosen setting whose value is the largest or smallest tried, all others equal.
 
-    `from` is the next number, and `gain` what the step from there gave: a higher score, or a lower error.
+    `from` is the next value. `gain` is the improvement from there: a higher score, or a lower error.
     """
     found = []
     for key, value in chosen["setting"].items():
@@ -82,7 +82,7 @@ def edges(summaries: Sequence[Record], chosen: Record) -> list[dict[str, Any]]:
 
 
 def same_but(one: Record, other: Record, key: str) -> bool:
-    """Whether two settings of one map are the same but for this parameter."""
+    """Return True if two settings of a map differ at most in this parameter."""
     first, second = ({**record["setting"], key: None} for record in (one, other))
     return bool(
         one["map"] == other["map"] and first == second and one["setting"].keys() == other["setting"].keys()

@@ -1,4 +1,4 @@
-"""Of records, one for each map, setting and seed: means, how far they can be trusted, and the best at each price."""
+"""Summarize records of a map, setting and seed: means, standard errors, and the best map for each budget."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 Record = Mapping[str, Any]
 
-# Kernels whose means differ by more than this share of them are different ones.
+# Kernels whose means differ by more than this share are different kernels.
 _SAME_KERNEL = 0.1
-# Seconds of one short run: times within this factor of each other are no reason to take another map.
+# Times of one short run that differ by less than this factor are treated as equal.
 _SAME_TIME = 2.0
 
 FIGURES = (
@@ -23,7 +23,7 @@ FIGURES = (
 
 
 def summarize(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """For each map and setting: the mean of every figure over the seeds, and its standard error s/√n."""
+    """Return, for each map and setting, the mean of every figure over the seeds and its standard error s/√n."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record["map"], repr(record["setting"])), []).append(record)
@@ -44,7 +44,7 @@ def _figure(values: Sequence[float | None]) -> dict[str, float | None]:
     known = [value for value in values if value is not None]
     if not known:
         return {"mean": None, "standard_error": None}
-    if min(known) == max(known):  # the mean of equal numbers is rounded, and their spread is not 0
+    if min(known) == max(known):  # rounding would give equal numbers a nonzero spread
         return {"mean": float(known[0]), "standard_error": 0.0 if len(known) > 1 else None}
     return {
         "mean": float(np.mean(known)),
@@ -53,14 +53,14 @@ def _figure(values: Sequence[float | None]) -> dict[str, float | None]:
 
 
 def goodness(summary: Record) -> float:
-    """What is compared: the score if there is one, else the error with its sign turned."""
+    """Return the quantity to maximize: the score if there is one, else the negative error."""
     key, sign = ("score_map", 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
     value = summary[key]["mean"]
     return -np.inf if value is None else sign * float(value)
 
 
 def budgets(summaries: Sequence[Record]) -> dict[str, list[dict[str, Any]]]:
-    """The best at each budget: of columns, and of seconds to transform the rows that were compared."""
+    """Return the best map for each budget of columns, and of seconds to transform the compared rows."""
     prices: dict[str, tuple[Callable[[Record], float], float]] = {
         "columns": (lambda s: s["n_components"], 1.0),
         "seconds": (lambda s: s["transform_seconds"]["mean"], _SAME_TIME),
@@ -73,17 +73,17 @@ def budgets(summaries: Sequence[Record]) -> dict[str, list[dict[str, Any]]]:
         last: Record | None = None
         for budget in _levels(map(price, summaries), same):
             best = max((s for s in summaries if price(s) <= budget), key=goodness)
-            # A larger budget that buys no more than chance is no news.
+            # A larger budget is listed only if it improves the best map significantly.
             if last is None or goodness(best) > goodness(last) + margin_of(best):
                 found[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
                 last = best
-    if len(found["seconds"]) == 1:  # time buys nothing here
+    if len(found["seconds"]) == 1:  # more time improves nothing
         found["seconds"] = []
     return found
 
 
 def _levels(prices: Iterable[float], same: float) -> list[float]:
-    """Budgets, each the largest of the prices within the factor `same` of the smallest that it adds."""
+    """Group prices that lie within the factor `same` of the smallest; return the largest price of each group."""
     levels: list[float] = []
     least = -np.inf
     for price in sorted(set(prices)):
@@ -96,9 +96,9 @@ def _levels(prices: Iterable[float], same: float) -> list[float]:
 
 
 def comparable(summaries: Sequence[Record]) -> bool:
-    """Whether the maps can be ranked: by a score, or by errors against kernels that do not differ.
+    """Return True if the maps can be ranked: by a score, or by errors against the same kernel.
 
-    A kernel is told by the mean of its entries on the rows compared; fits of the same one move it by a little.
+    Kernels are compared by the mean of their entries on the compared rows, which varies little between fits.
     """
     if all("score_map" in summary for summary in summaries):
         return any(goodness(summary) > -np.inf for summary in summaries)
@@ -108,9 +108,9 @@ def comparable(summaries: Sequence[Record]) -> bool:
 
 
 def margin_of(best: Record) -> float:
-    """The standard error of the best: over the seeds, or that of an accuracy or an R² on so many rows.
+    """Return the standard error of the best: over the seeds, or that of its score on the test rows if larger.
 
-    √(p(1 − p)/n) of a share p; 2|R|(1 − R²)/√n of R² (Olkin & Finn 1995).
+    It is √(p(1 − p)/n) for an accuracy p, and 2|R|(1 − R²)/√n for R² (Olkin & Finn 1995).
     """
     if "score_map" not in best:
         return best["relative_frobenius"]["standard_error"] or 0.0
@@ -123,17 +123,17 @@ def margin_of(best: Record) -> float:
 
 
 def is_number(value: object) -> bool:
-    """Whether a swept value is one, and no truth or text."""
+    """Return True if a swept value is a number (not a bool or text)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def spell_briefly(summary: Record) -> str:
-    """The same without the number of columns, for a table that has a column for it."""
+    """Return the map with its setting, without the number of columns, which tables show separately."""
     rest = {key: value for key, value in summary["setting"].items() if not key.endswith("n_components")}
     return spell({"map": summary["map"], "setting": rest})
 
 
 def spell(summary: Record) -> str:
-    """The map with its setting."""
+    """Return the map with its setting."""
     setting = ", ".join(f"{key} = {value}" for key, value in summary["setting"].items())
     return f"{summary['map']} ({setting})" if setting else str(summary["map"])

@@ -38,11 +38,26 @@ def test_on_a_terminal(options, env, coloured):
     (["--color", "always"], {}, True),
     ([], {"KAFEAT_COLOR": "always"}, True),
     (["--color", "never"], {"KAFEAT_COLOR": "always"}, False),
+    ([], {"FORCE_COLOR": "1"}, True),
+    ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    (["--color", "never"], {"FORCE_COLOR": "1"}, False),
+    (["--color", "always"], {"NO_COLOR": "1", "TERM": "dumb"}, True),
 ])  # fmt: skip
 def test_in_a_pipe(options, env, coloured):
     for words in ([*options, "config"], ["--help", *options]):
         done = subprocess.run([KAFEAT, *words], env={**os.environ, **env}, capture_output=True, text=True)
         assert (ESCAPE in done.stdout + done.stderr) == coloured
+
+
+@pytest.mark.parametrize(("env", "coloured"), [({"FORCE_COLOR": "1"}, True), ({}, False)])
+def test_tables_follow_the_same_rules(monkeypatch, env, coloured):
+    from kafeat.cli import color
+
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert (color.console().color_system is not None) == coloured
 
 
 def test_json_has_no_colours():

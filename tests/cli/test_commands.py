@@ -58,7 +58,7 @@ def folder(tmp_path_factory):
 
 def examples(text):
     """The command lines of a help text or a page."""
-    return re.findall(r"^ {2,6}(kafeat (?!COMMAND|samplers KIND)[^#\n]*)", text, flags=re.M)
+    return re.findall(r"^ {2,6}(kafeat (?!COMMAND|kinds KIND)[^#\n]*)", text, flags=re.M)
 
 
 def in_bash(line, folder):
@@ -76,7 +76,7 @@ def in_bash(line, folder):
         "inspect",
         "verify",
         "diff",
-        "samplers",
+        "kinds",
         "config",
         pytest.param("export", marks=ONNX),
     ],
@@ -88,6 +88,12 @@ def test_every_help_has_examples_that_work_as_printed(folder, command):
     assert lines, "no example"
     for line in lines:
         in_bash(line, folder)
+
+
+@pytest.mark.parametrize("words", [[], ["fourier"]])
+def test_the_former_name_of_kinds_gives_the_same_output_and_is_not_listed(folder, words):
+    assert run("samplers", *words, cwd=folder).stdout == run("kinds", *words, cwd=folder).stdout
+    assert "samplers" not in run("--help", cwd=folder).stdout.decode()
 
 
 def test_version(folder):
@@ -120,7 +126,7 @@ def test_help_names_every_exit_code(folder):
         ("evaluate --model map.joblib sample_data/digits.csv --rows 1", 2, "rows"),
         ("inspect sample_data/digits.npy", 4, "expected a kafeat model"),
         ("inspect nope.joblib", 5, "nope.joblib"),
-        ("samplers fuorier", 2, "did you mean 'fourier'"),
+        ("kinds fuorier", 2, "did you mean 'fourier'"),
         ("nope", 2, "No such command"),
     ],
 )  # fmt: skip
@@ -392,7 +398,7 @@ def test_a_full_disk_is_the_systems_refusal(folder):
 def test_closed_streams_and_odd_encodings(folder, tmp_path, command, code):
     line = f"{KAFEAT} {command.format(out=tmp_path)}"
     if command.startswith("PYTHONIOENCODING"):
-        line = f"{command} {KAFEAT} samplers fourier"
+        line = f"{command} {KAFEAT} kinds fourier"
     done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, timeout=120)
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stdout + done.stderr

@@ -116,7 +116,9 @@ def test_maps_of_the_environment_do_not_join_a_comparison(folder):
 
 def test_the_help_names_a_variable(folder):
     text = " ".join(run("fit", "--help", cwd=folder).stdout.split())
-    assert "--config from KAFEAT_FIT_CONFIG or KAFEAT_CONFIG. The command line wins." in text
+    assert (
+        "--config is read from KAFEAT_FIT_CONFIG or KAFEAT_CONFIG. The command line takes precedence." in text
+    )
     assert "Environment:" in run("--help", cwd=folder).stdout
 
 

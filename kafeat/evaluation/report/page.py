@@ -1,4 +1,4 @@
-"""One page that answers: which map, how many columns, what is lost, what is gained, what it costs."""
+"""The HTML page of an evaluation: recommendation, table of maps, budgets and figures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ img { width: 100%; height: auto; display: block; } img.panels { min-width: 36rem
 figcaption b { display: block; } figcaption { font-size: .9rem; }
 """
 
-# Figures in the order of what a reader asks first: what is lost, what is gained, what it costs.
+# Columns in the order of a reader's questions: errors, scores, costs.
 _WORDS = {
     "relative_frobenius": ("error", ".4f"), "score_map": ("score", ".4f"), "score_exact": ("exact kernel", ".4f"),
     "score_map_exact_rows": ("on its rows", ".4f"), "nonzero_map": ("columns used", ",.0f"),
@@ -42,11 +42,11 @@ _WORDS = {
     "relative_spectral": ("spectral", ".4f"), "max_abs_error": ("largest", ".3f"),
 }  # fmt: skip
 _PLAIN = ("exact kernel", "fit s", "transform s", "learn s")
-"""Columns without a standard error: of the exact kernel it is that of the split, and times are rough anyway."""
+"""Columns without a standard error: that of the exact kernel depends on the split only, and times are rough."""
 
 
 def page(report: Mapping[str, Any], data: str, pictures: Sequence[Picture]) -> str:
-    """The whole page: no file but itself is needed."""
+    """Return the page, which needs no other file."""
     first = report["records"][0]
     body = [
         f"<h1>What the maps are worth on {escape(data)}</h1>",
@@ -138,7 +138,7 @@ def _cell(figure: Any, head: str, form: str) -> str:
     if not isinstance(figure, Mapping):
         return format(figure, form)
     error = figure["standard_error"]
-    # below the mean, as side by side the table is wider than a screen
+    # below the mean, because the table would otherwise be wider than a screen
     beside = f" <small>± {error:.1g}</small>" if error and head not in _PLAIN else ""
     return format(figure["mean"], form) + beside
 

@@ -1,4 +1,4 @@
-"""All pictures of an evaluation that mean something for its maps; they need matplotlib."""
+"""Choose and draw the figures of an evaluation. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafeat.evaluation.summary import spell
 
 
 def pictures(summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
-    """All pictures that mean something for these maps, the comparisons first."""
+    """Yield the figures that apply to these maps, comparisons first."""
     yield from _comparisons(summaries)
     for exhibit in _best_of_each(summaries, exhibits):
         yield from _of_one(exhibit)
@@ -64,7 +64,7 @@ _OF_SCORE = (
 def _best_of_each(
     summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[MapFigures]
 ) -> Iterator[MapFigures]:
-    """Of each map one setting: what is recommended, or what would be, were it the only map; else most columns."""
+    """Yield one setting of each map: the recommended one, or the best of the map, or that with most columns."""
     overall = choose(summaries)
     for name in dict.fromkeys(exhibit.record["map"] for exhibit in exhibits):
         own = [entry for entry in summaries if entry["map"] == name]
@@ -77,7 +77,7 @@ def _key(record: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _line(exhibit: MapFigures, exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
-    """The map beside itself with other numbers of columns, or where there are none, other values of one parameter."""
+    """Compare a map with itself at other numbers of columns, or at other values of one parameter."""
     if exhibit.line is None:
         return
     setting = exhibit.record["setting"]
@@ -101,7 +101,7 @@ _MOST_LINES = 4
 
 
 def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
-    """At most four, the one that is shown elsewhere among them."""
+    """Return at most four settings, with the one in the other figures among them."""
     if len(family) <= _MOST_LINES:
         return list(family)
     evenly = {int(i) for i in np.linspace(0, len(family) - 1, _MOST_LINES)}

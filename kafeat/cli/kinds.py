@@ -1,4 +1,4 @@
-"""`kafeat samplers`."""
+"""`kafeat kinds`."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from kafeat.cli import options
 @click.command(
     epilog="""\b
 Examples:
-  kafeat samplers
-  kafeat samplers fourier
+  kafeat kinds
+  kafeat kinds fourier
 """
 )
 @click.argument("kind", type=options.KIND, required=False)
-def samplers(kind: str | None) -> None:
-    """List the kinds of steps; with KIND, what it computes and its parameters, bounds and defaults."""
+def kinds(kind: str | None) -> None:
+    """List the kinds of steps, or show one KIND: its formula and its parameters with bounds and defaults."""
     from kafeat import registry
 
     if kind is None:
-        width = max(map(len, registry.kinds()))
-        for title, kinds in (("samplers", registry.samplers()), ("scalers", registry.scalers())):
-            click.echo(f"{title}:")
-            for name in kinds:
-                click.echo(f"  {name:<{width}}  {_headline(name)}")
-        click.echo("\nkafeat samplers KIND shows the parameters of one.")
-        return
-    registry.check_kind(kind)
-    _show(kind)
+        _list()
+    else:
+        registry.check_kind(kind)
+        _show(kind)
 
 
-def _headline(kind: str) -> str:
-    from kafeat.registry import step_class
+def _list() -> None:
+    from kafeat import registry
+    from kafeat.contract.describe import headline
 
-    return (step_class(kind).__doc__ or "").strip().splitlines()[0]
+    width = max(map(len, registry.kinds()))
+    for title, kinds in (("samplers", registry.samplers()), ("scalers", registry.scalers())):
+        click.echo(f"{title}:")
+        for kind in kinds:
+            click.echo(f"  {kind:<{width}}  {headline(registry.step_class(kind))}")
+    click.echo("\nkafeat kinds KIND shows the parameters of one.")
 
 
 def _show(kind: str) -> None:

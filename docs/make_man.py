@@ -1,4 +1,4 @@
-"""Manual pages, made from the help: `python -m kafeat.cli.man FOLDER` writes kafeat.1, kafeat-fit.1, …"""
+"""Manual pages from the help: `python docs/make_man.py FOLDER` writes kafeat.1, kafeat-fit.1, …"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafeat.cli.main import kafeat
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Each command's name, as `kafeat-fit`, and its page in roff."""
+    """Yield the name of each command, such as `kafeat-fit`, and its page in roff."""
     whole = Context(kafeat, info_name="kafeat")
     names = kafeat.list_commands(whole)
     yield "kafeat", page(kafeat, whole, [f"kafeat-{name}" for name in names])
@@ -26,7 +26,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def page(command: click.Command, context: click.Context, see: list[str]) -> str:
-    """A page of section 1."""
+    """Return a page of section 1."""
     path = context.command_path
     name = path.replace(" ", "-")
     lines = [f'.TH "{name.upper()}" "1" "" "kafeat {__version__}" "kafeat"', ".SH NAME"]
@@ -55,17 +55,19 @@ def page(command: click.Command, context: click.Context, see: list[str]) -> str:
 
 
 def _variables(command: click.Command) -> Iterator[str]:
-    """Which variables stand for which options."""
+    """Yield the environment variables of the options."""
     known = [option for option in settings(command) if isinstance(option.envvar, list)]
     if known:
         yield ".SH ENVIRONMENT"
-        yield _text("What is not given on the command line is read from here; the first that is set counts.")
+        yield _text(
+            "Options that the command line does not set are read from these variables. The first one set counts."
+        )
     for option in known:
         yield from (".TP", rf"\fB{_text(', '.join(option.envvar or ()))}\fR", _text(long_name(option)))
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    r"""Help text as click has it: paragraphs, and those marked by \b line by line."""
+    r"""Yield the paragraphs of a help text; those marked by \b keep their lines."""
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         yield ".PP"
         if paragraph.lstrip().startswith("\b"):
@@ -75,7 +77,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _sections(epilog: str) -> Iterator[str]:
-    """The examples, the exit codes and what else has a heading and lines of its own."""
+    """Yield the sections of an epilog that have a heading, such as examples and exit codes."""
     for block in re.split(r"\n\s*\n", epilog.strip()):
         heading, _, rest = block.removeprefix("\b\n").partition("\n")
         if block.startswith("\b\n") and heading.endswith(":"):
@@ -84,20 +86,20 @@ def _sections(epilog: str) -> Iterator[str]:
 
 
 def _as_is(block: str) -> Iterator[str]:
-    """Lines that stay lines."""
+    """Yield lines that roff does not fill."""
     yield from (".nf", *(_text(f"  {line.strip()}") for line in block.strip().split("\n")), ".fi")
 
 
 def _text(text: str) -> str:
-    """Text that roff takes as it is: backslashes, hyphens, and what would be a request at the start of a line."""
+    """Escape backslashes, hyphens, and characters that start a roff request."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped
 
 
 def main() -> None:
-    """Write the pages to the folder named."""
+    """Write the pages to the folder in the arguments."""
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m kafeat.cli.man FOLDER")
+        sys.exit("usage: python docs/make_man.py FOLDER")
     os.makedirs(sys.argv[1], exist_ok=True)
     for name, text in pages():
         with open(os.path.join(sys.argv[1], f"{name}.1"), "w", encoding="utf-8") as file:

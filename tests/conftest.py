@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits
 
+from kafeat.chain.blas import one_blas_thread
 from kafeat.cli import color, log, main
 from kafeat.contract.step import Sample, Step
 
@@ -56,6 +57,13 @@ def features() -> Callable[[Step, np.ndarray, int], np.ndarray]:
         return out
 
     return features
+
+
+@pytest.fixture(scope="module")
+def one_limit() -> Iterator[None]:
+    """One limit on BLAS threads for a whole file: each call that sets its own takes 5 ms to look for the libraries."""
+    with one_blas_thread():
+        yield
 
 
 class Done(NamedTuple):

@@ -245,7 +245,7 @@ def test_other_stores_are_handed_to_their_file_systems(monkeypatch):
             "pa_fs",
             type("Fake", (), {"FileSystem": type("F", (), {"from_uri": staticmethod(from_uri)})}),
         )
-        with pytest.raises(SystemRefusedError) as caught:
+        with pytest.raises(SystemRefusedError, match="expected Hadoop's libhdfs and a Java") as caught:
             remote.file_system("hdfs://user@node:8020/a.csv?replication=2")
     assert asked == ["hdfs://user@node:8020/key?replication=2"]
     assert str(caught.value) == (

@@ -206,12 +206,12 @@ def test_keep_prefix_layout_and_metadata(run, folder, tmp_path):
     assert told["layout"] == "columns"
 
 
-def test_stdin_to_stdout(folder, tmp_path):
+def test_stdin_to_stdout(run, folder, tmp_path):
     text = (ROOT / "sample_data/digits.csv").read_bytes()
     piped = run_apart(
         "transform", "--model", "map.joblib", "-", "-", "--keep", "label", cwd=folder, stdin=text
     ).stdout
-    run_apart(
+    run(
         "transform",
         "--model",
         "map.joblib",
@@ -312,22 +312,19 @@ def test_evaluate_reads_a_pipe_as_often_as_it_has_to(folder):
     assert bad.stderr.startswith(b"kafeat: -: ")
 
 
-def test_silent_when_nobody_watches(folder, tmp_path):
-    done = run_apart(
-        "transform", "--model", "map.joblib", "sample_data/digits.npy", tmp_path / "o.npy", cwd=folder
-    )
+def test_silent_when_nobody_watches(run, folder, tmp_path):
+    words = ["transform", "--model", "map.joblib", "sample_data/digits.npy", tmp_path / "o.npy"]
+    done = run_apart(*words, cwd=folder)
     assert done.stdout == done.stderr == b""
-    done = run_apart(
-        "transform", "-v", "--model", "map.joblib", "sample_data/digits.npy", tmp_path / "o.npy", cwd=folder
-    )
-    assert b"1,797 rows x 512 features" in done.stderr
-    assert b"BLAS" in done.stderr
+    told = run(*words, "-v", cwd=folder).stderr
+    assert "1,797 rows x 512 features" in told
+    assert "BLAS" in told
 
 
-def big_csv(path):
-    """Some hundred thousand rows: long enough to be interrupted."""
+def big_csv(path, times=120):
+    """Write some hundred thousand rows: long enough to be interrupted."""
     lines = (ROOT / "sample_data/digits.csv").read_text().splitlines(keepends=True)
-    path.write_text(lines[0] + "".join(lines[1:]) * 120)
+    path.write_text(lines[0] + "".join(lines[1:]) * times)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -376,7 +373,7 @@ def test_next_to_nothing_is_imported_before_an_interrupt_is_quiet():
 
 
 def test_a_reader_that_leaves_ends_the_command_calmly(folder, tmp_path):
-    big_csv(tmp_path / "big.csv")
+    big_csv(tmp_path / "big.csv", times=10)
     command = f"{KAFEAT} transform --model {folder}/map.joblib big.csv - | head -n 2 > two.csv; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -17,7 +17,7 @@ def inertia(X: np.ndarray, centres: np.ndarray) -> float:
     return float(cdist(X, centres, "sqeuclidean").min(axis=1).sum())  # by differences, in float64
 
 
-@pytest.mark.parametrize("m", [8, 60])
+@pytest.mark.parametrize("m", [8, pytest.param(60, marks=pytest.mark.slow)])
 def test_inertia_is_no_worse_than_scikit_learns(m: int) -> None:
     """Ten starts of each, theirs random: means differ by no more than three standard errors.
 

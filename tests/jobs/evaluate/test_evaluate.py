@@ -546,14 +546,14 @@ def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):
 
         monkeypatch.setattr(module, name, outer)
 
-    watched("fidelity", kafeat.jobs.evaluate.measure)
+    watched("kernel_error", kafeat.jobs.evaluate.measure)
     watched("kernel_ridge", kafeat.evaluation.learners)
     watched("score", kafeat.jobs.evaluate.measure)
     with threadpool_limits(limits=2, user_api="blas"):
         kafeat.evaluate(
             data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, rows=60
         )
-    assert {name for name, *_ in seen} == {"fidelity", "kernel_ridge", "score"}
+    assert {name for name, *_ in seen} == {"kernel_error", "kernel_ridge", "score"}
     assert all(set(threads) == {1} for _, *threads in seen)
 
 

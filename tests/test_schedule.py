@@ -194,6 +194,7 @@ def test_the_gravest_failure_of_parts_is_the_exit_code(folder):
     assert "drifted.parquet: expected at most 5.00% of a column" in message
 
 
+@pytest.mark.slow  # of a run itself: tests/jobs/dataset/test_removal.py
 def test_features_of_inputs_that_are_gone_are_removed_with_a_warning_unless_a_night_is_named(folder):
     script = installed(folder, "nightly-parts")
     for name in ("2026-11-20/a.parquet", "2026-11-21/a.parquet", "2026-11-21/b.parquet"):

@@ -39,6 +39,7 @@ Y = load_digits().target
 )
 # one of the checks calls `fit` and then `partial_fit`
 @pytest.mark.filterwarnings("ignore:partial_fit")
+@pytest.mark.usefixtures("one_limit")
 def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 

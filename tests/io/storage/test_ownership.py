@@ -53,7 +53,8 @@ def of_the_dead(folder: Path, **more: object) -> Token:
 
 
 def test_another_run_is_refused_until_the_owner_is_done(tmp_path: Path) -> None:
-    with owning(str(tmp_path)), pytest.raises(SystemRefusedError) as refused, owning(str(tmp_path)):
+    refusal = pytest.raises(SystemRefusedError, match="expected a folder that no run writes to")
+    with owning(str(tmp_path)), refusal as refused, owning(str(tmp_path)):
         pass
     assert str(refused.value).startswith(
         f"{tmp_path}: expected a folder that no run writes to, got one of a run"

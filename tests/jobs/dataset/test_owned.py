@@ -49,7 +49,7 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
     told: list[str] = []
 
     def second(_done: int) -> None:
-        with pytest.raises(SystemRefusedError) as refused:
+        with pytest.raises(SystemRefusedError, match="expected a folder that no run writes to") as refused:
             transform_parts("map1.joblib", "in", out, rules=RowOptions("drop", rejects), overwrite=True)
         told.append(str(refused.value))
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOption
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.pool import Engine
 from kafeat.runtime.stop import Stop
+from tests.conftest import Done
 
 CONFIG = {
     "chunk_rows": 256,
@@ -423,7 +425,9 @@ def test_the_command_lists_what_failed(model: str, data: str, tmp_path: Path) ->
     assert "got 1 that failed and 2 that are done; mend the inputs and run again with --resume" in told[-1]
 
 
-def test_the_command_says_what_was_removed_and_what_is_strange(model: str, data: str, tmp_path: Path) -> None:
+def test_the_command_says_what_was_removed_and_what_is_strange(
+    in_process: Callable[..., Done], model: str, data: str, tmp_path: Path
+) -> None:
     out = str(tmp_path / "out")
     for i in range(4):
         pq.write_table(table(2), f"{data}/p{i}.parquet")
@@ -432,7 +436,7 @@ def test_the_command_says_what_was_removed_and_what_is_strange(model: str, data:
         os.unlink(f"{data}/p{i}.parquet")
     Path(out, "one.txt").touch()
     words = ["transform", "--model", model, data, out, "--resume", "--log-format", "json"]
-    told = [json.loads(line) for line in kafeat_command(*words).communicate(timeout=60)[1].splitlines()]
+    told = [json.loads(line) for line in in_process(*words).stderr.splitlines()]
     assert [(line["level"], line["message"]) for line in told if line["level"] != "info"] == [
         (
             "warning",
@@ -476,15 +480,12 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
 
 
 def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
-    model: str, data: str, tmp_path: Path
+    in_process: Callable[..., Done], model: str, data: str, tmp_path: Path
 ) -> None:
     words = ["transform", "--model", model, f"{data}/year=2023/a.parquet", str(tmp_path / "out.parquet")]
-    told = kafeat_command(*words, "--engine", "loky").communicate(timeout=60)[1]
+    told = in_process(*words, "--engine", "loky").stderr
     assert "--engine: expected an input of many files, or --rows-per-file, got one" in told
-    done = subprocess.run(
-        [sys.executable, "-m", "kafeat", *words], env={**os.environ, "KAFEAT_ENGINE": "loky"}, timeout=60
-    )
-    assert done.returncode == 0
+    assert in_process(*words, KAFEAT_ENGINE="loky").returncode == 0
 
 
 def test_a_message_lists_some_failures_and_counts_the_rest() -> None:

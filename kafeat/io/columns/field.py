@@ -1,4 +1,4 @@
-"""A column of an input, and what the choice of columns looks at in an input."""
+"""The fields of a table, and the parts of a table that column selection uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind = Literal["number", "list", "text", "date", "other"]
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a source. `width` is the length of a list column, None if its rows do not show it.
+    """A column of a table. `width` is the length of its lists, or None if that is unknown.
 
     `spelled` names the type in messages.
     """
@@ -22,20 +22,20 @@ class Field:
 
     @property
     def numeric(self) -> bool:
-        """Whether the column can be read as features."""
+        """True if the column can be read as features."""
         return self.kind in ("number", "list")
 
     @property
     def codable(self) -> bool:
-        """Whether the column can be read as categories."""
+        """True if the column can be read as categories."""
         return self.kind in ("number", "text", "date")
 
 
 class Table(Protocol):
-    """The columns of an input. Readers are such tables, and no column needs to know what a reader is.
+    """The columns of an input. Readers are tables; this package does not import them.
 
-    `place` names the input in messages, `positional` says that columns have no names of their own, `untyped` that the
-    kinds are guessed from the first rows, and `rows` is the number of rows if it is known.
+    `place` names the input in messages. `positional` means that columns have no names of their own. `untyped` means
+    that the kinds are guessed from the first rows. `rows` is the number of rows if it is known.
     """
 
     place: str
@@ -46,7 +46,7 @@ class Table(Protocol):
 
     @property
     def row_names(self) -> frozenset[str]:
-        """Columns that name the rows."""
+        """Names of the columns that name the rows."""
 
     def settle(self) -> None:
-        """Learn the widths that only all rows tell."""
+        """Learn the widths that depend on all rows."""

@@ -1,4 +1,4 @@
-"""Finding columns by name, and saying which names are wrong."""
+"""Look up columns by name, and report wrong names."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 MOST_LISTED = 12
-"""Names of columns that a line shows before it leaves some out."""
+"""Largest number of column names that one line of a message lists."""
 NEAR = 0.8
-"""How alike a name is to one that was meant, from 0 to 1."""
+"""Similarity, from 0 to 1, above which an absent name is taken for a misspelled one."""
 
 
 def require(source: Table, wanted: Iterable[str], origin: str | None = None) -> None:
-    """Refuse names that the source lacks, all of them at once, each with the nearest one that nobody asks for.
+    """Refuse all names that the table lacks, each with the nearest name that is not requested.
 
-    `origin` says who asked for them: an option, or a part of the config.
+    `origin` names the option or the part of the config that requests them.
     """
     known = [field.name for field in source.fields]
     found = set(known)
@@ -41,13 +41,13 @@ def require(source: Table, wanted: Iterable[str], origin: str | None = None) -> 
 
 
 def as_spelled(source: Table, wanted: Iterable[str]) -> list[str]:
-    """Names as the source spells them: spaces around a name count only where the source has them."""
+    """Return the names as the table spells them: spaces around a name count only if the table has them."""
     known = {field.name for field in source.fields}
     return [name if name in known or name.strip() not in known else name.strip() for name in wanted]
 
 
 def refuse_slips(source: Table, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
-    """Refuse a name to leave out that is absent but near a feature: a slip would make a label a feature."""
+    """Refuse an absent name to exclude that is close to a feature: a typing error would make a label a feature."""
     features = list(features)
     for name in absent:
         meant = near(name, features, NEAR)
@@ -59,7 +59,7 @@ def refuse_slips(source: Table, absent: Iterable[str], features: Iterable[str], 
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names of columns on one line, some of them where they are many."""
+    """Return column names on one line. Long lists are abbreviated."""
     spelled = [shown(name) if name else "''" for name in names]
     return ", ".join(spelled if len(spelled) <= MOST_LISTED else [*spelled[:8], "…", *spelled[-2:]])
 
@@ -70,7 +70,7 @@ def _with_hint(name: str, known: Sequence[str]) -> str:
 
 
 def _advice(known: list[str]) -> str:
-    """What may help where a row or a whole header was taken for a name."""
+    """Return advice for a first line that was read as names but is a row, or was not split."""
     if known and are_numbers(known):
         return "; is the first line a row (--no-header)?"
     if len(known) == 1:
@@ -81,7 +81,7 @@ def _advice(known: list[str]) -> str:
 
 
 def indices_of(source: Table, wanted: Iterable[str]) -> list[int]:
-    """Where the columns of those names stand; each must be there, and be the only one of its name."""
+    """Return the positions of the columns with these names. Each name must exist exactly once."""
     names = list(wanted)
     require(source, names)
     counts = Counter(field.name for field in source.fields)
@@ -96,5 +96,5 @@ def indices_of(source: Table, wanted: Iterable[str]) -> list[int]:
 
 
 def fields_of(source: Table, wanted: Iterable[str]) -> list[Field]:
-    """The fields of those names, on the same terms."""
+    """Return the fields with these names. Each name must exist exactly once."""
     return [source.fields[i] for i in indices_of(source, wanted)]

@@ -1,4 +1,4 @@
-"""Which columns of a source a map reads: chosen when it is fitted, found again in any other source."""
+"""Choose the feature columns when a map is fitted, and match them to the columns of other tables."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def choose(
     coded: Mapping[str, bool] | None = None,
     missing: bool = False,
 ) -> Columns:
-    """The columns to fit on: those in `include`, or every numeric one, less row names, `exclude` and the label.
+    """Choose the columns to fit on: those in `include`, or all numeric columns except row names, `exclude` and the label.
 
-    The columns of `coded` are read as categories, whatever their type, and are features too; its values say
-    whether unknown ones are let through. Their vocabularies grow while the source is read: see `Columns.settled`.
-    What `exclude` names may be absent: one config then serves files with labels and files without.
+    The columns of `coded` are features that are read as categories, whatever their type. Their value in `coded` is true
+    if unknown categories are accepted. Their vocabularies grow while the table is read: see `Columns.settled`. Columns
+    in `exclude` may be absent, so that one config serves files with labels and files without.
     """
     source.settle()
     coded = coded or {}
@@ -84,7 +84,7 @@ def choose(
 
 
 def _refuse_one_name(source: Table, columns: Columns) -> None:
-    """Features are found by their names: a column may not be called as an element of a list column is."""
+    """Refuse a column with the same name as an element of a list column: features are found by their names."""
     single = {column.name for column in columns.features if column.width is None}
     for column in columns.features if single else ():
         name = next(
@@ -106,9 +106,9 @@ def _check_codable(source: Table, field: Field) -> None:
 
 
 def match(source: Table, columns: Columns, not_features: Sequence[str], origin: str | None = None) -> Columns:
-    """The columns of a fitted map in another source: by name where both have names, else by position.
+    """Match the columns of a fitted map to another table, by name if both have names, else by position.
 
-    `origin` says who named those that are no features: an option.
+    `origin` names the option that lists `not_features`.
     """
     require(source, not_features, origin)
     if not (columns.positional or source.positional):
@@ -136,7 +136,7 @@ def match(source: Table, columns: Columns, not_features: Sequence[str], origin: 
         raise DataError(
             f"{source.place}: expected {columns.n_features} feature columns, got {found.n_features}"
             f"{_texts(source)}; columns without names are matched by position: "
-            "leave out, or name as label or kept, what is not a feature"
+            "remove a column that is not a feature, or name it as the label or in --keep"
         )
     fields_of(source, (field.name for field in fields))
     _refuse_one_name(source, found)
@@ -144,7 +144,7 @@ def match(source: Table, columns: Columns, not_features: Sequence[str], origin: 
 
 
 def _with_width(fields: list[Field], n_features: int) -> list[Field]:
-    """The one list column whose rows do not show a length takes what the others leave of the features."""
+    """Give the only list column of unknown length the number of features that the other columns leave."""
     unknown = [field for field in fields if field.kind == "list" and field.width is None]
     rest = n_features - sum(field.width or 1 for field in fields if field not in unknown)
     if len(unknown) != 1 or rest < 1:
@@ -153,7 +153,7 @@ def _with_width(fields: list[Field], n_features: int) -> list[Field]:
 
 
 def _with_categories(source: Table, found: Columns, columns: Columns) -> Columns:
-    """Columns found by position, with the vocabularies of the fitted ones."""
+    """Return the columns found by position, with the vocabularies of the fitted columns."""
     if [column.width for column in found.features] != [column.width for column in columns.features]:
         raise DataError(
             f"{source.place}: expected one column for every feature, as some are categories, got lists"
@@ -184,13 +184,13 @@ def _by_name(source: Table, columns: Columns) -> Columns:
 
 def _fits(source: Table, field: Field, column: Column) -> bool:
     if field.kind == "list":
-        # Rows that show no length may be none at all; a row of another length is refused by its number.
+        # There may be no rows to show a length. A row of another length is refused later, by its number.
         return column.width is not None and field.width in (None, column.width)
     return column.width is None and _readable(source, field)
 
 
 def _readable(source: Table, field: Field) -> bool:
-    # A guess from the first rows must not refuse a column: the row that holds text will.
+    # A guess from the first rows must not refuse a column. The row that holds text is refused when it is read.
     return field.numeric or (source.untyped and field.kind == "text")
 
 

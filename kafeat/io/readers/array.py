@@ -1,4 +1,4 @@
-"""Chunks of a two-dimensional array."""
+"""Reader and chunks of a two-dimensional array."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Window = Callable[[int, int], Array]
 
 
 def check_array(place: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse what is no table of numbers."""
+    """Refuse an array that is not a table of numbers."""
     if dtype.kind not in "fiub" or dtype.shape:
         raise DataError(f"{place}: expected an array of numbers, got dtype {dtype}")
     if len(shape) != 2:
@@ -35,7 +35,7 @@ def check_array(place: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Non
 
 
 class ArrayChunk(Chunk):
-    """Some rows of an array; `picks` are the columns of the features, `keeps` those that are kept."""
+    """Some rows of an array. `picks` are the feature columns, `keeps` the passthrough columns by name."""
 
     def __init__(
         self, place: str, start: int, block: Array, columns: Columns, picks: list[int], keeps: dict[str, int]
@@ -78,7 +78,7 @@ class ArrayChunk(Chunk):
         return [self._block[row, column].item() for column in self._picks]
 
     def _numbers(self) -> Array:
-        """The feature columns, as floats that can be cast."""
+        """Return the feature columns as floats that can be cast."""
         block = self._block
         if self._picks != list(range(block.shape[1])):
             block = block[:, self._picks]
@@ -87,18 +87,18 @@ class ArrayChunk(Chunk):
         return block
 
     def _as_it_is(self, column: int) -> pa.Array:
-        """A feature column in its own type: as a float, a whole number would lose digits and a truth its name."""
+        """Return a feature column in its own type: as floats, whole numbers would lose digits and booleans their names."""
         values = self._block[:, self._picks[column]]
         if values.dtype.kind == "f" and values.dtype.itemsize > 8:
             values = values.astype(np.float64)
         return pa.array(values.astype(values.dtype.newbyteorder("=")))
 
     def _coded(self) -> dict[int, Categories | Vocabulary]:
-        """The columns that are read as categories."""
+        """Return the columns that are read as categories."""
         return {j: c.categories for j, c in enumerate(self.columns.features) if c.categories is not None}
 
     def _bad(self, X: Floats, coded: Mapping[int, Categories | Vocabulary]) -> Mask:
-        """What must not stand; a NaN may where missing numbers are taken."""
+        """Return a mask of invalid entries. A NaN is valid if missing numbers are accepted."""
         bad = ~np.isfinite(X)
         if self.columns.missing:
             plain = [j for j in range(X.shape[1]) if j not in coded]
@@ -108,12 +108,12 @@ class ArrayChunk(Chunk):
 
 @lru_cache(maxsize=8)
 def _fields(width: int, spelled: str) -> tuple[Field, ...]:
-    """A service that asks for a few rows at a time would spend most of its time here."""
+    """Return the fields. Cached: a service that reads a few rows at a time would spend most of its time here."""
     return tuple(Field(f"c{i}", "number", None, spelled) for i in range(width))
 
 
 class ArrayReader(Reader):
-    """An array (rows, features) as a source; `window` hands out rows from one number to another."""
+    """A reader of an array (rows, features). `window(start, stop)` returns some of its rows."""
 
     positional = True
 

@@ -1,4 +1,4 @@
-"""Sources whose columns are Arrow columns with types of their own."""
+"""Readers of typed Arrow columns."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ PEEK = 1024
 
 
 class ArrowReader(Reader):
-    """A typed table, handed over in pieces."""
+    """A reader of a typed table that comes in record batches."""
 
     schema: pa.Schema
     first = 0
-    """Number of the first row that is handed over."""
+    """Number of the first row to read."""
 
     @abstractmethod
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
-        """Record batches of just the columns that stand at `indices`, in that order."""
+        """Yield record batches of the columns at `indices`, in that order."""
 
     @property
     def notes(self) -> Mapping[str, str]:
@@ -37,12 +37,12 @@ class ArrowReader(Reader):
     @property
     def row_names(self) -> frozenset[str]:
         index = self._noted(b"pandas").get("index_columns")
-        # Numbers from 0 on are no column, but a mapping that describes them.
+        # A range index is not a column: pandas describes it by a mapping.
         names = (name for name in index if isinstance(name, str)) if isinstance(index, list) else ()
         return frozenset(names) & set(self.schema.names)
 
     def _noted(self, program: bytes) -> dict[str, Any]:
-        """The JSON object that a program has put into the schema, if it did; a stranger's may be anything."""
+        """Return the JSON object that a program has put into the schema. Its content is not trusted."""
         try:
             found = json.loads((self.schema.metadata or {}).get(program, b"{}"))
         except (ValueError, RecursionError):
@@ -67,7 +67,7 @@ class ArrowReader(Reader):
 
 
 def fields_from(schema: pa.Schema, peek: Callable[[int], pa.Array | pa.ChunkedArray]) -> tuple[Field, ...]:
-    """The fields of a schema; `peek` shows first values of a list column whose type tells no length."""
+    """Return the fields of a schema. `peek` returns first values of a list column of variable length."""
     fields = []
     for index, field in enumerate(schema):
         width, kind = None, storage_of(field.type)

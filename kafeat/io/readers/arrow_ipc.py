@@ -1,6 +1,6 @@
-"""Arrow IPC: Feather files (version 2), and streams, which can be piped.
+"""Readers of Arrow IPC: Feather files (version 2), and streams, which can be piped.
 
-A file is a stream between two marks: one that comes by a pipe is read as a stream.
+A file is a stream between two marks, so a file that comes through a pipe is read as a stream.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kafeat.io.storage.locations import kind_of
 
 FILE, STREAM, FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
 _FILE_MARK = 8
-"""Bytes of the mark of a file, with what fills them up."""
+"""Bytes of the mark of a file with its padding."""
 _TAIL = 4 + len(FILE)
-"""Bytes behind the footer of a file: its length, and the mark."""
+"""Bytes after the footer of a file: its length and the mark."""
 
 _damage = partial(
     damage,
@@ -32,7 +32,7 @@ _damage = partial(
 
 
 def open_arrow(place: str, tap: HashingStream | None = None) -> ArrowReader:
-    """The source of a file or a stream, whichever is there; `tap` is standard input, if that was opened already."""
+    """Open a file or a stream, as its first bytes tell. `tap` is standard input if it is open already."""
     if place != "-" and kind_of(place) == "file":
         with opened_regular(place) as file:
             magic = read_full(file, len(FILE))
@@ -42,7 +42,7 @@ def open_arrow(place: str, tap: HashingStream | None = None) -> ArrowReader:
 
 
 class ArrowFileReader(ArrowReader):
-    """An Arrow IPC file, which tells its rows and is read a record batch at a time."""
+    """A reader of an Arrow IPC file, which stores its number of rows. It is read one record batch at a time."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -57,7 +57,7 @@ class ArrowFileReader(ArrowReader):
     def _count(self, reader: Any) -> int:
         if hasattr(reader, "count_rows"):  # pyarrow 26
             return int(reader.count_rows())
-        if len(reader.schema):  # the batches of one column tell, too
+        if len(reader.schema):  # reading one column is enough
             options = pa.ipc.IpcReadOptions(included_fields=[0])
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
         return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
@@ -84,7 +84,7 @@ class ArrowFileReader(ArrowReader):
 
 
 class ArrowStreamReader(ArrowReader):
-    """An Arrow IPC stream in a file, a pipe or standard input (`-`)."""
+    """A reader of an Arrow IPC stream in a file, a pipe or standard input (`-`)."""
 
     def __init__(self, place: str, tap: HashingStream | None = None) -> None:
         self._name, self.place = place, "<stdin>" if place == "-" else place
@@ -131,10 +131,10 @@ class ArrowStreamReader(ArrowReader):
 
 
 class _Stream:
-    """The record batches of a stream that is complete. Arrow's own reader stops at any end between two of them.
+    """The record batches of a stream, which must be complete. Arrow's own reader accepts an end between any two batches.
 
-    The format lets a writer close the stream in place of the mark. The writers of pyarrow, Polars, Spark and kafeat
-    write the mark, and without it a writer that has failed cannot be told from one that is done.
+    The format allows a writer to close the stream without the end mark. The writers of pyarrow, Polars, Spark and kafeat
+    write it, and without it a failed writer cannot be distinguished from a finished one.
     """
 
     def __init__(self, place: str, text: DecompressedStream) -> None:
@@ -151,7 +151,7 @@ class _Stream:
         self.schema = self._reader.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Those that are left."""
+        """Yield the remaining batches."""
         for batch in self._reader:
             yield _sound(batch)
         self._check_end()
@@ -171,17 +171,17 @@ class _Stream:
                 )
         elif length:
             raise DataError(
-                f"{self._place}: expected nothing behind the end of the Arrow IPC stream, got {length:,} bytes more; "
+                f"{self._place}: expected nothing after the end of the Arrow IPC stream, got {length:,} bytes more; "
                 "streams are not joined by cat"
             )
 
 
 class _Whole:
-    """As many bytes as are asked for: the reader takes fewer for the end."""
+    """A file whose reads return all requested bytes: Arrow's reader takes fewer for the end."""
 
     closed = False
     ended = False
-    """Fewer were there."""
+    """A read returned fewer bytes than requested."""
 
     def __init__(self, text: DecompressedStream) -> None:
         self._text = text
@@ -192,7 +192,7 @@ class _Whole:
         return data
 
     def rest(self) -> tuple[int, bytes]:
-        """How many bytes are left, and the last 10 of them."""
+        """Return the number of remaining bytes, and the last 10 of them."""
         length, tail = 0, b""
         while data := read_full(self._text, 1 << 20):
             length, tail = length + len(data), (tail + data)[-_TAIL:]
@@ -203,6 +203,6 @@ class _Whole:
 
 
 def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Offsets and lengths are a stranger's, and are followed without a look later on."""
+    """Validate offsets and lengths, which come from the file and are used without checks later."""
     batch.validate(full=True)
     return batch

@@ -1,7 +1,7 @@
-"""CSV, packed or not, from a file or from standard input.
+"""Reader of CSV, compressed or not, from a file or from standard input.
 
-Every column is read as text and becomes numbers in the worker: so the row of a bad value is known, a kept
-column is copied as it stands, and a pipe needs to be read only once.
+Every column is read as text and converted to numbers by the worker. So the row of an invalid value is known, a
+passthrough column is copied as it is, and a pipe is read only once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kafeat.io.storage.uri import is_remote, shown
 
 
 class CsvReader(Reader):
-    """A CSV file or object, or standard input (`-`), which can be read once."""
+    """A reader of a CSV file or object, or of standard input (`-`), which can be read once."""
 
     untyped = True
 
@@ -47,7 +47,7 @@ class CsvReader(Reader):
         self.fields = self._sniffed.fields
         self.rows = 0 if self._sniffed.empty else None
         self._tap = text.tap
-        # A pipe cannot be opened twice: what was looked at is handed on.
+        # A pipe cannot be opened twice: keep the stream, which returns its first bytes again.
         self._once = place == "-" or not _repeats(place)
         self._text: DecompressedStream | None = text if self._once else None
         self._ragged: Ragged | None = None
@@ -57,7 +57,7 @@ class CsvReader(Reader):
 
     @property
     def row_names(self) -> frozenset[str]:
-        """The first column, where it alone has no name: so pandas and R write the names of rows."""
+        """The first column, if it alone has no name: pandas and R write row names so."""
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         return frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
 
@@ -85,7 +85,7 @@ class CsvReader(Reader):
         return lambda table, start: typed(self.place, table.select(where), types, start)
 
     def _type(self, index: int) -> Type:
-        """Of a column, inferred when it is asked for: a wide file has many, of which few are kept."""
+        """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
         if index not in self._types:
             self._types[index] = inferred(self._sniffed.values[index])
         return self._types[index]
@@ -97,7 +97,7 @@ class CsvReader(Reader):
         )
 
     def estimated_rows(self) -> int | None:
-        """By the lines of its beginning: the reader itself reads far ahead."""
+        """Estimate the rows from the first 8 MiB. The bytes are counted apart, as the CSV parser reads ahead."""
         if self.rows is not None or self._once:
             return self.rows
         with closing(self._open()) as text:
@@ -115,12 +115,12 @@ class CsvReader(Reader):
         return DecompressedStream(self.place, HashingStream(self._name))
 
     def _pieces(self, indices: list[int]) -> Iterator[pa.RecordBatch]:
-        """Batches of text. The header is read as a row, and dropped: names may come twice, or be quoted."""
+        """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
         text, self._text = self._text if self._once else self._open(), None
         if text is None:
             raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
         done, skip = 0, self._sniffed.skip
-        # The reader's call for a row of other width fails on text that is no UTF-8, and that would go unnoticed.
+        # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
         whole = text if self._ragged is None else Utf8Only(self.place, text)
         checked = CheckedText(self.place, whole, self._delimiter)
         try:
@@ -142,7 +142,7 @@ class CsvReader(Reader):
         names = [str(i) for i in range(len(self.fields))]
         return pa_csv.open_csv(
             pa.PythonFile(text, mode="r"),
-            # One thread: it is as fast here, and only then are the rows of mistakes counted.
+            # One thread is as fast here, and only then Arrow counts the rows in its errors.
             read_options=pa_csv.ReadOptions(
                 column_names=names, use_threads=False, block_size=self._sniffed.block
             ),
@@ -174,7 +174,7 @@ class CsvReader(Reader):
         return DataError(f"{self.place}: after {done} rows: expected CSV, got: {message}")
 
     def _not_utf8(self, done: int) -> str:
-        """Where it is not; of what can be read once, after how many rows."""
+        """Describe the first bytes that are not UTF-8, or for a stream the number of rows before them."""
         if not self._once:
             with closing(self._open()) as text:
                 found = first_not_utf8(text)
@@ -195,22 +195,22 @@ ARROW: dict[Type, pa.DataType] = {"int64": pa.int64(), "float64": pa.float64(), 
 
 # A double holds every number of at most 15 digits.
 _SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
-# 007 and +49301234567: what makes them the names that they are is lost in a number.
+# 007 and +49301234567 are names: as numbers they would lose characters.
 _NAME = re.compile(r"[+-]?0[0-9]|\+[0-9]+\Z")
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
 _MOST_DIGITS = 767
-"""No double has more."""
+"""Largest number of significant decimal digits of a double."""
 
 
 def inferred(values: Sequence[str]) -> Type:
-    """The narrowest type that loses nothing of these values; empty ones are null in it."""
+    """Return the narrowest type that loses nothing of these values. Empty values are null in it."""
     text = _present(pa.chunked_array([pa.array(values, pa.string())]))
     numbers: tuple[Type, ...] = ("int64", "float64") if text.null_count < len(text) else ()
     return next((kind for kind in numbers if _as(text, kind) is not None), "string")
 
 
 def typed(place: str, table: pa.Table, types: dict[str, Type], start: int) -> pa.Table:
-    """The text columns of `table` in `types`; a value that does not fit is refused with its row."""
+    """Convert the text columns of `table` to `types`. Refuse a value that does not fit, with its row."""
     columns = [_typed(place, table.column(i), name, types[name], start) for i, name in enumerate(types)]
     return pa.Table.from_arrays(
         columns, schema=pa.schema([(name, ARROW[kind]) for name, kind in types.items()])
@@ -232,7 +232,7 @@ def _typed(place: str, text: pa.ChunkedArray, name: str, kind: Type, start: int)
 
 
 def _first_unlike(text: pa.ChunkedArray, kind: Type) -> int:
-    """The first value that loses something; there is one."""
+    """Return the position of the first value that the type cannot hold. There is one."""
     first, rows = 0, len(text)
     while rows > 1:
         half = rows // 2
@@ -244,12 +244,12 @@ def _first_unlike(text: pa.ChunkedArray, kind: Type) -> int:
 
 
 def _present(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    # Not if_else: with text that begins inside of a buffer it gives other bytes of memory (pyarrow before 24).
+    # Not if_else: before pyarrow 24 it returns wrong bytes for text that begins inside a buffer.
     return pc.case_when(pc.make_struct(pc.not_equal(text, "")), text)
 
 
 def _as(text: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray | None:
-    """The values as numbers; None if one of them would lose something."""
+    """Return the values as numbers, or None if one of them would lose something."""
     try:
         numbers = text.cast(ARROW[kind])
     except pa.ArrowInvalid:
@@ -262,7 +262,7 @@ def _as(text: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray | None:
 
 
 def _is_double(text: str) -> bool:
-    """Whether a double is this number, or the one that is written so with as many digits."""
+    """Return true if a double is this number, or is written so with the same number of digits."""
     if _NAME.match(text):
         return False
     if _NOT_FINITE.match(text):
@@ -278,7 +278,7 @@ def _is_double(text: str) -> bool:
 
 
 class _Invalid(Protocol):
-    """What the reader tells of such a row; `number` counts rows from 1, such ones among them."""
+    """An invalid row, as Arrow's parser reports it. `number` counts all rows from 1."""
 
     number: int
     expected_columns: int
@@ -287,22 +287,22 @@ class _Invalid(Protocol):
 
 
 class Ragged:
-    """Takes such rows out of the reader's hands, and puts rows of nulls in their places."""
+    """Collects rows of another width, and replaces them by rows of nulls."""
 
     def __init__(self) -> None:
         self.problems: dict[int, tuple[str, str]] = {}
-        """What is wrong with a row, and its text, by its number from 0, headers counted."""
+        """The problem and the text of each such row, by its number from 0 with the headers."""
         self._waiting: deque[int] = deque()
 
     def take(self, row: _Invalid) -> str:
-        """For the reader."""
+        """Record a row; called by Arrow's parser."""
         problem = f"expected {row.expected_columns} fields, got {row.actual_columns}"
         self.problems[row.number - 1] = problem, row.text
         self._waiting.append(row.number - 1)
         return "skip"
 
     def woven(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches with a row of nulls for each row that was taken."""
+        """Yield the batches with a row of nulls in the position of each row that was taken."""
         row, null = 0, None
         for batch in batches:
             null = pa.RecordBatch.from_arrays(

@@ -1,4 +1,4 @@
-"""What the first rows of a CSV file show: the names of its columns and what they hold."""
+"""Detect the names and kinds of the columns of a CSV file from its first rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from kafeat.io.readers.text_stream import DecompressedStream
 
 LOOK = 1 << 20
 LONGEST = 1 << 28
-"""A row of more bytes than this is a quote that nobody closed."""
+"""Largest size of a row in bytes. A longer one has an open quote."""
 BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
 
 
 @dataclass(frozen=True)
 class CsvHead:
-    """Names and kinds of columns, their first values, and a block that holds any likely row.
+    """The fields of a CSV file, their first values, and a block size that holds any likely row.
 
-    `skip`: rows before the first one of data. `empty`: there is none of those. `blanks`: a blank line is a row.
+    `skip` is the number of rows before the data. `empty` means that there is no data. `blanks` means that a blank line
+    is a row.
     """
 
     fields: tuple[Field, ...]
@@ -36,19 +37,19 @@ class CsvHead:
 
 
 def sniff(place: str, text: DecompressedStream, delimiter: str, header: bool) -> CsvHead:
-    """Look at the first rows, which `text` hands out again afterwards."""
+    """Inspect the first rows. `text` returns them again afterwards."""
     rows, block = _first_rows(place, text, delimiter)
     first = next((index for index, row in enumerate(rows) if row), None)
     if first is None:
         raise DataError(f"{place}: expected {'a header line' if header else 'rows'}, got an empty file")
     names = rows[first] if header else [f"c{i}" for i in range(len(rows[first]))]
-    # Of one column, a blank line is a missing value; of more, it says nothing.
+    # With one column, a blank line is a missing value. With more, it is ignored.
     blanks = len(names) == 1
     rows = [row or [""] for row in rows] if blanks else [row for row in rows if row]
     skip = int(header) + (first if header and blanks else 0)
     rows = rows[skip:]
     empty = text.whole and not rows
-    # Short or long rows are the reader's business, which knows their number.
+    # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = tuple(_field(name, values) for name, values in zip(names, columns, strict=True))
@@ -56,7 +57,7 @@ def sniff(place: str, text: DecompressedStream, delimiter: str, header: bool) ->
 
 
 def _first_rows(place: str, text: DecompressedStream, delimiter: str) -> tuple[list[list[str]], int]:
-    """The rows that end within the first look, which grows until two are not blank."""
+    """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
     size = LOOK
     while True:
         head = text.look(size)
@@ -85,7 +86,7 @@ def _refuse_binary(place: str, head: bytes) -> None:
 
 
 def _parsed(place: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
-    # Bad UTF-8 is refused by the reader, once, wherever it stands.
+    # Invalid UTF-8 is refused by the reader, wherever it is.
     text = head.decode("utf-8-sig", errors="replace")
     csv.field_size_limit(LONGEST * 2)
     try:
@@ -96,7 +97,7 @@ def _parsed(place: str, head: bytes, delimiter: str, whole: bool) -> list[list[s
 
 
 def _field(name: str, values: list[str]) -> Field:
-    """Numbers if most filled fields are: a stray word is to be refused, not a reason to drop a column."""
+    """Return a number field if most filled cells are numbers: a stray word must be refused, and not drop a column."""
     filled = [row for row, value in enumerate(values) if value.strip()]
     if values and not filled:
         return Field(name, "text", None, "empty fields")

@@ -1,4 +1,4 @@
-"""A data set of many files as one source: the rows of its parts, one after the other, in the order of their names."""
+"""Reader of a data set of many files: the rows of its parts, in the order of their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EDGE = 1 << 16
-"""Bytes of either end of a part that count for the digest of the whole."""
+"""Bytes at each end of a part that the digest of the data set covers."""
 
 
 def open_data(
@@ -33,7 +33,7 @@ def open_data(
     header: bool = True,
     stamp: str | None = None,
 ) -> Reader:
-    """The source of that name: a file, which has that stamp where one is given, or a data set of many."""
+    """Open a file or a data set. `stamp` is the expected stamp of a file."""
     if is_data_set(place):
         return DatasetReader(place, format, delimiter, header)
     return open_reader(place, format, delimiter=delimiter, header=header, stamp=stamp)
@@ -56,7 +56,7 @@ class _ReadOptions:
 
 
 class DatasetReader(Reader):
-    """All parts, which are opened when their turn comes; rows are numbered through."""
+    """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
     def __init__(self, place: str, format: str | None, delimiter: str, header: bool) -> None:
         self.place, self._how = place, _ReadOptions(format, delimiter, header)
@@ -68,7 +68,7 @@ class DatasetReader(Reader):
             self._row_names = first.row_names
 
     def _first(self) -> Reader:
-        """The first part that has rows: one without shows no types. The first if none has."""
+        """Open the first part with rows, as a part without rows shows no types. If none has rows, open the first."""
         for part in self._parts:
             source = self._how.open(part)
             if source.rows != 0:
@@ -86,12 +86,12 @@ class DatasetReader(Reader):
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]
-        """The sum of what the parts tell of themselves; None where one does not."""
+        """The sum of the rows of all parts, or None if one is not known."""
         return None if self._starts is None else int(self._starts[-1])
 
     @cached_property
     def _starts(self) -> Array | None:
-        """The number of the first row of each part, and of all."""
+        """The number of the first row of each part, and the number of all rows."""
         starts = [0]
         for part in self._parts:
             with self._how.open(part) as source:
@@ -101,7 +101,7 @@ class DatasetReader(Reader):
         return np.array(starts)
 
     def settle(self) -> None:
-        """The widest of the parts, where all rows must be seen to tell."""
+        """Learn the widths from the widest part, if they depend on all rows."""
         if all(field.width is not None for field in self.fields if field.kind == "list"):
             return
         for part in self._parts:
@@ -116,7 +116,7 @@ class DatasetReader(Reader):
     def chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
     ) -> Iterator[Chunk]:
-        # Each part counts its own rows: to know the sum, all of them would have to be opened first.
+        # Each part checks its own rows. To know their sum, all parts would have to be opened first.
         return self._chunks(columns, keep, height, typed_keep=typed_keep)
 
     def _chunks(
@@ -137,7 +137,7 @@ class DatasetReader(Reader):
     def chunks_with(
         self, columns: Columns, keep: Sequence[str], height: int, wanted: Array
     ) -> Iterator[Chunk] | None:
-        """Only chunks of the blocks that hold these rows, ascending numbers; None where rows cannot be found so."""
+        """Return chunks of only the blocks that hold these rows (ascending), or None if rows cannot be found."""
         starts = self._starts
         if starts is None or not self._seekable:
             return None
@@ -171,7 +171,7 @@ class DatasetReader(Reader):
         return source
 
     def _check(self, source: Reader, columns: Columns, keep: Sequence[str]) -> None:
-        """Columns are found by their names, and are of a type that can be read; without names, parts are as wide."""
+        """Refuse a part that lacks a column, or, without names, has another number of columns."""
         if not (self.positional or source.positional):
             match(source, columns, keep)
         if self.positional and len(source.fields) != len(self.fields):
@@ -191,7 +191,7 @@ class DatasetReader(Reader):
             return first.kept_fields(keep, typed)
 
     def digest(self) -> str:
-        """SHA-256 of names, sizes, and both ends of every part: not of all bytes, which nobody may want to read."""
+        """Return the SHA-256 of names, sizes and both ends of every part. Reading all bytes would take too long."""
         from kafeat.io.storage.files import ends_of
 
         seen = hashlib.sha256()

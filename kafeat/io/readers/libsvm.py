@@ -1,4 +1,4 @@
-"""LIBSVM (SVMlight) files, packed or not, or standard input: sparse rows with a label."""
+"""Reader of LIBSVM (SVMlight), compressed or not, from a file or from standard input: sparse rows with a label."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ LABEL = "label"
 LOOK = 1 << 20
 BLOCK = 4 << 20
 LONGEST = 1 << 28
-"""A line of more bytes than this is none."""
+"""Largest size of a line in bytes."""
 EXACT = 2.0**53
-"""Labels are read as doubles: from here on, two whole numbers may be one."""
+"""Labels are read as doubles: from this number on, two whole numbers may have the same double."""
 
 
 class LibsvmReader(Reader):
-    """Two columns: `label`, which is no feature, and `features`, whose width all rows together tell."""
+    """A reader of two columns: `label`, which is not a feature, and `features`, whose width depends on all rows."""
 
     positional = True
 
@@ -85,7 +85,7 @@ class LibsvmReader(Reader):
         self.fields = self._fields(width or None)
 
     def _spool(self) -> None:
-        """What can be read once is read twice from a copy."""
+        """Copy a stream to a temporary file, to read it twice."""
         if self._text is None:
             raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
         self._copy = tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".libsvm")  # noqa: SIM115
@@ -133,7 +133,7 @@ class LibsvmReader(Reader):
         return DecompressedStream(self.place, HashingStream(self._name))
 
     def _pieces(self) -> Iterator[bytes]:
-        """Whole lines, tidied."""
+        """Yield whole lines without comments."""
         if self._copy is not None:
             text = DecompressedStream(self.place, HashingStream(self._copy.name))
         elif self._once:
@@ -161,7 +161,7 @@ class LibsvmReader(Reader):
 
 
 class LibsvmChunk(SparseChunk):
-    """Some lines."""
+    """Some lines of a LIBSVM file."""
 
     def __init__(
         self, place: str, start: int, rows: int, columns: Columns, lines: bytes, kept: pa.Schema, strict: bool
@@ -210,12 +210,12 @@ class LibsvmChunk(SparseChunk):
 
 
 def _whole(labels: Array) -> Mask:
-    """Which labels are whole numbers that are read exactly."""
+    """Return a mask of the labels that are exact whole numbers."""
     exact: Mask = (np.abs(labels) < EXACT) & (labels == np.rint(labels))
     return exact
 
 
 def _lost(written: str, label: np.float64) -> bool:
-    """Whether digits are those of another number than was read."""
+    """Return true if the digits stand for another number than the one read."""
     digits = written.lstrip("+-")
     return digits.isdecimal() and (np.isinf(label) or int(written) != int(label))

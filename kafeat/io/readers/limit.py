@@ -1,4 +1,4 @@
-"""The first rows of a source, to try something on."""
+"""A reader of the first rows of another reader, for a trial."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class LimitedReader(Reader):
-    """The first `limit` rows of a source, in the chunks that the source itself has: the last of them is cut short.
+    """The first `limit` rows of a reader, in its own chunks. The last one is cut.
 
-    A row's bytes do not depend on what follows it, so the output is the beginning of the whole one. The digest
-    remains that of the whole source.
+    The output of a row does not depend on later rows, so the output is the beginning of the complete one. The digest is
+    that of the complete input.
     """
 
     def __init__(self, source: Reader, limit: int) -> None:
@@ -26,7 +26,7 @@ class LimitedReader(Reader):
 
     @property
     def place(self) -> str:
-        """The name of the source, which may be renamed."""
+        """The location of the reader, which may be changed."""
         return self._source.place
 
     @place.setter
@@ -59,7 +59,7 @@ class LimitedReader(Reader):
         for chunk in self._source.chunks(columns, keep, height, typed_keep=typed_keep):
             yield chunk if chunk.rows <= left else _cut(chunk, left)
             left -= chunk.rows
-            if left <= 0:  # before the source is asked for a chunk that nobody wants
+            if left <= 0:  # before the reader makes a chunk that is not needed
                 return
 
     def locate(self, row: int) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""Sources over what is in memory already: arrays, and tables of any library that speaks Arrow."""
+"""Readers of data in memory: arrays, and tables of any library that supports Arrow."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ DIGEST_ROWS = 1 << 16
 
 
 def reader_of(data: object) -> Reader:
-    """A source over an array (rows, features), a sparse matrix of SciPy, or a table that speaks Arrow.
+    """Return a reader of an array (rows, features), a sparse matrix of SciPy, or a table that supports Arrow.
 
-    A source is handed back as it is.
+    A reader is returned as it is.
     """
     if isinstance(data, Reader):
         return data
@@ -50,7 +50,7 @@ def reader_of(data: object) -> Reader:
 
 
 class MemoryReader(ArrayReader):
-    """An array; it must not change while it is read."""
+    """A reader of an array, which must not change while it is read."""
 
     def __init__(self, array: Array, place: str = "<array>") -> None:
         super().__init__(place, array.shape, array.dtype, lambda start, stop: array[start:stop])
@@ -64,7 +64,7 @@ class MemoryReader(ArrayReader):
 
 
 class NamedReader(MemoryReader):
-    """An array whose columns have names."""
+    """A reader of an array whose columns have names."""
 
     positional = False
 
@@ -74,7 +74,7 @@ class NamedReader(MemoryReader):
 
 
 class TableReader(ArrowReader):
-    """A table in memory."""
+    """A reader of a table in memory."""
 
     def __init__(self, table: pa.Table, place: str = "<table>") -> None:
         self.place, self.schema, self.rows, self._table = place, table.schema, table.num_rows, table
@@ -85,7 +85,7 @@ class TableReader(ArrowReader):
         yield from self._table.select(indices).to_batches()
 
     def digest(self) -> str:
-        """Of the Arrow stream in pieces of fixed height: it does not depend on how the table was built."""
+        """Return the SHA-256 of the Arrow stream in pieces of fixed height. It does not depend on the chunks of the table."""
         seen = _Hash()
         with pa.ipc.new_stream(pa.PythonFile(seen, mode="w"), self.schema) as writer:
             for _, piece in cut(self._table.to_batches(), DIGEST_ROWS):
@@ -94,7 +94,7 @@ class TableReader(ArrowReader):
 
 
 class BatchReader(ArrowReader):
-    """Record batches of one schema, read once, as they come. Lists whose type tells no length show none."""
+    """A reader of record batches, which are read once. Lists of variable length have no known width."""
 
     def __init__(self, place: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
         self.place, self.schema, self._batches = place, schema, batches
@@ -110,7 +110,7 @@ class BatchReader(ArrowReader):
 
 
 class _Hash:
-    """A file that remembers nothing but the hash of what was written."""
+    """A file that keeps only the hash of its bytes."""
 
     closed = False
 

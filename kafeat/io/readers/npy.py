@@ -1,7 +1,6 @@
-"""NPY files and objects, read a chunk at a time.
+"""Reader of NPY files and objects.
 
-They are read and not mapped: a file that is cut short or a disk that fails while it is mapped kills the process
-without a word.
+They are read and not mapped: if a mapped file is truncated or its disk fails, the process is killed without a message.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from kafeat.io.storage.uri import is_remote, local_path, shown
 from kafeat.types import Array
 
 _BLOCK = 256
-"""Rows that are read at once where only some are wanted."""
+"""Rows that are read at once if only some rows are needed."""
 
 
 class NpyReader(ArrayReader):
-    """The array of an NPY file or object."""
+    """A reader of the array in an NPY file or object."""
 
     seekable = True
 
@@ -83,7 +82,7 @@ class NpyReader(ArrayReader):
 
 
 def _mapped(place: str) -> Array:
-    """The array behind the header."""
+    """Map the array after the header."""
     with _no_array(place):
         array: np.memmap[Any, Any] = np.lib.format.open_memmap(local_path(place), mode="r")
     return array
@@ -91,7 +90,7 @@ def _mapped(place: str) -> Array:
 
 @contextmanager
 def _no_array(place: str) -> Iterator[None]:
-    """A header may be a lie, and NumPy says so in many ways."""
+    """Convert the exceptions that NumPy raises for an invalid header."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -99,16 +98,16 @@ def _no_array(place: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise refused(place, error) from error
-    except Exception as error:  # the header is a stranger's, and NumPy reads it with Python's own tools
+    except Exception as error:  # NumPy parses the header, which is not trusted, with Python's own tools
         raise DataError(f"{place}: expected an NPY file of numbers, got {first_line(error)}") from error
 
 
-# More than any header of numbers; the length that an object claims is not believed.
+# More than any header of a numeric array needs. The length that the header claims is not trusted.
 _HEAD = 1 << 16
 
 
 class RemoteNpy:
-    """An NPY object that is read at random. Raises what NumPy says of a header that is none."""
+    """An NPY object with random access. Raise NumPy's exceptions for an invalid header."""
 
     def __init__(self, place: str) -> None:
         from kafeat.io.storage.object_store import opened_at_random, unreachable
@@ -132,7 +131,7 @@ class RemoteNpy:
             raise ValueError(f"{size:,} bytes, and a header that claims {needed:,}")
 
     def fill(self, block: Array, at: int) -> None:
-        """Fill a flat array of bytes from there on."""
+        """Fill a flat array of bytes, from byte `at` of the object on."""
         data = self._at(at, len(block))
         if len(data) < len(block):
             raise DataError(
@@ -148,5 +147,5 @@ class RemoteNpy:
             raise self._refused(self._place, error) from error
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the object."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""Open an input in the format that its name or its first bytes tell. Readers load when they are used."""
+"""Open an input in the format of its name or its first bytes. The modules of readers are imported on use."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def open_reader(
     header: bool = True,
     stamp: str | None = None,
 ) -> Reader:
-    """The source of that name; close it, or use it in a `with`. Arrow on standard input need not be named.
+    """Open a file, an object or standard input, as a context manager. Arrow on standard input is recognised.
 
-    `stamp` is that of a file that was listed; where there is none, the file must stay as it is from now on.
+    `stamp` is the stamp of the file when it was listed. Without it, the file must not change from now on.
     """
     if stamp is None and place != "-":
         entry = entry_of(place)
@@ -56,7 +56,7 @@ def _reader(place: str, format: str | None, delimiter: str, header: bool) -> Rea
 
 
 def is_arrow(head: bytes) -> bool:
-    """Whether bytes begin as Arrow IPC does, a stream or a file."""
+    """Return true for the first bytes of an Arrow IPC stream or file."""
     return head.startswith((b"\xff\xff\xff\xff", b"ARROW1"[:4]))
 
 

@@ -1,4 +1,4 @@
-"""Parquet files and objects, read a batch at a time."""
+"""Reader of Parquet files and objects."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kafeat.io.storage.uri import is_remote, local_path, shown
 from kafeat.types import Array
 
 READ_BUFFER = 1 << 16
-"""Column chunks are read through a buffer: a row group is never held whole."""
+"""Size of the buffer for column chunks: a row group is never held in memory as a whole."""
 
 
 class ParquetReader(ArrowReader):
-    """A Parquet file or object."""
+    """A reader of a Parquet file or object, one batch at a time."""
 
     seekable = True
 
@@ -54,11 +54,11 @@ class ParquetReader(ArrowReader):
         promised, got = self._check_values(groups, names), 0
         left, row = self.rows or 0, self.first
         texts = [name for name, i in zip(names, indices, strict=True) if _has_text(self.schema.field(i).type)]
-        # What is fetched before it is asked for is kept to the end of the call: a row group at a time bounds it.
+        # Prefetched bytes are kept until the end of the call: one call for each row group bounds them.
         calls = [[group] for group in groups] if self._remote else [groups]
         with _damage(self.place):
             for call in calls:
-                # The reader takes names as prefixes of paths, and may hand over more than was asked for.
+                # The reader takes names as prefixes of paths, and may return more columns than requested.
                 for batch in self._file.iter_batches(height, row_groups=call, columns=names):
                     got += batch.num_rows
                     wanted = batch.select(names).slice(skip, left)
@@ -72,7 +72,7 @@ class ParquetReader(ArrowReader):
             raise wrong_count(self.place, promised, got)
 
     def _check_values(self, groups: list[int], names: list[str]) -> int:
-        """The rows of row groups. A column that holds more or fewer values is refused: Arrow would drop rows."""
+        """Return the number of rows of row groups. Refuse a column with more or fewer values: Arrow would drop rows."""
         metadata, rows, wanted = self._file.metadata, 0, set(names)
         leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
         single = [j for j, leaf in enumerate(leaves) if leaf.path in wanted and not leaf.max_repetition_level]
@@ -97,7 +97,7 @@ class ParquetReader(ArrowReader):
         return np.cumsum([0, *heights])
 
     def _groups(self) -> tuple[list[int], int]:
-        """The row groups that hold the rows that are asked for, and how many rows come before these."""
+        """Return the row groups that hold the rows to read, and the number of rows in them before these."""
         groups: list[int] = []
         skip = start = 0
         for group in range(self._file.metadata.num_row_groups):
@@ -124,7 +124,7 @@ def _has_text(kind: pa.DataType) -> bool:
 
 
 def _require_utf8(place: str, start: int, name: str, text: pa.Array) -> None:
-    """The reader takes the bytes of text as they are."""
+    """Refuse text that is not UTF-8, which the Parquet reader does not check."""
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:
@@ -144,13 +144,13 @@ def _opened(place: str) -> pq.ParquetFile:
         return pq.ParquetFile(local_path(place), pre_buffer=False, buffer_size=READ_BUFFER)
     from kafeat.io.storage.object_store import opened_at_random
 
-    # Over a network the ranges of all columns of a row group are fetched at once, near ones as one.
+    # Over a network, fetch all columns of a row group at once, and adjacent ranges together.
     return pq.ParquetFile(opened_at_random(place), pre_buffer=True)
 
 
 @contextmanager
 def _damage(place: str) -> Iterator[None]:
-    """Whatever the decoder stumbles over is the file's fault, as it could be opened; unless its store fails."""
+    """Convert exceptions of the decoder into DataError with the file's location, unless the object store has failed."""
     try:
         yield
     except KafeatError:

@@ -1,4 +1,4 @@
-"""Chunks of sparse rows: one list column `features`, of which only what is not zero is there."""
+"""Chunks of sparse rows: one list column `features`, stored as its entries that are not zero."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEATURES = "features"
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Rows as they were read: `columns` from 0, ascending in each row; what is wrong with rows, and their text."""
+    """Rows as read. `columns` count from 0 and ascend in each row; `broken` maps invalid rows to problem and text."""
 
     values: npt.NDArray[np.float64]
     columns: Array
@@ -33,25 +33,25 @@ class Entries:
 
 
 def features_field(width: int | None, spelled: str) -> Field:
-    """The field of all features."""
+    """Return the field that holds all features."""
     return Field(FEATURES, "list", width, spelled)
 
 
 class SparseChunk(Chunk):
-    """Some sparse rows; their width is that of the columns, and a row that is wider is one with a mistake."""
+    """Some sparse rows. Their width is that of the columns, and a wider row is invalid."""
 
     def __init__(self, place: str, start: int, rows: int, columns: Columns, first: int = 1) -> None:
         super().__init__(place, start, rows, columns)
         self._first = first
-        """The number that the source gives to the first column."""
+        """The number of the first column in the format."""
 
     @abstractmethod
     def read(self) -> Entries:
-        """The entries; called once."""
+        """Return the entries. Called once."""
 
     @cached_property
     def entries(self) -> Entries:
-        """The entries of the rows that are within the width, and what is wrong with the others."""
+        """The entries of the rows within the width, and the problems of the other rows."""
         found, width = self.read(), self.columns.n_features
         beyond = found.columns >= width
         if not self.columns.features or not beyond.any():
@@ -106,6 +106,6 @@ class SparseChunk(Chunk):
 
 
 def refuse_to_copy(place: str, names: list[str]) -> None:
-    """Sparse features are no column that could stand beside the output."""
+    """Refuse sparse features as a passthrough column."""
     if FEATURES in names:
         raise UsageError(f"{place}: --keep: expected columns beside the sparse features, got {FEATURES}")

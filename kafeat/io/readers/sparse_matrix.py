@@ -1,4 +1,4 @@
-"""Sparse matrices (CSR): SciPy's `.npz` files, read a chunk at a time, and those in memory."""
+"""Readers of sparse matrices (CSR), in SciPy's `.npz` files and in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafeat.io.storage.files import damage, digest_of, opened_regular, read_full
 from kafeat.types import Array
 
 _MOST = 2**31 - 1
-# NumPy and the unpacker stumble over a stranger's file in many ways.
+# NumPy and zipfile raise many kinds of exceptions for an invalid file.
 _damage = partial(
     damage,
     expected="a sparse matrix of scipy.sparse.save_npz",
@@ -41,7 +41,7 @@ _damage = partial(
 
 
 class CsrReader(Reader):
-    """Rows of a sparse matrix, from its first to its last."""
+    """A reader of the rows of a sparse matrix."""
 
     positional = True
 
@@ -56,7 +56,7 @@ class CsrReader(Reader):
 
     @abstractmethod
     def _blocks(self, height: int) -> Iterator[tuple[Array, Array, Array]]:
-        """Values, columns and starts of `height` rows at a time."""
+        """Yield values, columns and starts of `height` rows at a time."""
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
@@ -75,7 +75,7 @@ class CsrReader(Reader):
 
 
 class CsrChunk(SparseChunk):
-    """Some rows; entries of one place are added, as SciPy has it."""
+    """Some rows. Entries at the same position are added, as SciPy does."""
 
     def __init__(
         self,
@@ -107,17 +107,17 @@ class CsrChunk(SparseChunk):
         from scipy.sparse import csr_array
 
         values, places, starts = self._csr
-        with np.errstate(invalid="ignore"):  # a NaN of any bits is one to refuse
+        with np.errstate(invalid="ignore"):  # a NaN of any bits is refused later
             values = values.astype(np.float64)
         rows = csr_array((values, places, starts), shape=(self.rows, self._width))
         if not rows.has_canonical_format:
-            rows = rows.copy()  # the indices are those of the source, and are put in order in place
+            rows = rows.copy()  # sum_duplicates works in place, and the indices belong to the reader
             rows.sum_duplicates()
         return Entries(rows.data, rows.indices, rows.indptr)
 
 
 class MemoryCsr(CsrReader):
-    """A sparse matrix of SciPy's; it must not change while it is read."""
+    """A reader of a sparse matrix of SciPy, which must not change while it is read."""
 
     def __init__(self, matrix: Any) -> None:
         self._matrix = matrix.tocsr()
@@ -139,7 +139,7 @@ class MemoryCsr(CsrReader):
 
 
 class NpzReader(CsrReader):
-    """A file of `scipy.sparse.save_npz`. Its arrays are read side by side, and never held whole."""
+    """A reader of a file of `scipy.sparse.save_npz`. Its arrays are read in parallel, and never held as a whole."""
 
     def __init__(self, place: str) -> None:
         self.place, self._file = place, opened_regular(place)
@@ -183,7 +183,7 @@ class NpzReader(CsrReader):
             for first in range(0, self._n_rows, height):
                 more = starts.take(min(height, self._n_rows - first)).astype(np.int64)
                 ends = np.append(last, more)
-                # Not by differences: those of a number from 2**63 on, negative by now, overflow.
+                # Not by differences: numbers from 2**63 on are negative here, and their differences overflow.
                 if (ends[1:] < ends[:-1]).any() or ends[-1] > values.size:
                     raise DataError(
                         f"{self.place}: indptr: expected ascending numbers up to {values.size:,}, got others "
@@ -218,7 +218,7 @@ class NpzReader(CsrReader):
 
 
 class _Member:
-    """An array in the zip, read from its beginning: what its header promises is believed when it has come."""
+    """An array in the zip, read from its beginning. The length in its header is not trusted."""
 
     def __init__(self, place: str, archive: zipfile.ZipFile, name: str) -> None:
         self._place, self._name = place, name
@@ -228,7 +228,7 @@ class _Member:
         if version not in read:
             raise DataError(f"{place}: {name}: expected an NPY header of version 1 or 2, got {version}")
         self.shape, _, self.dtype = read[version](self._file)
-        whole = all(type(n) is int and n >= 0 for n in self.shape)  # NumPy takes True for a length
+        whole = all(type(n) is int and n >= 0 for n in self.shape)  # NumPy accepts True as a length
         if self.dtype.hasobject or len(self.shape) > 1 or not whole:
             raise DataError(
                 f"{place}: {name}: expected a vector of numbers, got {self.dtype} of shape {self.shape}"
@@ -236,13 +236,13 @@ class _Member:
         self.size = int(self.shape[0]) if self.shape else 1
 
     def small(self) -> Array:
-        """All of it, which is a few bytes."""
+        """Return the whole array, which must be small."""
         if self.size * self.dtype.itemsize > 256:
             raise DataError(f"{self._place}: {self._name}: expected a few bytes, got {self.size:,} values")
         return self.take(self.size).reshape(self.shape)
 
     def take(self, n: int) -> Array:
-        """The next numbers."""
+        """Return the next `n` numbers."""
         data = read_full(self._file, n * self.dtype.itemsize)  # type: ignore[arg-type]
         if len(data) < n * self.dtype.itemsize:
             raise DataError(

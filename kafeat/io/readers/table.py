@@ -1,4 +1,4 @@
-"""Chunks of Arrow tables, cut without copying from whatever pieces a format hands over."""
+"""Chunks of Arrow tables, cut without copies from the record batches of a format."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from kafeat.types import Floats, Mask
 
 Keeper = Callable[[pa.Table, int], pa.Table]
 Broken = Callable[[int], tuple[str, str] | None]
-"""What is wrong with a row as a whole, and its text."""
+"""Return the problem and the text of a row that breaks the format, else None."""
 
 
 def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterator[tuple[int, pa.Table]]:
-    """Tables of `height` rows, the last shorter, each with the number of its first row, from `start` on."""
+    """Yield tables of `height` rows (the last may be shorter), each with the number of its first row."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for piece in pieces:
@@ -50,7 +50,7 @@ def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterat
 
 
 class TableChunk(Chunk):
-    """A chunk whose feature columns come first in `table`, in the order of `columns`."""
+    """A chunk whose feature columns are the first in `table`, in the order of `columns`."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class TableChunk(Chunk):
         return None if self._keeper is None else self._keeper(self._table, self.first_row)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
-        # A single list column is row-major in Arrow; scalar columns are feature-major.
+        # A single list column is row-major in Arrow. Scalar columns are feature-major.
         lists = len(self.columns.features) == 1 and self.columns.features[0].width is not None
         out = np.empty((self.rows, self.columns.n_features), dtype, order="C" if lists else "F")
         finite, at = True, 0
@@ -79,14 +79,14 @@ class TableChunk(Chunk):
         return out, finite and not self._broken_rows()
 
     def _broken_rows(self) -> dict[int, tuple[str, str]]:
-        """Rows that are none, by their numbers within the chunk."""
+        """Return problem and text of the rows that break the format, by their numbers within the chunk."""
         if self._broken is None:
             return {}
         found = ((row, self._broken(self.first_row + row)) for row in range(self.rows))
         return {row: problem for row, problem in found if problem is not None}
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
-        """Whether every entry may stand; `out` may be filled in part where one may not."""
+        """Decode a column. Return false at the first piece with an invalid entry; `out` is then filled in part."""
         return all(
             _decode(column, piece, out[rows]) or not self._bad(column, piece, out[rows]).any()
             for piece, rows in self._pieces(index)
@@ -106,7 +106,7 @@ class TableChunk(Chunk):
 
     def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
         X = dense(X)
-        # Reading stopped at the first one of a column, and the first of a row may stand elsewhere.
+        # Decoding stopped at the first invalid value of a column. The first one of a row may be in another column.
         bad, at = np.zeros(X.shape, dtype=bool), 0
         for index, column in enumerate(self.columns.features):
             block = slice(at, at + column.n_features)
@@ -146,7 +146,7 @@ class TableChunk(Chunk):
 
 
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
-    """Write the numbers of a piece of a column; whether all are finite."""
+    """Decode a piece of a column into `out`. Return true if all numbers are finite."""
     if column.categories is not None:
         return cast_finite(column.categories.codes(piece)[:, None], out)
     if column.width is None:

@@ -1,4 +1,4 @@
-"""Data sets of many files: the parts of a folder, a glob or a list, each with the name that it has in an output."""
+"""Data sets of many files: the parts of a folder, a glob or a list, each with its name in an output."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _REMOTE_MAGIC = re.compile(r"[*\[]")
 
 @dataclass(frozen=True)
 class Part:
-    """A file of a data set, or some of its rows: independent of all others.
+    """A file of a data set, or a range of its rows.
 
-    `name` is what it is called in an output, below its folder, with `/`. `only` are the first row and the one behind
-    the last.
+    `name` is its name in an output, relative to the folder, with `/`. `only` is the half-open range of its rows.
     """
 
     name: str
@@ -38,9 +37,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a data set, by name. `folder` is what they all lie in; None for a list of places.
+    """The parts of a data set, sorted by name. `folder` holds all of them; it is None for a list of locations.
 
-    `pattern` is that of their names below the folder; empty: whatever lies there is a part.
+    `pattern` is the pattern of their names below the folder. If it is empty, all files there are parts.
     """
 
     place: str
@@ -49,7 +48,7 @@ class Parts:
     pattern: str = ""
 
     def would_hold(self, place: str, folder: bool = False) -> bool:
-        """Whether a file at that place would be a part, too; or a file somewhere below it, if it is a folder."""
+        """Return true if a file at a location would be a part, too. With `folder`, if any file below it would be."""
         if self.folder is None:
             return False
         own, whole = identity(place), identity(self.folder)
@@ -64,7 +63,7 @@ class Parts:
 
 
 def is_data_set(place: str) -> bool:
-    """Whether a name stands for many files: a folder, a glob, or a list of names."""
+    """Return true if a location names many files: a folder, a glob, or a list of names."""
     kind = None if place == "-" else kind_of(place)
     if kind is not None:
         return kind == "folder" or (kind == "file" and _is_list(place))
@@ -72,10 +71,10 @@ def is_data_set(place: str) -> bool:
 
 
 def list_parts(place: str, format: str | None = None) -> Parts:
-    """The parts of a data set, in the order of their names.
+    """List the parts of a data set, sorted by name.
 
-    Names that begin with `_` or `.` are left out, folders too, as all readers of such data do. Files of no known
-    format are refused, unless `format` says what they are.
+    Files and folders whose names begin with `_` or `.` are left out, as other readers of such data do. Files of unknown
+    formats are refused unless `format` names the format.
     """
     found = find_parts(place)
     if not found.parts:
@@ -86,7 +85,7 @@ def list_parts(place: str, format: str | None = None) -> Parts:
 
 
 def find_parts(place: str) -> Parts:
-    """The same, without a check of what they are."""
+    """List the parts without a check of their formats."""
     pattern = ""
     if kind_of(place) == "file":
         folder, found = None, [_part(entry, at, name) for name, at, entry in named_in(place)]
@@ -103,9 +102,10 @@ def find_parts(place: str) -> Parts:
 
 
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
-    """The parts as they are called in an output of that format, or each of its own: Parquet if that is only read.
+    """Return the parts with their names in an output of that format.
 
-    Two of one name are refused.
+    Without `format`, a part keeps its own format, or becomes Parquet if its own cannot be written. Two parts with the
+    same name are refused.
     """
     out: dict[str, Part] = {}
     for part in parts:
@@ -129,7 +129,7 @@ def _is_of(name: str, format: str) -> bool:
 
 
 def stem(name: str) -> str:
-    """A name without the suffix of a format."""
+    """Return a name without the suffix of its format."""
     known = next(
         (suffix for suffix in sorted(SUFFIXES, key=len, reverse=True) if name.lower().endswith(suffix)), ""
     )
@@ -137,12 +137,12 @@ def stem(name: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether readers leave it out: a name, or a folder above it, that begins with `_` or `.`."""
+    """Return true if a name, or a folder in it, begins with `_` or `.`: readers skip such files."""
     return any(piece.startswith(("_", ".")) for piece in name.split("/"))
 
 
 def is_pattern(place: str) -> bool:
-    """Whether a name has wildcards; in a URI, `?` begins the options."""
+    """Return true if a location has wildcards. In a URI, `?` begins the options and is no wildcard."""
     return bool((_REMOTE_MAGIC if is_remote(place) else _MAGIC).search(path_of(place)))
 
 
@@ -151,7 +151,7 @@ def _is_list(place: str) -> bool:
 
 
 def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
-    wanted = is_hidden(pattern)  # who spells it out wants it
+    wanted = is_hidden(pattern)  # a pattern that names a hidden file asks for it
     for entry in listed(folder):
         if wanted or not is_hidden(entry.name):
             yield _part(entry, join(folder, entry.name), entry.name)
@@ -162,7 +162,7 @@ def _part(entry: Entry, place: str, name: str) -> Part:
 
 
 def _fixed(pattern: str) -> tuple[str, str]:
-    """The folder above the first wildcard, and the pattern below it."""
+    """Split a location at its first wildcard into a folder and a pattern."""
     pieces = path_of(pattern).split("/")
     first = next(i for i, piece in enumerate(pieces) if _MAGIC.search(piece))
     folder = "/".join(pieces[:first]) if first else "."
@@ -172,7 +172,7 @@ def _fixed(pattern: str) -> tuple[str, str]:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Whether a name is of a pattern; `**` stands for any number of folders, `*` for none."""
+    """Return true if a name matches a pattern. `**` stands for any number of folders; `*` does not match `/`."""
     return _pieces_match(name.split("/"), pattern.split("/"))
 
 
@@ -204,7 +204,7 @@ LIST_SUFFIXES = (".json", ".txt", ".list")
 
 
 def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:
-    """The files that a list names, each with what it is called below a folder, and its place."""
+    """Yield the name in an output, the location and the entry of each file in a list."""
     for name, at in _places_in(place):
         entry = entry_of(at)
         if entry is None:
@@ -214,7 +214,7 @@ def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:
 
 
 def places_in(place: str) -> Iterator[str]:
-    """The places of the files that a list names, without a look at them."""
+    """Return the locations of the files in a list, without a check that they exist."""
     return (at for _, at in _places_in(place))
 
 
@@ -235,7 +235,7 @@ def _is_whole(name: str) -> bool:
 def _can_be(name: str) -> bool:
     try:
         return b"\0" not in os.fsencode(name)
-    except UnicodeEncodeError:  # half of a character that UTF-16 makes of two
+    except UnicodeEncodeError:  # a lone surrogate
         return False
 
 

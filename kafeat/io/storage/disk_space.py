@@ -1,4 +1,4 @@
-"""Room on the disk: better refused before an hour of work than after it."""
+"""Check the free disk space before an hour of work, not after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafeat.io.storage.uri import is_remote, local_path, shown
 
 
 def require_space(place: str, n_bytes: int) -> None:
-    """Refuse to start writing so many bytes to a file that its disk cannot hold."""
+    """Refuse to write a file of `n_bytes` if its disk has less free space."""
     free = free_bytes(place)
     if free is not None and n_bytes > free:
         where = (
@@ -26,9 +26,9 @@ def require_space(place: str, n_bytes: int) -> None:
 
 
 def free_bytes(place: str) -> int | None:
-    """Bytes that are free where the file `place` would be; None for a device, a pipe, or no such folder.
+    """Return the free bytes on the disk of a file. Return None for a device, a pipe, or a missing folder.
 
-    For a remote place, where it is written before it is uploaded.
+    A remote location is written to the temporary folder first, so the free bytes there are returned.
     """
     if is_remote(place):
         return shutil.disk_usage(tempfile.gettempdir()).free
@@ -42,7 +42,7 @@ def free_bytes(place: str) -> int | None:
 
 
 def spell_bytes(n: int) -> str:
-    """With a unit, in powers of 1,024."""
+    """Format a number of bytes with a unit, in powers of 1,024."""
     value, unit = float(n), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
         if value < 1024.0 or unit == "PiB":

@@ -1,4 +1,4 @@
-"""Opening files, and their SHA-256; what the machine refuses is said plainly."""
+"""Open and read files, compute their SHA-256, and convert errors of the system."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kafeat.io.storage.uri import is_remote, local_path
 
 
 def refused(place: str, error: OSError) -> SystemRefusedError:
-    """An error of the operating system, in the words of the one who asked."""
+    """Convert an error of the operating system, with the location as the user spelled it."""
     return SystemRefusedError(f"{place}: {os.strerror(error.errno) if error.errno else error}")
 
 
 def opened(place: str) -> io.RawIOBase:
-    """The file or object for reading, unbuffered."""
+    """Open a file or an object for reading, unbuffered."""
     if is_remote(place):
         from kafeat.io.storage.object_store import RemoteFile
 
@@ -42,15 +42,15 @@ def _opened_here(place: str) -> io.FileIO:
 
 
 def standard_input() -> io.FileIO:
-    """Without Python's buffer: a thread that is stuck in a read would hold the buffer's lock for ever."""
-    # A closed one is None: its number may be that of another file by now.
+    """Open standard input without Python's buffer: a thread stuck in a read would hold the buffer's lock for ever."""
+    # sys.stdin is None if it is closed: descriptor 0 may belong to another file by now.
     if sys.stdin is None:
         raise SystemRefusedError("-: expected an open standard input, got a closed one")
     return _standard(0, "rb")
 
 
 def standard_output() -> io.FileIO:
-    """The same for writing."""
+    """Open standard output without Python's buffer."""
     if sys.stdout is None:
         raise SystemRefusedError("-: expected an open standard output, got a closed one")
     return _standard(1, "wb")
@@ -64,11 +64,11 @@ def _standard(number: int, mode: str) -> io.FileIO:
 
 
 def read_full(file: io.RawIOBase, size: int) -> bytes:
-    """As many bytes as asked for, fewer only at the end: a pipe hands over less at a time."""
+    """Read `size` bytes, fewer only at the end. One read from a pipe may return less."""
     data = bytearray()
     while len(data) < size:
         part = file.read(size - len(data))
-        if part is None:  # the other side has made it one that does not wait
+        if part is None:  # the other process has made the pipe non-blocking
             select.select([file], [], [])
         elif not part:
             break
@@ -78,7 +78,7 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
 
 
 def write_full(file: io.FileIO, data: Any) -> None:
-    """All bytes, however few the file takes at a time."""
+    """Write all bytes, even if the file accepts few at a time."""
     rest = memoryview(data).cast("B")
     while rest.nbytes:
         written = file.write(rest)
@@ -89,7 +89,7 @@ def write_full(file: io.FileIO, data: Any) -> None:
 
 
 def opened_regular(place: str) -> io.FileIO:
-    """A local file, for formats that are read out of order."""
+    """Open a local file for a format that needs random access."""
     file = _opened_here(local_path(place))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -100,7 +100,7 @@ def opened_regular(place: str) -> io.FileIO:
 
 
 def ends_of(place: str, size: int, edge: int) -> bytes:
-    """The first and the last `edge` bytes of a file of `size` bytes; all of a short one."""
+    """Return the first and the last `edge` bytes of a file of `size` bytes, or all bytes of a short one."""
     if is_remote(place):
         from kafeat.io.storage.object_store import opened_at_random
 
@@ -118,7 +118,7 @@ def ends_of(place: str, size: int, edge: int) -> bytes:
 
 
 def digest_of(place: str) -> str:
-    """SHA-256 of the bytes, in hex."""
+    """Return the SHA-256 of the bytes, in hex."""
     with opened(place) as file:
         try:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -128,7 +128,7 @@ def digest_of(place: str) -> str:
 
 @contextmanager
 def damage(place: str, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Exceptions of these kinds in the block mean that what is there is not what was `expected`."""
+    """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`."""
     try:
         yield
     except (KafeatError, GeneratorExit):

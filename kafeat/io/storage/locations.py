@@ -1,6 +1,6 @@
-"""Where files are: what there is at a place, what is below a folder, and what marks each file as unchanged.
+"""Inspect, list, make and remove files and folders.
 
-A place is a local path or a URI. In an object store a folder is there as long as anything lies below it.
+A location is a local path or a URI. In an object store, a folder exists while it holds at least one object.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kafeat.io.storage.uri import is_remote, joined, local_path, name_of, shown
 
 @dataclass(frozen=True)
 class Entry:
-    """A file: its name below the folder that was listed, with `/`, its bytes, and its stamp.
+    """A file: its name relative to the listed folder, with `/`, its size in bytes, and its stamp.
 
-    Equal stamps mean that nobody has written to the file in between: they hold what a writer cannot set back. Those of
-    an object store know whole seconds and the size only.
+    Equal stamps mean that the file has not been written to in between: they include times that a writer cannot set
+    back. Stamps of an object store hold whole seconds and the size only.
     """
 
     name: str
@@ -32,19 +32,19 @@ class Entry:
 
 
 def join(folder: str, name: str) -> str:
-    """The place of that name below a folder."""
+    """Return the location of a name below a folder."""
     if is_remote(folder):
         return joined(folder, name)
     return os.path.join(local_path(folder), *name.split("/"))
 
 
 def absolute(place: str) -> str:
-    """The same place for processes that stand in other folders."""
+    """Return the location in a form that is valid in processes with other working folders."""
     return place if "://" in place else os.path.abspath(place)
 
 
 def kind_of(place: str) -> Literal["file", "folder", "other"] | None:
-    """What is there; None for nothing. `other` is a pipe or a device."""
+    """Return the kind of a location, or None if nothing exists there. `other` is a pipe or a device."""
     if is_remote(place):
         return _KINDS[_info(place).type.name]
     place = local_path(place)
@@ -61,7 +61,7 @@ _KINDS: dict[str, Literal["file", "folder", "other"] | None] = {
 
 
 def size_of(place: str) -> int | None:
-    """Bytes of a file; None for what is none."""
+    """Return the size of a file in bytes, or None if the location is not a file."""
     if is_remote(place):
         found = _info(place)
         return int(found.size) if found.type.name == "File" else None
@@ -70,7 +70,7 @@ def size_of(place: str) -> int | None:
 
 
 def entry_of(place: str) -> Entry | None:
-    """The entry of one file, by its last name; None if there is no such file, as where a pipe is."""
+    """Return the entry of one file, or None if there is no regular file."""
     if is_remote(place):
         info = _info(place)
         return _entry(name_of(place), info) if info.type.name == "File" else None
@@ -85,7 +85,7 @@ def entry_of(place: str) -> Entry | None:
 
 
 def listed(folder: str) -> Iterator[Entry]:
-    """Every file below a folder, in no order that counts; links are followed, circles of them refused."""
+    """Yield every file below a folder, in no defined order. Links are followed, and cycles refused."""
     if is_remote(folder):
         yield from _listed_there(folder)
     else:
@@ -93,9 +93,9 @@ def listed(folder: str) -> Iterator[Entry]:
 
 
 def make_folder(place: str) -> list[str]:
-    """Make a folder and those above it, where there are none yet, and return these, the uppermost first.
+    """Make a folder and its missing parents, and return the new ones, the uppermost first.
 
-    In an object store it needs no making.
+    Object stores have no folders to make.
     """
     if is_remote(place):
         _make_there(place)
@@ -114,7 +114,7 @@ def make_folder(place: str) -> list[str]:
 
 @contextmanager
 def making(*folders: str) -> Iterator[Callable[[str], None]]:
-    """Make folders, and then those that are asked for; of them the ones that are empty at the end do not stay."""
+    """Make folders, and yield a function that makes more. Remove new folders that are empty at the end."""
     made: list[str] = []
 
     def make(folder: str) -> None:
@@ -131,7 +131,7 @@ def making(*folders: str) -> Iterator[Callable[[str], None]]:
 
 
 def lies_below(folder: str, name: str) -> bool:
-    """Whether a name stands for something below the folder itself, and not where `..` or a link leads."""
+    """Return true if a name lies below the folder itself, not through `..` or a link."""
     pieces = name.split("/")
     if not all(pieces) or {".", ".."} & {*pieces}:
         return False
@@ -142,7 +142,7 @@ def lies_below(folder: str, name: str) -> bool:
 
 
 def remove(place: str) -> None:
-    """Remove a file; that it is gone already is no error."""
+    """Remove a file if it exists."""
     if is_remote(place):
         _remove_there(place)
         return
@@ -177,8 +177,8 @@ def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iter
 
 
 def stamp_of(found: os.stat_result) -> str:
-    """The stamp of a local file."""
-    # The change time cannot be set back by who writes, as the time of modification can.
+    """Return the stamp of a local file."""
+    # Unlike the modification time, the change time cannot be set back by a writer.
     return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_ctime_ns:x}"
 
 
@@ -189,7 +189,7 @@ def _info(place: str) -> Any:
 
 
 def _entry(name: str, info: Any) -> Entry:
-    # A listing knows parts of a second, the object itself does not.
+    # A listing has fractions of a second, the object itself does not.
     return Entry(name, int(info.size), f"{info.size:x}-{(info.mtime_ns or 0) // 10**9:x}")
 
 

@@ -1,4 +1,4 @@
-"""Locks on open files (flock): unlike a process number in a name, a lock ends with its process, on any host."""
+"""Locks on open files (flock). Unlike a process number in a name, a lock ends with its process, on any host."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 
 try:
     import fcntl
-except ImportError:  # no locks here
+except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]
 
 
 def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
-    """Lock an open file, or change its lock; False if another holds it, None where the file system has no locks."""
+    """Lock an open file, or change its lock. Return false if another process holds it, None without file locks."""
     if fcntl is None:
         return None
     try:
@@ -23,7 +23,7 @@ def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
 
 
 def is_at(file: int, path: str) -> bool:
-    """Whether the open file has that name still."""
+    """Return true if an open file still has that name."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
     except OSError:

@@ -1,4 +1,4 @@
-"""Object stores and HDFS through pyarrow's file systems; what they refuse is said in one line, with a remedy."""
+"""Object stores and HDFS through pyarrow's file systems. Their errors become one line with a remedy."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kafeat.io.storage.uri import Uri, parsed, shown
 # Every request of a sequential reader costs a round trip.
 STREAM_BUFFER = 8 << 20
 
-# An endpoint that does not answer is given up after three times so many seconds.
+# An endpoint that does not answer is given up after three attempts of this many seconds.
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 
 def file_system(place: str) -> tuple[Any, str]:
-    """pyarrow's file system of a URI, one for each host and options in a process, and the path in it."""
+    """Return pyarrow's file system of a URI and the path in it. File systems are cached by host and options."""
     uri = parsed(place)
     if not uri.authority.rpartition("@")[2] and uri.scheme in ("s3", "gs", "gcs"):
         raise UsageError(f"{place}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
@@ -30,7 +30,7 @@ def file_system(place: str) -> tuple[Any, str]:
     try:
         fs = _file_system(uri.scheme, uri.authority, uri.query, asked, os.getpid())
     except (pa.ArrowInvalid, ValueError) as error:
-        # Not chained: what pyarrow says shows the whole URI, and with it credentials.
+        # Not chained: pyarrow's message shows the whole URI with its credentials.
         raise UsageError(
             f"{shown(place)}: expected options that pyarrow knows, got: {_brief(error)}"
         ) from None
@@ -45,17 +45,16 @@ _LISTENED = ("AWS_", "GOOGLE_", "CLOUDSDK_", "HADOOP_", "JAVA_HOME", "ARROW_LIBH
 
 @lru_cache(maxsize=32)
 def _file_system(scheme: str, authority: str, query: str, asked: Any, process: int) -> Any:
-    del asked, process  # other credentials, and a forked process, need another client
+    del asked, process  # part of the cache key: other credentials or a forked process need another client
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in query:
-        query = "&".join(
-            filter(None, [query, "retry_limit_seconds=30"])
-        )  # pyarrow's own is a quarter of an hour
+        # The default of pyarrow is a quarter of an hour.
+        query = "&".join(filter(None, [query, "retry_limit_seconds=30"]))
     fs, _ = pa_fs.FileSystem.from_uri(Uri(scheme, authority, "key", query).spelled())
     return _patient(fs) if fs.type_name == "s3" else fs
 
 
 def _patient(fs: Any) -> Any:
-    """The same with bounded waits, which a URI cannot ask for: a silent endpoint would take 100 seconds."""
+    """Return the file system with bounded waits, which a URI cannot set: a silent endpoint would take 100 seconds."""
     _, (options,) = fs.__reduce__()
     return pa_fs.S3FileSystem(
         **{
@@ -63,14 +62,14 @@ def _patient(fs: Any) -> Any:
             "connect_timeout": _CONNECT_SECONDS,
             "request_timeout": _ANSWER_SECONDS,
             "retry_strategy": pa_fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-            # A small object is one request, which cannot be left half done.
+            # A small object is sent in one request, which cannot stay incomplete.
             "allow_delayed_open": True,
         }
     )
 
 
 def info_of(place: str) -> Any:
-    """pyarrow's `FileInfo`."""
+    """Return pyarrow's `FileInfo` of an object."""
     fs, path = file_system(place)
     try:
         return fs.get_file_info(path)
@@ -79,7 +78,7 @@ def info_of(place: str) -> Any:
 
 
 def bucket_is_missing(place: str) -> bool:
-    """Whether there is no bucket to write to; what may not be asked is taken to be there."""
+    """Return true if the bucket does not exist. If the query is denied, assume that it does."""
     fs, path = file_system(place)
     try:
         found = fs.get_file_info(path.partition("/")[0]) if fs.type_name in ("s3", "gcs") else None
@@ -97,7 +96,7 @@ class RemoteFile(io.RawIOBase):
         self._place = place
         fs, path = file_system(place)
         try:
-            # Nothing is unpacked by its name: whoever reads looks at the bytes.
+            # Compression is recognised by the bytes, not by the name.
             self._stream = fs.open_input_stream(path, compression=None, buffer_size=STREAM_BUFFER)
         except OSError as error:
             raise unreachable(place, error) from error
@@ -118,7 +117,7 @@ class RemoteFile(io.RawIOBase):
 
 
 def opened_at_random(place: str) -> Any:
-    """pyarrow's file, for formats that are read out of order."""
+    """Open an object for random access."""
     fs, path = file_system(place)
     try:
         file = fs.open_input_file(path)
@@ -129,14 +128,14 @@ def opened_at_random(place: str) -> Any:
 
 
 def is_of_transport(error: BaseException) -> bool:
-    """Whether the store failed, and not who decodes what came from it."""
+    """Return true if the error comes from the store and not from a decoder."""
     return isinstance(error, OSError) and bool(
         re.search(r"AWS Error|HTTP status|google::cloud|HDFS|hdfs", str(error))
     )
 
 
 def unreachable(place: str, error: BaseException) -> SystemRefusedError:
-    """What a file system said, for people: the place, what is wrong, and where to look."""
+    """Convert an error of a file system into one line: the location, the problem and the remedy."""
     text, where = _brief(error), shown(place)
     if "libhdfs" in text or "libjvm" in text:
         return SystemRefusedError(
@@ -168,8 +167,8 @@ def _is_denied(text: str) -> bool:
 
 
 def _brief(error: BaseException) -> str:
-    """The first line, without numbers of requests and what pyarrow was about to do."""
-    if str(error).startswith("Cannot parse URI"):  # what follows is the URI
+    """Return the first line of an error, without request numbers and pyarrow's own prefix."""
+    if str(error).startswith("Cannot parse URI"):  # the rest is the URI
         return "one that cannot be parsed"
     line = first_line(error)
     line = re.sub(r"\s*\(Request ID:.*?\)", "", line)

@@ -1,8 +1,8 @@
-"""A folder of an object store belongs to one run by a lease: there are no locks.
+"""Ownership of a folder in an object store, by a lease: object stores have no locks.
 
-`.kafeat.lock` tells the run. Its driver writes another object every few seconds, and who wants the folder looks whether
-that happens. A worker reads the run right before its object gets its name: what remains possible is that the folder
-changes hands between these two.
+`.kafeat.lock` names the run. Its driver rewrites a second object every few seconds, and another run that wants the
+folder watches that object. A worker reads `.kafeat.lock` right before its object gets its name; the folder could only
+change its owner between these two steps.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from kafeat.io.storage.owner import NAME, Owner, check, refuse_signs, signs_of_l
 
 
 def check_there(folder: str, run: str) -> None:
-    """Raise `SystemRefusedError` if the folder is not the run's."""
+    """Refuse a folder that does not belong to the run."""
     check(folder, _owner_of(folder), run)
 
 
 @contextmanager
 def owning_there(folder: str, own: Owner) -> Iterator[None]:
-    """Until the end of the block the folder is that run's; `SystemRefusedError` while it is another's."""
+    """Own the folder until the end of the block. Refuse it while another run owns it."""
     before = _owner_of(folder)
     if before is not None:
         refuse_signs(folder, before, _sign_of(folder, before))
-        with suppress(KafeatError):  # without the right to remove objects it stays
+        with suppress(KafeatError):  # without the permission to remove objects it stays
             remove(_sign_of(folder, before))
     place, sign = join(folder, NAME), _sign_of(folder, own)
     try:
@@ -44,7 +44,7 @@ def owning_there(folder: str, own: Owner) -> Iterator[None]:
 
 
 def _sign_of(folder: str, owner: Owner) -> str:
-    """Not the object of the run: a driver that is late with a sign must not put its run in the place of another."""
+    """Return the location of the signs of life. They must not overwrite `.kafeat.lock`, which may name another run by then."""
     return join(folder, f"{NAME}.{owner.run}")
 
 

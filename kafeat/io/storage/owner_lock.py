@@ -1,8 +1,8 @@
-"""A local folder belongs to one run by locks on its file `.kafeat.lock`.
+"""Ownership of a local folder, by locks on its file `.kafeat.lock`.
 
-The driver of the run has a shared lock, and so has each worker for the moment in which it gives a file its name. Who
-puts another run into the file needs the lock alone: so the folder changes hands only when its driver is gone, and
-never in such a moment.
+The driver of the run holds a shared lock. Each worker also holds one while it gives a file its name. Another run needs
+the exclusive lock to write itself into the file. So the owner changes only after the driver has ended, and never while
+a file gets its name.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from kafeat.io.storage.locations import absolute, join
 from kafeat.io.storage.locks import is_at, lock
 from kafeat.io.storage.owner import NAME, Owner, check, refuse_signs, signs_of_life, taken
 
-# For this long another may hold the lock alone, or be giving a file its name.
+# Another process may hold the exclusive lock, or be giving a file its name, for this long.
 _MOMENT_SECONDS = 2.0
 _LOOK_SECONDS = 0.02
 
 
 @contextmanager
 def held_here(folder: str, run: str) -> Iterator[None]:
-    """Until the end of the block the folder stays the run's; `SystemRefusedError` if it is not the run's."""
+    """Keep the folder with its run until the end of the block. Refuse it if it belongs to another run."""
     place = join(folder, NAME)
     try:
         file = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -45,7 +45,7 @@ def held_here(folder: str, run: str) -> Iterator[None]:
 
 @contextmanager
 def owning_here(folder: str, own: Owner) -> Iterator[None]:
-    """Until the end of the block the folder is that run's; `SystemRefusedError` while it is another's."""
+    """Own the folder until the end of the block. Refuse it while another run owns it."""
     place = join(absolute(folder), NAME)
     try:
         file = _claimed(folder, place, own)
@@ -60,7 +60,7 @@ def owning_here(folder: str, own: Owner) -> Iterator[None]:
 
 
 def _claimed(folder: str, place: str, own: Owner) -> int:
-    """The open file, with our run in it and our shared lock on it."""
+    """Return the open file after writing our run to it and locking it (shared)."""
     ends = time.monotonic() + _MOMENT_SECONDS
     while True:
         file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
@@ -79,12 +79,12 @@ def _claimed(folder: str, place: str, own: Owner) -> int:
 
 
 def _claim(file: int, folder: str, place: str, own: Owner) -> bool:
-    """Whether the file is ours now: it is not while another holds it, or if it was removed since it was opened."""
+    """Try to make the file ours. Return false if another process holds it, or if it was removed after it was opened."""
     locked = lock(file, wait=False)
     if locked is False or not is_at(file, place):
         return False
     before = _owner_of(file)
-    # Some file systems have no locks, and some do not share them between hosts.
+    # Some file systems have no locks, and some do not share locks between hosts.
     if before is not None and (locked is None or before.host != own.host):
         refuse_signs(folder, before, place)
     try:
@@ -93,12 +93,12 @@ def _claim(file: int, folder: str, place: str, own: Owner) -> bool:
     except OSError:
         os.unlink(place)  # the disk is full
         raise
-    # Between two locks there is none: another may be faster, and then its run is there.
+    # The change from exclusive to shared lock is not atomic: another run may have written itself in between.
     return lock(file, shared=True, wait=False) is not False and _owner_of(file) == own
 
 
 def _release(file: int, place: str, own: Owner) -> None:
-    """Remove the file when no worker is giving a file its name; after a moment it stays, and the next run takes it."""
+    """Remove the file when no worker is giving a file its name. After two seconds it stays for the next run to claim."""
     ends = time.monotonic() + _MOMENT_SECONDS
     with suppress(OSError):
         while lock(file, wait=False) is False:

@@ -1,4 +1,4 @@
-"""One run at a time writes below a folder, and what is left of another gives up before it writes."""
+"""Only one run at a time writes below a folder. Workers of a run that lost the folder stop before they write."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kafeat.io.storage.uri import is_remote
 
 @dataclass(frozen=True)
 class Token:
-    """The right of a run to write below some folders. It travels with every task of the run."""
+    """The permission of a run to write below some folders. Every task of the run carries it."""
 
     run: str
     folders: tuple[str, ...]
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Around giving a file its name, or taking it away: until the end of the block no other run gets the folders.
+        """Keep the folders with this run until the end of the block, in which a file is named or removed.
 
-        Those of object stores are looked at only. Raises `SystemRefusedError` if one is another run's, or nobody's.
+        Folders of object stores are only checked. Raise SystemRefusedError if a folder has another owner, or none.
         """
         with ExitStack() as stack:
             for folder in self.folders:
@@ -37,7 +37,7 @@ class Token:
 
 @contextmanager
 def owning(*folders: str) -> Iterator[Token]:
-    """Make folders a new run's until the end of the block; `SystemRefusedError` while one is another's at work."""
+    """Own folders as a new run until the end of the block. Refuse them while another run owns one."""
     own = Owner.new()
     with ExitStack() as stack:
         for folder in folders:
@@ -46,5 +46,5 @@ def owning(*folders: str) -> Iterator[Token]:
 
 
 def is_lock(name: str) -> bool:
-    """Whether a file of that name says whose a folder is, or gives a sign of life."""
+    """Return true for a name of a file that marks the owner of a folder or gives a sign of life."""
     return name.startswith(NAME)

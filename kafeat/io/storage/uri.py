@@ -1,7 +1,7 @@
-"""Places that are URIs: their parts, and what of them may be shown.
+"""Locations that are URIs: their parts, and their display without secrets.
 
-A key is spelled as URIs spell it: `%20` for a space, `%25` for %, `%23` for #, `%3F` for ?. Spaces and letters beyond
-ASCII may stand as they are.
+Keys are percent-encoded: `%20` for a space, `%25` for %, `%23` for #, `%3F` for ?. Spaces and letters outside ASCII may
+also be written as they are.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kafeat.errors import UsageError, without_secrets
 SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "viewfs")
 
 _SCHEME = re.compile(r"([^/]*?)://")
-# One slash is a slip, and no name of a local file: it may hold a secret.
+# One slash is a typing error and not a local path: the text may hold a secret.
 _SLIP = re.compile(r"(?:s3|gs|gcs|hdfs|viewfs):/(?!/)", re.IGNORECASE)
-# A colon outside of what stands before an @ is that of a secret with a /, ? or # in it.
+# A colon elsewhere than before an @ belongs to a secret with a /, ? or # in it.
 _BUCKET = r"[^:\s'\"]*"
 _HOST = r"[^:\s'\"]*(?::\d+)?"
 _QUERY = r"\w+=[^\s'\"?&]*(?:&\w+=[^\s'\"?&]*)*"
@@ -27,7 +27,7 @@ _SAFE = "/%:@!$&'()*+,;=~"
 
 @dataclass(frozen=True)
 class Uri:
-    """`scheme://authority/path?query`; `path` as it is spelled, without its first slash."""
+    """`scheme://authority/path?query`. `path` is encoded and has no leading slash."""
 
     scheme: str
     authority: str
@@ -36,24 +36,24 @@ class Uri:
 
     @property
     def key(self) -> str:
-        """The path, decoded."""
+        """The decoded path."""
         return unquote(self.path)
 
     def spelled(self, *, whole: bool = True) -> str:
-        """The URI again; without credentials and options if not `whole`."""
+        """Return the URI as text, without credentials and options if not `whole`."""
         authority = self.authority if whole else self.authority.rpartition("@")[2]
         query = f"?{self.query}" if whole and self.query else ""
         return f"{self.scheme}://{authority}/{self.path}{query}"
 
 
 def is_remote(place: str) -> bool:
-    """Whether the place is a URI, and not of a local file."""
+    """Return true for a URI other than `file:`."""
     found = _SCHEME.match(place)
     return _SLIP.match(place) is not None or (found is not None and found[1].lower() != "file")
 
 
 def local_path(place: str) -> str:
-    """The path behind a `file:` URI; any other place as it is."""
+    """Return the path of a `file:` URI, and any other location as it is."""
     found = _SCHEME.match(place)
     if found is None or found[1].lower() != "file":
         return place
@@ -67,15 +67,15 @@ def local_path(place: str) -> str:
 
 
 def parsed(place: str) -> Uri:
-    """The parts of a remote place; `UsageError`, which does not spell it, for what is no URI that kafeat knows.
+    """Return the parts of a remote location. Refuse URIs that kafeat does not know.
 
-    What cannot be parsed may have a secret anywhere.
+    The error does not show the URI: one that cannot be parsed may hold a secret anywhere.
     """
     found = _SCHEME.match(place)
     scheme = found[1].lower() if found else ""
     where = _cut(place)
     if _SLIP.match(place):
-        raise UsageError(f"{where}: expected two slashes behind the scheme, got one")
+        raise UsageError(f"{where}: expected two slashes after the scheme, got one")
     if found is None or scheme not in SCHEMES:
         known = ", ".join(f"{name}://" for name in SCHEMES)
         raise UsageError(f"{where}: expected a local path or a URI of {known}, got {scheme}://")
@@ -100,19 +100,19 @@ def parsed(place: str) -> Uri:
 
 
 def path_of(place: str) -> str:
-    """What a suffix is looked for in: the path without options, decoded."""
+    """Return the decoded path without options, which ends in the suffix of the format."""
     return parsed(place).key if is_remote(place) else local_path(place)
 
 
 def name_of(place: str) -> str:
-    """The last name, for people."""
+    """Return the last name of the path."""
     return os.path.basename(path_of(place))
 
 
 def shown(place: str) -> str:
-    """The place as messages and manifests show it: without credentials and options.
+    """Return a location for messages and manifests, without credentials and options.
 
-    Of what cannot be parsed, no more than the scheme is shown.
+    Of a URI that cannot be parsed, only the scheme is shown.
     """
     if not is_remote(place):
         return place
@@ -128,7 +128,7 @@ def _cut(place: str) -> str:
 
 
 def parent(place: str) -> str:
-    """The folder that a place lies in; options stay at the end."""
+    """Return the folder of a location. Options of a URI are kept."""
     if not is_remote(place):
         return os.path.dirname(local_path(place))
     uri = parsed(place)
@@ -136,7 +136,7 @@ def parent(place: str) -> str:
 
 
 def joined(folder: str, name: str) -> str:
-    """The place of a name below a remote folder; options stay at the end."""
+    """Return the location of a name below a remote folder. Options of the URI are kept."""
     uri = parsed(folder)
     prefix = uri.path.rstrip("/")
     below = quote(name, safe="/:@!$&'()*+,;=~")
@@ -144,7 +144,7 @@ def joined(folder: str, name: str) -> str:
 
 
 def identity(place: str) -> str:
-    """The same for two spellings of one place, as far as can be told without asking."""
+    """Return a text that is equal for all spellings of one location, as far as that is known without a request."""
     if not is_remote(place):
         return os.path.realpath(local_path(place))
     uri = parsed(place)
@@ -156,7 +156,7 @@ def identity(place: str) -> str:
 
 
 def lies_in(place: str, folder: str) -> bool:
-    """Whether a place is a folder or lies below it; both are told by their `identity`."""
+    """Return true if a location is a folder or lies below it. Both are given by their `identity`."""
     return f"{place}/".startswith(f"{folder.rstrip('/')}/")
 
 

@@ -1,4 +1,4 @@
-"""Arrow IPC: files, and streams to pipes and standard output."""
+"""Writer of Arrow IPC: files, and streams to pipes and standard output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPRESSIONS = ("none", "lz4", "zstd")
 
 
 class ArrowWriter(Writer):
-    """A record batch for every block of rows."""
+    """A writer of one record batch for each block of rows."""
 
     order = "F"
 
@@ -32,7 +32,7 @@ class ArrowWriter(Writer):
         most = layout.block_rows
         self._arenas = BufferPool(most, most, len(layout.names), layout.dtype, self.wants)
         self._pour = ByteOutput(place, path)
-        # What is small is collected: every number in the head of a batch would be a write of its own.
+        # Buffered, as every number in the header of a batch would be a separate write.
         self._file = pa.BufferedOutputStream(pa.PythonFile(self._pour, mode="w"), 1 << 16)
         options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
         new = pa.ipc.new_file if regular and not place.lower().endswith(".arrows") else pa.ipc.new_stream
@@ -51,7 +51,7 @@ class ArrowWriter(Writer):
             columns = [] if kept is None else [_values(column) for column in kept.columns]
             columns += features_of(block, self._schema, self.layout.layout, nulls, apart=True)
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-            # A reader of the pipe can begin.
+            # The reader of a pipe can start.
             self._file.flush()
         self._arenas.free(piece)
 
@@ -65,6 +65,6 @@ class ArrowWriter(Writer):
 
 
 def _values(column: pa.ChunkedArray) -> pa.Array:
-    # A copy without what lies behind a slice, with which IPC would fill up: bytes would depend on how rows were read.
+    # Arrow IPC pads buffers with whatever memory follows a slice, so we copy slices to keep the output deterministic.
     whole = column.take(shared(np.arange(len(column)))).combine_chunks()
     return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)

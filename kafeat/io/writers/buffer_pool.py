@@ -1,6 +1,6 @@
-"""Memory for blocks of rows that is used again once they are written.
+"""A pool of memory for blocks of rows, which is reused after they are written.
 
-Fresh memory costs as much as computing what goes into it: the system has to clear every page first.
+Fresh memory costs as much as computing its content: the system has to clear every page first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafeat.types import Floats, Mask
 
 @dataclass(eq=False)
 class Buffer:
-    """Memory for many blocks: `used` rows are handed out, `busy` of them are not free yet."""
+    """Memory for many blocks: `used` rows are handed out, and `busy` of them are not yet free."""
 
     memory: Floats
     used: int = 0
@@ -25,7 +25,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class BufferSlice:
-    """Rows `first` to `stop` of an arena."""
+    """Rows `first` to `stop` of a buffer."""
 
     arena: Buffer
     first: int
@@ -33,20 +33,20 @@ class BufferSlice:
 
     @property
     def block(self) -> Floats:
-        """The memory of these rows."""
+        """Memory of these rows."""
         return self.arena.memory[self.first : self.stop]
 
-    def joined(self, behind: BufferSlice) -> BufferSlice | None:
-        """Both as one, if `behind` goes on where this one ends."""
-        if behind.arena is self.arena and behind.first == self.stop:
-            return BufferSlice(self.arena, self.first, behind.stop)
+    def joined(self, following: BufferSlice) -> BufferSlice | None:
+        """Return both slices as one if `following` begins at the end of this one."""
+        if following.arena is self.arena and following.first == self.stop:
+            return BufferSlice(self.arena, self.first, following.stop)
         return None
 
 
 class BufferPool:
-    """Blocks of rows, cut one behind the other from arenas of `height` rows; they come back in the order taken.
+    """Blocks of rows, cut one after the other from buffers of `height` rows. They come back in the order taken.
 
-    A block lower than `block_rows` is the last one: there is no arena for it alone.
+    A block lower than `block_rows` is the last one, and gets no full buffer for itself.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class BufferPool:
         return Buffer(np.empty((rows, self._width), self._dtype, order=self._order))
 
     def take(self, rows: int) -> Floats:
-        """Memory for so many rows."""
+        """Return memory for a number of rows."""
         if self._open.used + rows > len(self._open.memory):
             alone = rows != self._block_rows
             self._open = self._idle.pop() if self._idle else self._arena(rows if alone else self._height)
@@ -74,7 +74,7 @@ class BufferPool:
         return piece.block
 
     def back(self, block: Floats, good: Mask | None = None) -> BufferSlice:
-        """The piece of a block, or a copy of its good rows. It may be memory that was never taken here."""
+        """Return the slice of a block, or a copy of its good rows. The block may be memory from elsewhere."""
         piece = BufferSlice(Buffer(block), 0, len(block))
         if self._taken and _same(block, self._taken[0].block):
             piece = self._taken.popleft()
@@ -85,7 +85,7 @@ class BufferPool:
         return BufferSlice(Buffer(rest), 0, len(rest))
 
     def free(self, piece: BufferSlice) -> None:
-        """Nobody reads the piece any more."""
+        """Free a slice that is no longer read."""
         arena = piece.arena
         arena.busy -= piece.stop - piece.first
         if arena.busy == 0 and arena.used:
@@ -94,7 +94,7 @@ class BufferPool:
                 self._idle.append(arena)
 
     def clear(self) -> None:
-        """Give all memory back, as nothing more is taken."""
+        """Release all memory. Nothing more is taken."""
         self._open, self._idle = self._arena(0), []
 
 

@@ -1,4 +1,4 @@
-"""Bytes poured into a file or standard output, packed or not."""
+"""Write bytes to a file or standard output, compressed or not."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from kafeat.io.storage.files import standard_output, write_full
 
 
 class ByteOutput(io.RawIOBase):
-    """A file that takes all bytes or fails. Once it is deaf it drops them: a packer writes its end even after a
-    failure, and complains on stderr if that fails too.
+    """A file that writes all bytes or fails.
+
+    Once `discarding` is set, it ignores further bytes: a compressor writes its end even after a failure, and prints an
+    error if that fails, too.
     """
 
     def __init__(self, place: str, path: str) -> None:
@@ -29,14 +31,14 @@ class ByteOutput(io.RawIOBase):
         return len(data)
 
     def close(self) -> None:
-        # A packer closes what it writes to: only what is deaf is at its end.
+        # A compressor closes its file too early. Really close it only when it is discarding.
         if self.deaf:
             self._file.close()
             super().close()
 
 
 class TextOutput:
-    """Where the text of a format goes, packed as the suffix or `compression` tells."""
+    """The output of a text format, compressed according to the suffix or `compression`."""
 
     def __init__(self, place: str, path: str, compression: str | None, format: str) -> None:
         packing = _packing(place, compression, format)
@@ -46,16 +48,16 @@ class TextOutput:
         )
 
     def write(self, text: pa.Buffer) -> None:
-        """The next piece."""
+        """Write the next piece."""
         (self._file if self._packed is None else self._packed).write(text)
 
     def end(self) -> None:
-        """Write what the packer still holds."""
+        """Write the rest of the compressor."""
         if self._packed is not None:
             self._packed.close()
 
     def close(self) -> None:
-        """Let go of the file, at its end or not."""
+        """Close the file, finished or not."""
         self._file.deaf = True
         if self._packed is not None:
             with suppress(pa.ArrowException, OSError):

@@ -1,4 +1,4 @@
-"""CSV files and standard output."""
+"""Writer of CSV files and standard output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafeat.types import Floats, Mask
 
 
 class CsvWriter(Writer):
-    """Text, one row a line, every number in the shortest form that reads back to the same value."""
+    """A writer of one line for each row. Every number has the shortest form that reads back to the same value."""
 
     order = "F"
 

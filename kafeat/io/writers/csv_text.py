@@ -1,7 +1,7 @@
-"""Rows as the text of CSV: a value is quoted for what it holds, never for its neighbours.
+"""Format rows as CSV.
 
-RFC 4180: quotes stand around a value that holds the delimiter, a quote, CR or LF, and nowhere else. A null and an
-empty text are both nothing between two delimiters.
+RFC 4180: only a value that holds the delimiter, a quote, CR or LF is quoted, whatever its neighbours hold. Both a null
+and an empty text become an empty field.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from kafeat.io.columns.numbers import storage_of
 
 TEXT = pa.large_string()
 ROWS = 1024
-"""Rows that are spelled at a time."""
+"""Rows that are formatted at a time."""
 
 
 def spelled(kind: pa.DataType) -> bool:
-    """Whether values of the type have a spelling in CSV."""
+    """Return true if values of the type can be written as CSV."""
     kind = storage_of(kind)
     bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
     if any(test(kind) for test in (*bytes_, pa.types.is_binary_view, pa.types.is_nested)):
         return False
     try:
-        # A time zone is looked up for a value, and not for none.
+        # Arrow looks up the time zone only if there is a value.
         (pa.array([0]).cast(kind) if pa.types.is_timestamp(kind) else pa.array([], kind)).cast(TEXT)
     except (pa.ArrowException, NotImplementedError):
         return False
@@ -35,9 +35,9 @@ def spelled(kind: pa.DataType) -> bool:
 def lines(
     kept: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array], delimiter: str
 ) -> Iterator[pa.Buffer]:
-    """The rows of these columns, some at a time; `numbers` need no quotes.
+    """Yield the text of the rows, some rows at a time. `numbers` need no quotes.
 
-    A null is nothing, but in a single column: a blank line is no row to many readers.
+    A null is an empty field. In a single column it is quoted: many readers skip blank lines.
     """
     rows = len(numbers[0])
     null = "" if len(kept) + len(numbers) > 1 else '""'
@@ -48,12 +48,12 @@ def lines(
 
 
 def header(names: Iterable[str], delimiter: str) -> pa.Buffer:
-    """The line of the names."""
+    """Return the header line."""
     return _joined([quoted(pa.array([name], TEXT), delimiter) for name in names], delimiter)
 
 
 def quoted(values: pa.Array, delimiter: str) -> pa.Array:
-    """The values as text, nulls empty, in quotes where they need them."""
+    """Return the values as text, quoted if necessary. Nulls are empty."""
     text = pc.fill_null(values.cast(TEXT), "")
     needy = pc.match_substring(text, delimiter)
     for mark in ('"', "\n", "\r"):
@@ -66,7 +66,7 @@ def quoted(values: pa.Array, delimiter: str) -> pa.Array:
 
 
 def _digits(numbers: pa.Array, null: str) -> pa.Array:
-    if numbers.type == pa.float16():  # Arrow spells none; the value is one of float32
+    if numbers.type == pa.float16():  # Arrow cannot format float16, and float32 holds the same value
         numbers = numbers.cast(pa.float32())
     text = numbers.cast(TEXT)
     return pc.fill_null(text, null) if numbers.null_count else text
@@ -77,7 +77,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _joined(columns: Sequence[pa.Array], delimiter: str) -> pa.Buffer:
-    """A line for every row: the memory of the array of lines is the text itself."""
+    """Join columns to lines, one for each row. The memory of the array of lines is the text."""
     lines = pc.binary_join_element_wise(*columns, pa.scalar(delimiter, TEXT))
     lines = pc.binary_join_element_wise(lines, pa.scalar("", TEXT), pa.scalar("\n", TEXT))
     return lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())

@@ -1,4 +1,4 @@
-"""JSON lines: an object for each row."""
+"""Writer of JSON lines: an object for each row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafeat.types import Floats, Mask
 
 
 class JsonlWriter(Writer):
-    """Text, one object a line, every number in the shortest form that reads back to the same value."""
+    """A writer of one object for each row. Every number has the shortest form that reads back to the same value."""
 
     order = "F"
 

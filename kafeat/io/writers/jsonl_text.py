@@ -1,4 +1,4 @@
-"""Rows as JSON objects, a line each (RFC 8259). JSON has no NaN and no infinity: both are null."""
+"""Format rows as JSON objects, one on each line (RFC 8259). JSON has no NaN and no infinity: both become null."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NULL, _NOTHING, _QUOTE = (pa.scalar(text, TEXT) for text in ("null", "", '"'))
 
 
 def spelled(kind: pa.DataType) -> bool:
-    """Whether values of the type have a spelling in JSON: all but bytes, and what has no text of its own."""
+    """Return true if values of the type can be written as JSON: all types but bytes, maps and unions."""
     kind = storage_of(kind)
     if pa.types.is_union(kind) or pa.types.is_map(kind):
         return False
@@ -29,7 +29,7 @@ def spelled(kind: pa.DataType) -> bool:
 
 
 class Spelling:
-    """The keys of an object, kept columns first; `one` is the key of all features as one array, if they are one."""
+    """Formats rows as objects. The keys are passthrough columns, then `names`, or `one` for all features as one array."""
 
     def __init__(self, kept: Sequence[str], names: Sequence[str], one: str | None) -> None:
         keys = [_key(name, first=i == 0) for i, name in enumerate([*kept, *([] if one else names)])]
@@ -37,13 +37,13 @@ class Spelling:
         self._one = None if one is None else pa.scalar(_key(one, first=not kept), TEXT)
 
     def lines(self, kept: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array]) -> Iterator[pa.Buffer]:
-        """The rows of these columns, some at a time."""
+        """Yield the text of the rows, some rows at a time."""
         for start in range(0, len(numbers[0]), ROWS):
             values = [_values(_one(column.slice(start, ROWS))) for column in kept]
             values += self._features([column.slice(start, ROWS) for column in numbers])
             keys = self._keys if self._one is None else [*self._keys, self._one]
             parts = [part for pair in zip(keys, values, strict=True) for part in pair]
-            # The memory of the array of lines is the text itself.
+            # The memory of the array of lines is the text.
             lines = pc.binary_join_element_wise(*parts, pa.scalar("}\n", TEXT), _NOTHING)
             yield lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())
 
@@ -53,7 +53,7 @@ class Spelling:
             return digits
         inner = pc.binary_join_element_wise(*digits, pa.scalar(",", TEXT))
         row = pc.binary_join_element_wise(pa.scalar("[", TEXT), inner, pa.scalar("]", TEXT), _NOTHING)
-        # A row has all of its features or none.
+        # A row has all of its features, or none.
         return [pc.if_else(numbers[0].is_null(), _NULL, row) if numbers[0].null_count else row]
 
 
@@ -66,15 +66,15 @@ def _key(name: str, first: bool) -> str:
 
 
 def _finite(numbers: pa.Array) -> pa.Array:
-    """The digits of numbers that are finite or null."""
-    if pa.types.is_float16(numbers.type):  # Arrow spells none; the value is one of float32
+    """Return the text of numbers that are finite or null."""
+    if pa.types.is_float16(numbers.type):  # Arrow cannot format float16, and float32 holds the same value
         numbers = numbers.cast(pa.float32())
     text = numbers.cast(TEXT)
     return pc.fill_null(text, _NULL) if numbers.null_count else text
 
 
 def _values(values: pa.Array) -> pa.Array:
-    """An array of any type as JSON."""
+    """Return an array of any type as JSON."""
     if isinstance(values, pa.ExtensionArray):
         return _values(values.storage)
     kind = values.type
@@ -91,7 +91,7 @@ def _values(values: pa.Array) -> pa.Array:
 
 
 def _objects(values: pa.Array) -> pa.Array:
-    """Structs as objects."""
+    """Return structs as objects."""
     if not values.type.num_fields:
         return pa.array(["{}"] * len(values), TEXT)
     names = [values.type.field(i).name for i in range(values.type.num_fields)]
@@ -104,7 +104,7 @@ def _objects(values: pa.Array) -> pa.Array:
 
 
 def _lists(values: pa.Array) -> pa.Array:
-    """Lists as arrays: the texts of all elements lie one behind the other, and a list is cut out of them."""
+    """Return lists as arrays. The texts of all elements are joined, and each list is cut out of them."""
     lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
     ends = np.append(0, np.cumsum(lengths, dtype=np.int64))
     first = np.zeros(ends[-1] + 1, bool)

@@ -1,4 +1,4 @@
-"""NPY files, written by the workers, each block to its place."""
+"""Writer of NPY files. Workers write each block at its position."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HEADER = 128
-"""Bytes before the numbers, whatever the number of rows: the header can be written last."""
+"""Size of the header in bytes. It is fixed, so that the header can be written last."""
 
 
 class NpyWriter(Writer):
-    """A matrix in C order."""
+    """A writer of a matrix in C order."""
 
     def __init__(self, place: str, path: str, regular: bool, layout: Layout) -> None:
         super().__init__(layout)
         if layout.kept_schema is not None and len(layout.kept_schema):
             raise UsageError(
-                f"{place}: expected no kept columns in NPY, got {', '.join(layout.kept_schema.names)}"
+                f"{place}: expected no passthrough columns in NPY, got {', '.join(layout.kept_schema.names)}"
             )
         if layout.compression not in (None, "none"):
             raise UsageError(f"{place}: expected no compression for NPY, got {layout.compression!r}")

@@ -1,4 +1,4 @@
-"""What every writer is: memory for a worker to fill, blocks in the order of rows, and an end."""
+"""Open an output in its format. The modules of writers are imported on use."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def open_writer(
     sweep: bool = True,
     guard: Guard = nullcontext,
 ) -> Iterator[Writer]:
-    """A sink whose file appears when the block ends without an error; `-` is standard output."""
+    """Open a writer. Its file appears when the block ends without an error. `-` is standard output."""
     delimiter = delimiter_of(place, delimiter)
     kept = None
     if kept_schema is not None and len(kept_schema):
@@ -126,8 +126,8 @@ def _refuse_clash(place: str, wanted: Layout) -> None:
     both = [name for name in kept if name in set(features)]
     if both:
         raise UsageError(
-            f"{place}: expected kept columns with other names than the features, got {', '.join(both)}; "
+            f"{place}: expected passthrough columns with other names than the features, got {', '.join(both)}; "
             "choose another prefix for the features"
         )
     if not unique(kept):
-        raise UsageError(f"{place}: expected every kept column once, got {', '.join(kept)}")
+        raise UsageError(f"{place}: expected every passthrough column once, got {', '.join(kept)}")

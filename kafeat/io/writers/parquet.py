@@ -1,4 +1,4 @@
-"""Parquet files: a column for each feature, or one column of lists."""
+"""Writer of Parquet files: a column for each feature, or one column of lists."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
 
-# Each column costs the writer a fixed time in each group: 64 MiB wrote 1.3 times as fast as 32, 128 little faster.
+# Each column takes a fixed time in each group: 64 MiB is 1.3 times as fast as 32, and 128 hardly faster.
 GROUP_BYTES = 64 << 20
-# Of lists: the writer makes as many bytes of levels again, and there is but one column to cost time.
+# For lists, the writer needs the same memory again for levels, and there is only one column.
 LIST_GROUP_BYTES = 32 << 20
-# One page a column and group.
+# One page for each column and group.
 PAGE_BYTES = 8 << 20
-NULL_LISTS = 25  # the first pyarrow that writes lists of fixed length that are null; 26 reads them, too
+NULL_LISTS = 25  # the first pyarrow that writes null lists of fixed length; pyarrow 26 also reads them
 COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
 
 
 class ParquetWriter(Writer):
-    """Row groups of about 64 MiB (lists: 32), cut where whole blocks of features and kept columns reach that."""
+    """A writer of row groups of about 64 MiB (lists: 32), which hold whole blocks."""
 
     order = "F"
 
@@ -40,7 +40,7 @@ class ParquetWriter(Writer):
             )
         self.wants = "F" if layout.layout == "columns" else "C"
         self._schema = schema_of(layout)
-        # A group holds whole blocks: as many as reach its size.
+        # A group holds the smallest number of whole blocks that reaches its size.
         width, most = len(layout.names), layout.block_rows
         self._full = GROUP_BYTES if layout.layout == "columns" else LIST_GROUP_BYTES
         height = -(-self._full // max(1, most * width * layout.dtype.itemsize)) * most
@@ -49,7 +49,7 @@ class ParquetWriter(Writer):
         self._kept: list[pa.Table] = []
         self._rows = self._bytes = 0
         kept = [] if layout.kept_schema is None else list(layout.kept_schema.names)
-        # Features are noise to a dictionary, and nobody asks for their extremes: both cost more than writing.
+        # Dictionaries and statistics of features are useless, and both cost more than writing.
         self._file = pa.OSFile(path, "wb")
         self._writer = pq.ParquetWriter(
             self._file,
@@ -100,13 +100,13 @@ class ParquetWriter(Writer):
 
     def _end(self) -> None:
         self._flush()
-        # The footer of a long and wide file takes as much memory as these: some 2 KB for each column and group.
+        # The footer of a long and wide file takes as much memory as the pool: about 2 KB for each column and group.
         self._arenas.clear()
         self._writer.close()
         self._file.close()
 
     def close(self) -> None:
-        # An unfinished writer would write its footer when it is collected: to a file that is gone by then.
+        # An unfinished writer would write its footer to a closed file when it is garbage collected.
         self._waiting, self._kept = [], []
         self._writer.is_open = False
         if not self._file.closed:

@@ -1,4 +1,4 @@
-"""Kept columns in types and values that a format can hold: what it cannot is refused before anything is written."""
+"""Passthrough columns, converted to types that a format can hold. Other types are refused before writing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXPECTED = {"csv": "of plain values", "jsonl": "that JSON can spell"}
 
 
 class PassthroughColumns:
-    """The kept columns of an output: `schema` is theirs as they are written."""
+    """The passthrough columns of an output. `schema` is their schema as written."""
 
     def __init__(self, place: str, format: str, schema: pa.Schema) -> None:
         self._format = format
@@ -26,7 +26,7 @@ class PassthroughColumns:
                 held[field.type] = _held(format, field.type)
             if not held[field.type]:
                 raise UsageError(
-                    f"{place}: column {quoted(field.name)}: expected a kept column "
+                    f"{place}: column {quoted(field.name)}: expected a passthrough column "
                     f"{_EXPECTED.get(format, f'that {NAMES[format]} can hold')}, got {field.type}; {_remedy(format)}"
                 )
         self.schema = pa.schema(
@@ -35,7 +35,7 @@ class PassthroughColumns:
         self._timed = [field.name for field in schema if is_timed(field.type, format)]
 
     def table(self, kept: pa.Table, good: Mask | None = None) -> pa.Table:
-        """The same rows as they are written; ValueRefused for a value of a good row that has no place in the format."""
+        """Convert rows to the written types. Refuse a value of a good row that the format cannot hold."""
         for name in self._timed:
             self._check(name, kept.column(name), good)
         fields = [f.with_type(written(f.type, self._format)) for f in kept.schema]
@@ -66,7 +66,7 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _held(format: str, kind: pa.DataType) -> bool:
-    """Whether values of the type can be written: Arrow tells by doing it, of no rows."""
+    """Return true if values of the type can be written. Arrow is tried with zero rows."""
     target = written(kind, format)
     try:
         column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)
@@ -88,7 +88,7 @@ def _held(format: str, kind: pa.DataType) -> bool:
 
 
 def written(kind: pa.DataType, format: str) -> pa.DataType:
-    """The type in which values of that type are written."""
+    """Return the type in which values of a type are written."""
     if format == "parquet" and pa.types.is_dictionary(kind) and is_text(kind):
         return pa.dictionary(kind.index_type, written(kind.value_type, "arrow"), kind.ordered)
     if pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind):
@@ -108,13 +108,13 @@ def written(kind: pa.DataType, format: str) -> pa.DataType:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as plain values."""
+    """Return a column as plain values."""
     kind = written(column.type, "arrow")
     return pa.chunked_array([plain(chunk, kind) for chunk in column.chunks], kind)
 
 
 def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values in that type, which is the one that `written` tells."""
+    """Convert values to the type that `written` returns for them."""
     own = values.type
     if pa.types.is_dictionary(kind):
         return _coded(values, kind)
@@ -141,7 +141,7 @@ def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _coded(values: pa.DictionaryArray, kind: pa.DataType) -> pa.DictionaryArray:
     words, codes = plain(values.dictionary, kind.value_type), values.indices
-    if words.null_count:  # a missing value has two spellings then, of which Parquet knows one
+    if words.null_count:  # nulls in the dictionary and in the indices: Parquet has only the latter
         missing = words.is_null().to_numpy(zero_copy_only=False)
         codes = pa.array(np.cumsum(~missing) - 1, kind.index_type, mask=missing).take(codes)
         words = words.drop_null()
@@ -159,24 +159,24 @@ def _list(values: pa.Array, kind: pa.DataType, mask: pa.Array | None) -> pa.Arra
 
 
 _BEYOND = "<value out of range"
-"""So begins Arrow's text of a time that it cannot spell."""
+"""Prefix of Arrow's text of a time that it cannot format."""
 
 
 def is_timed(kind: pa.DataType, format: str) -> bool:
-    """Whether there are dates and times in it that the format may not hold."""
+    """Return true if a type has dates or times that the format may be unable to hold."""
     kind = storage_of(kind)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return is_timed(kind.value_type, format)
     if pa.types.is_nested(kind):
         return any(is_timed(kind.field(i).type, format) for i in range(kind.num_fields))
-    if format == "parquet":  # has neither times in seconds nor 64 bits for a date
+    if format == "parquet":  # Parquet has neither times in seconds nor 64-bit dates
         return bool(pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "s"))
     times = (pa.types.is_date, pa.types.is_time, pa.types.is_timestamp)
     return format in ("csv", "jsonl") and any(test(kind) for test in times)
 
 
 def beyond(column: pa.ChunkedArray, format: str) -> pa.Scalar | None:
-    """A date or time that the format cannot hold."""
+    """Return a date or time that the format cannot hold, or None."""
     import pyarrow.compute as pc
 
     for chunk in column.chunks:
@@ -190,7 +190,7 @@ def beyond(column: pa.ChunkedArray, format: str) -> pa.Scalar | None:
 
 
 def _leaves(values: pa.Array) -> Iterator[pa.Array]:
-    """The arrays of plain values that a nested one is made of."""
+    """Yield the arrays of plain values in a nested array."""
     if isinstance(values, pa.ExtensionArray):
         yield from _leaves(values.storage)
     elif pa.types.is_dictionary(values.type):
@@ -225,5 +225,5 @@ def _fits(end: pa.Scalar, format: str) -> bool:
 
 
 def digits(value: pa.Scalar) -> int:
-    """The number that stands for a date or time."""
+    """Return the stored number of a date or time."""
     return int(value.cast(pa.int32() if value.type.bit_width == 32 else pa.int64()).as_py())

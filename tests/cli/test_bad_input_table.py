@@ -84,7 +84,7 @@ bad("csv: UTF-32", text(encoding="utf-32"), 3,
 bad("csv: an open quote", text('1,"2,3'), 3,
     says="in.csv: line 14: expected a quote that closes the value which one opens there, got none")
 bad("csv: text behind a quote", text('1,"2"2,3'), 3,
-    says="in.csv: line 14: expected the end of a value behind the quote that closes it, got '2,3'; a quote within quotes is written twice")
+    says="in.csv: line 14: expected the end of a value after the quote that closes it, got '2,3'; a quote within quotes is written twice")
 bad("csv: a quote in the middle", text('1,2"5,3'), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a number, got '2\"5'; --on-bad-rows drop")
 bad("csv: a thousands separator in quotes", text('1,"1,234",3'), 3,
@@ -152,7 +152,7 @@ bad("csv: a header of numbers", raw("\n".join(LINES).encode()), 3,
 bad("csv: no header, other width", raw("\n".join([*LINES, "1,2"]).encode()), 3, "--no-header",
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
 bad("csv: no header, fewer columns", raw(b"1,2\n3,4\n"), 3, "--no-header",
-    says="in.csv: expected 3 feature columns, got 2; columns without names are matched by position: leave out, or name as label or kept, what is not a feature")
+    says="in.csv: expected 3 feature columns, got 2; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
 bad("csv: gzip cut short", packed(-9), 3,
     says="in.csv.gz: expected sound gzip data, got: ")
 bad("csv: gzip of two bytes", packed(2), 3,
@@ -262,11 +262,11 @@ bad("npy: three dimensions", npy(np.ones((2, 3, 1), "f4")), 3,
 bad("npy: no dimension", npy(np.float32(1)), 3,
     says="in.npy: expected two dimensions (rows, features), got shape ()")
 bad("npy: two columns for three", npy(matrix()[:, :2]), 3,
-    says="in.npy: expected 3 feature columns, got 2; columns without names are matched by position: leave out, or name as label or kept, what is not a feature")
+    says="in.npy: expected 3 feature columns, got 2; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
 bad("npy: four columns for three", npy(np.ones((2, 4), "f4")), 3,
-    says="in.npy: expected 3 feature columns, got 4; columns without names are matched by position: leave out, or name as label or kept, what is not a feature")
+    says="in.npy: expected 3 feature columns, got 4; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
 bad("npy: no columns", npy(np.ones((2, 0), "f4")), 3,
-    says="in.npy: expected 3 feature columns, got 0; columns without names are matched by position: leave out, or name as label or kept, what is not a feature")
+    says="in.npy: expected 3 feature columns, got 0; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
 bad("npy: NaN", npy(matrix(r3c1=np.nan)), 3,
     says="in.npy: row 4 (index 3), column 'c1': expected a finite number, got nan; --on-bad-rows drop")
 bad("npy: inf", npy(matrix(r11c2=np.inf)), 3,
@@ -336,7 +336,7 @@ bad("arrow: as CSV", ipc(stream=True), 3, "--input-format", "csv",
 bad("libsvm: a word", libsvm("1 1:2 x"), 3,
     says="in.svm: row 13 (index 12): expected index:value, got 'x'; --on-bad-rows drop")
 bad("libsvm: a word as a value", libsvm("1 1:x"), 3,
-    says="in.svm: row 13 (index 12): expected a number behind the index 1, got 'x'; --on-bad-rows drop")
+    says="in.svm: row 13 (index 12): expected a number after the index 1, got 'x'; --on-bad-rows drop")
 bad("libsvm: no value", libsvm("1 1: 2:3"), 3,
     says="in.svm: row 13 (index 12): expected index:value, got '1:'; --on-bad-rows drop")
 bad("libsvm: an index of 0", libsvm("1 0:2 1:3"), 3,
@@ -346,9 +346,9 @@ bad("libsvm: an index below 0", libsvm("1 -1:2"), 3,
 bad("libsvm: an index with an exponent", libsvm("1 1e2:2"), 3,
     says="in.svm: row 13 (index 12): expected index:value, got '1e2:2'; --on-bad-rows drop")
 bad("libsvm: descending indices", libsvm("1 2:2 1:3"), 3,
-    says="in.svm: row 13 (index 12): expected ascending indices, got 1 behind 2; --on-bad-rows drop")
+    says="in.svm: row 13 (index 12): expected ascending indices, got 1 after 2; --on-bad-rows drop")
 bad("libsvm: an index twice", libsvm("1 2:2 2:3"), 3,
-    says="in.svm: row 13 (index 12): expected ascending indices, got 2 behind 2; --on-bad-rows drop")
+    says="in.svm: row 13 (index 12): expected ascending indices, got 2 after 2; --on-bad-rows drop")
 bad("libsvm: an index beyond the map", libsvm("1 2:2 4:3"), 3,
     says="in.svm: row 13 (index 12): expected no index above 3, the width of the map, got 4; --on-bad-rows drop")
 bad("libsvm: an index beyond all", libsvm("1 99999999999999:2"), 3,
@@ -364,7 +364,7 @@ bad("libsvm: inf", libsvm("1 1:-inf"), 3,
 bad("libsvm: beyond float32", libsvm("1 2:1e39"), 3,
     says="in.svm: row 13 (index 12), column 'features[1]': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop")
 bad("libsvm: Latin-1", libsvm("1 1:\xe9", encoding="latin-1"), 3,
-    says="in.svm: row 13 (index 12): expected a number behind the index 1, got '�'; --on-bad-rows drop")
+    says="in.svm: row 13 (index 12): expected a number after the index 1, got '�'; --on-bad-rows drop")
 bad("libsvm: a zero byte", libsvm("1 1:\0"), 3,
     says="expected the text of LIBSVM, got a byte of zero")
 bad("libsvm: nothing", raw(b"", "in.svm"), 3,
@@ -442,9 +442,9 @@ bad("an infinity with impute", text("1,inf,3"), 3, model="impute",
 bad("keep: no such column", text(), 3, "--keep", "d",
     says="in.csv: --keep: expected columns 'd', got a, b, c")
 bad("keep: the name of a feature", raw(b"a,b,c,f0\n1,2,3,4\n"), 2, "--keep", "f0",
-    says="out.npy: expected kept columns with other names than the features, got f0; choose another prefix for the features")
+    says="out.npy: expected passthrough columns with other names than the features, got f0; choose another prefix for the features")
 bad("keep: columns in NPY", text(), 2, "--keep", "a", out="out.npy",
-    says="out.npy: expected no kept columns in NPY, got a")
+    says="out.npy: expected no passthrough columns in NPY, got a")
 bad("layout: lists in CSV", text(), 2, "--layout", "list", out="out.csv",
     says="out.csv: expected the columns layout for CSV, got list; Parquet, Arrow and JSON lines hold lists")
 bad("compression: zstd of NPY", text(), 2, "--compression", "zstd", out="out.npy",

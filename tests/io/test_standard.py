@@ -14,7 +14,7 @@ READ = (
 )
 WRITE = (
     "import numpy as np; from kafeat.io.writers.open import open_writer\n"
-    "with open_sink('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
+    "with open_writer('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
 )
 
 

@@ -1,8 +1,8 @@
 """Columns of categories as codes: 0, 1, ... the position in a vocabulary that is learned when a map is fitted.
 
 A category is the text of a cell without the spaces around it. Values of other types are spelled as text files spell
-them: 7 and 7.0 are `7`, a float is its shortest decimal, a decimal keeps its digits, a boolean is `true` or `false`, and
-a date is `2024-02-29`. If no category of the fit has the same spelling, the one category of the same value is used:
+them: 7 and 7.0 are `7`, a float is its shortest decimal, a decimal keeps its digits, a boolean is `true` or `false`,
+and a date is `2024-02-29`. If no category of the fit has the same spelling, the one category of the same value is used:
 `1.50` is 1.5, `True` and `1` are true. So all formats agree. `007` is not a number, and differs from 7.
 """
 

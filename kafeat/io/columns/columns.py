@@ -79,7 +79,7 @@ class Columns:
             at += column.n_features
 
     def settled(self, X: Floats) -> Columns:
-        """Return the columns with sorted vocabularies, after every row has been read. Update the codes in `X` (n, d)."""
+        """Sort the vocabularies after every row has been read. Update the codes in `X` (n, d)."""
         features, at = [], 0
         for column in self.features:
             categories = column.categories

@@ -24,7 +24,7 @@ def choose(
     coded: Mapping[str, bool] | None = None,
     missing: bool = False,
 ) -> Columns:
-    """Choose the columns to fit on: those in `include`, or all numeric columns except row names, `exclude` and the label.
+    """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and label.
 
     The columns of `coded` are features that are read as categories, whatever their type. Their value in `coded` is true
     if unknown categories are accepted. Their vocabularies grow while the table is read: see `Columns.settled`. Columns

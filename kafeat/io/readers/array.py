@@ -87,7 +87,7 @@ class ArrayChunk(Chunk):
         return block
 
     def _as_it_is(self, column: int) -> pa.Array:
-        """Return a feature column in its own type: as floats, whole numbers would lose digits and booleans their names."""
+        """Return a feature column in its own type: floats would lose digits of whole numbers and names of booleans."""
         values = self._block[:, self._picks[column]]
         if values.dtype.kind == "f" and values.dtype.itemsize > 8:
             values = values.astype(np.float64)

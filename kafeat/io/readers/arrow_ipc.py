@@ -131,10 +131,10 @@ class ArrowStreamReader(ArrowReader):
 
 
 class _Stream:
-    """The record batches of a stream, which must be complete. Arrow's own reader accepts an end between any two batches.
+    """The record batches of a complete stream. Arrow's own reader accepts an end between any two batches.
 
-    The format allows a writer to close the stream without the end mark. The writers of pyarrow, Polars, Spark and kafeat
-    write it, and without it a failed writer cannot be distinguished from a finished one.
+    The format allows a writer to close the stream without the end mark. The writers of pyarrow, Polars, Spark and
+    kafeat write it, and without it a failed writer cannot be distinguished from a finished one.
     """
 
     def __init__(self, place: str, text: DecompressedStream) -> None:

@@ -127,7 +127,7 @@ class Reader(ABC):
     def only(self, first: int, behind: int) -> None:
         """From now on, read only the rows from `first` to `behind` (exclusive), which keep their numbers."""
         raise UsageError(
-            f"{self.place}: expected Parquet or NPY, whose rows can be found without reading earlier ones, got another format"
+            f"{self.place}: expected Parquet or NPY, whose rows can be found without reading earlier ones, got another"
         )
 
     def blocks(self) -> Array:

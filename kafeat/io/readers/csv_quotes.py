@@ -58,8 +58,8 @@ class CheckedText(io.RawIOBase):
 def _cut(data: bytes) -> int:
     """Return the position at which a piece may end.
 
-    Arrow drops a line feed that begins the next piece after a carriage return, even within quotes. It prints a traceback
-    if the text ends within a character.
+    Arrow drops a line feed that begins the next piece after a carriage return, even within quotes. It prints a
+    traceback if the text ends within a character.
     """
     for held, byte in enumerate(reversed(data[-_MOST_HELD:]), 1):
         if byte < 0x80:

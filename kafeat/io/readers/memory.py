@@ -85,7 +85,7 @@ class TableReader(ArrowReader):
         yield from self._table.select(indices).to_batches()
 
     def digest(self) -> str:
-        """Return the SHA-256 of the Arrow stream in pieces of fixed height. It does not depend on the chunks of the table."""
+        """Return the SHA-256 of the Arrow stream in pieces of fixed height, whatever the chunks of the table."""
         seen = _Hash()
         with pa.ipc.new_stream(pa.PythonFile(seen, mode="w"), self.schema) as writer:
             for _, piece in cut(self._table.to_batches(), DIGEST_ROWS):

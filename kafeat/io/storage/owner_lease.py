@@ -44,7 +44,7 @@ def owning_there(folder: str, own: Owner) -> Iterator[None]:
 
 
 def _sign_of(folder: str, owner: Owner) -> str:
-    """Return the location of the signs of life. They must not overwrite `.kafeat.lock`, which may name another run by then."""
+    """Return the location of the signs of life. It is not `.kafeat.lock`, which may name another run by then."""
     return join(folder, f"{NAME}.{owner.run}")
 
 

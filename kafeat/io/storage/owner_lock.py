@@ -98,7 +98,7 @@ def _claim(file: int, folder: str, place: str, own: Owner) -> bool:
 
 
 def _release(file: int, place: str, own: Owner) -> None:
-    """Remove the file when no worker is giving a file its name. After two seconds it stays for the next run to claim."""
+    """Remove the file when no worker is giving a file its name. After two seconds it stays for the next run."""
     ends = time.monotonic() + _MOMENT_SECONDS
     with suppress(OSError):
         while lock(file, wait=False) is False:

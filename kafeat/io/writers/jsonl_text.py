@@ -29,7 +29,7 @@ def spelled(kind: pa.DataType) -> bool:
 
 
 class Spelling:
-    """Formats rows as objects. The keys are passthrough columns, then `names`, or `one` for all features as one array."""
+    """Formats rows as objects, with the keys `kept`, then `names`, or `one` for all features as one array."""
 
     def __init__(self, kept: Sequence[str], names: Sequence[str], one: str | None) -> None:
         keys = [_key(name, first=i == 0) for i, name in enumerate([*kept, *([] if one else names)])]

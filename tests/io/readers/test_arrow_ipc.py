@@ -117,10 +117,10 @@ def test_nothing_may_follow_a_stream(tmp_path, table):
     sound = packed(table, True)
     for more in (b"\0", sound):
         with pytest.raises(
-            DataError, match=f"expected nothing behind the end .*, got {len(more):,} bytes more"
+            DataError, match=f"expected nothing after the end .*, got {len(more):,} bytes more"
         ):
             rows_of_stream(tmp_path / "x.arrows", sound + more)
-    with pytest.raises(DataError, match="expected nothing behind the end"):
+    with pytest.raises(DataError, match="expected nothing after the end"):
         rows_of_stream(tmp_path / "x.arrows", packed(table.slice(0, 0), True) + sound)
 
 
@@ -244,7 +244,7 @@ def test_stdout_of_arrow_ends_as_the_reader_does():
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
         "try:\n"
-        "    with open_sink('-', 'arrow', names=['a'], dtype=np.dtype('f4')) as s:\n"
+        "    with open_writer('-', 'arrow', names=['a'], dtype=np.dtype('f4')) as s:\n"
         "        for _ in range(500): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )

@@ -97,8 +97,8 @@ def test_a_broken_line_is_the_only_one(files):
     found = parsed(text)
     assert {row: problem for row, (problem, _) in found.entries.broken.items()} == {
         5: "expected index:value, got '007:2'",
-        6: "expected a number behind the index 2, got '0x10'",
-        7: "expected a number behind the index 3, got '1_0'",
+        6: "expected a number after the index 2, got '0x10'",
+        7: "expected a number after the index 3, got '1_0'",
     }
     assert list(rows_of(found))[8] == (1.0, [(1, 4.0)])
     assert list(rows_of(found))[5][1] == []
@@ -226,13 +226,13 @@ def test_bad_rows_are_set_aside(files, tmp_path):
         assert np.array_equal(got[~np.isnan(got[:, 0])], np.delete(Z, list(bad), axis=0))
         why = (tmp_path / "why.csv").read_text().splitlines()
         assert why[0] == "row,column,problem,text,features"
-        assert why[1] == "11,,\"expected a number behind the index 5, got 'x'\",1 5:x,"
+        assert why[1] == "11,,\"expected a number after the index 5, got 'x'\",1 5:x,"
         assert why[2] == '12,features[6],"expected a finite number, got nan",,7:nan'
         assert why[3].startswith(
             '401,,"expected no index above 400, the width of the map, got 401",1:1.0 401:2.0'
         )
         assert why[4] == "700,,\"expected a number as the label, got 'oops'\",oops,"
-    with pytest.raises(DataError, match=r"x.svm: row 11 \(index 10\): expected a number behind the index 5"):
+    with pytest.raises(DataError, match=r"x.svm: row 11 \(index 10\): expected a number after the index 5"):
         kafeat.fit(recipe(kind="projection"), str(tmp_path / "x.svm"))
 
 

@@ -155,7 +155,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         (
             "out.npy",
             {"kept_schema": pa.schema([("id", pa.string())])},
-            "expected no kept columns in NPY, got id",
+            "expected no passthrough columns in NPY, got id",
         ),
         ("out.npy", {"compression": "zstd"}, "expected no compression for NPY, got 'zstd'"),
         ("out.csv", {"layout": "list"}, "expected the columns layout for CSV, got list"),
@@ -167,7 +167,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         (
             "out.csv",
             {"kept_schema": pa.schema([("l", pa.list_(pa.int8()))])},
-            "expected a kept column of plain",
+            "expected a passthrough column of plain",
         ),
         (
             "out.parquet",
@@ -187,7 +187,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         (
             "out.jsonl",
             {"kept_schema": pa.schema([("b", pa.binary())])},
-            "expected a kept column that JSON can spell, got binary",
+            "expected a passthrough column that JSON can spell, got binary",
         ),
         ("out.xls", {}, "expected an output format of csv, parquet, npy, arrow, jsonl, got 'xls'"),
     ],
@@ -219,7 +219,7 @@ def test_stdout_and_broken_pipes():
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
         "try:\n"
-        "    with open_sink('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s:\n"
+        "    with open_writer('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s:\n"
         "        for _ in range(int(sys.argv[1])): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )

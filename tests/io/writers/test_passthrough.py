@@ -190,7 +190,7 @@ TENSOR = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(4.0).reshape(2, 2
 )
 def test_types_that_a_format_has_not(kept, column, ending, kind):
     with pytest.raises(
-        UsageError, match=rf"o.{ending}: column 'k': expected a kept column .*, got {kind}"
+        UsageError, match=rf"o.{ending}: column 'k': expected a passthrough column .*, got {kind}"
     ) as refused:
         kept(column, ending)
     assert "leave it out of --keep, or write " in str(refused.value)

@@ -80,7 +80,7 @@ def _read(source: Reader, aside: bool = False) -> None:
             continue
         decoded, sound = chunk.decode(np.dtype("f4"))
         if not sound:
-            list(chunk.mistakes(decoded))
+            list(chunk.invalid_values(decoded))
 
 
 def _seeds(target: str) -> Iterator[bytes]:

@@ -108,8 +108,8 @@ def read(given: Example, path: Path) -> Rows:
         names = [f"c{i}" for i in range(len(source.fields))]
         source.fields = tuple(csv_sniff.Field(name, "text") for name in names)
         rows: Rows = []
-        for chunk in source.chunks(Columns((), False, None), names, 3, typed_keep=False):
-            kept = chunk.kept.to_pylist() if chunk.kept is not None else []
+        for chunk in source.chunks(Columns((), False, None), names, 3, typed_passthrough=False):
+            kept = chunk.passthrough.to_pylist() if chunk.passthrough is not None else []
             rows += [
                 None if chunk.broken_text(i) is not None else list(row.values()) for i, row in enumerate(kept)
             ]

@@ -34,11 +34,11 @@ class Field:
 class Table(Protocol):
     """The columns of an input. Readers are tables; this package does not import them.
 
-    `place` names the input in messages. `positional` means that columns have no names of their own. `untyped` means
+    `location` names the input in messages. `positional` means that columns have no names of their own. `untyped` means
     that the kinds are guessed from the first rows. `rows` is the number of rows if it is known.
     """
 
-    place: str
+    location: str
     fields: tuple[Field, ...]
     positional: bool
     untyped: bool

@@ -20,40 +20,40 @@ NEAR = 0.8
 """Similarity, from 0 to 1, above which an absent name is taken for a misspelled one."""
 
 
-def require(source: Table, wanted: Iterable[str], origin: str | None = None) -> None:
+def require(table: Table, requested: Iterable[str], origin: str | None = None) -> None:
     """Refuse all names that the table lacks, each with the nearest name that is not requested.
 
     `origin` names the option or the part of the config that requests them.
     """
-    known = [field.name for field in source.fields]
-    found = set(known)
-    asked_for = dict.fromkeys(wanted)
-    missing = [name for name in asked_for if name not in found]
+    known = [field.name for field in table.fields]
+    existing = set(known)
+    requests = dict.fromkeys(requested)
+    missing = [name for name in requests if name not in existing]
     if missing:
-        free = [name for name in known if name not in asked_for]
+        free = [name for name in known if name not in requests]
         hints = ", ".join(_with_hint(name, free) for name in missing[:20])
         more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
         has = ", ".join(map(shown, known[:12])) + (", ..." if len(known) > 12 else "")
-        asked = f"{origin}: " if origin else ""
+        prefix = f"{origin}: " if origin else ""
         raise DataError(
-            f"{source.place}: {asked}expected columns {hints}{more}, got {has or 'none'}{_advice(known)}"
+            f"{table.location}: {prefix}expected columns {hints}{more}, got {has or 'none'}{_advice(known)}"
         )
 
 
-def as_spelled(source: Table, wanted: Iterable[str]) -> list[str]:
+def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:
     """Return the names as the table spells them: spaces around a name count only if the table has them."""
-    known = {field.name for field in source.fields}
-    return [name if name in known or name.strip() not in known else name.strip() for name in wanted]
+    known = {field.name for field in table.fields}
+    return [name if name in known or name.strip() not in known else name.strip() for name in requested]
 
 
-def refuse_slips(source: Table, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
+def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
     """Refuse an absent name to exclude that is close to a feature: a typing error would make a label a feature."""
     features = list(features)
     for name in absent:
         meant = near(name, features, NEAR)
         if meant is not None:
             raise DataError(
-                f"{source.place}: {origin}: expected columns {quoted(name)} "
+                f"{table.location}: {origin}: expected columns {quoted(name)} "
                 f"(did you mean {quoted(meant)}?); remove the name if it is meant to be absent"
             )
 
@@ -80,21 +80,21 @@ def _advice(known: list[str]) -> str:
     return ""
 
 
-def indices_of(source: Table, wanted: Iterable[str]) -> list[int]:
+def indices_of(table: Table, requested: Iterable[str]) -> list[int]:
     """Return the positions of the columns with these names. Each name must exist exactly once."""
-    names = list(wanted)
-    require(source, names)
-    counts = Counter(field.name for field in source.fields)
+    names = list(requested)
+    require(table, names)
+    counts = Counter(field.name for field in table.fields)
     for name in names:
         if counts[name] != 1:
             raise DataError(
-                f"{source.place}: column {quoted(name)}: expected one column of that name, "
+                f"{table.location}: column {quoted(name)}: expected one column of that name, "
                 f"got {counts[name]}; rename one{_advice(list(counts.elements()))}"
             )
-    places = {field.name: i for i, field in enumerate(source.fields)}
+    places = {field.name: i for i, field in enumerate(table.fields)}
     return [places[name] for name in names]
 
 
-def fields_of(source: Table, wanted: Iterable[str]) -> list[Field]:
+def fields_of(table: Table, requested: Iterable[str]) -> list[Field]:
     """Return the fields with these names. Each name must exist exactly once."""
-    return [source.fields[i] for i in indices_of(source, wanted)]
+    return [table.fields[i] for i in indices_of(table, requested)]

@@ -182,10 +182,10 @@ def indices_of(values: pa.DictionaryArray, null: int) -> npt.NDArray[np.int64]:
 TILE = 1 << 16
 
 
-def cast_finite(source: Array, out: Floats) -> bool:
-    """Write `source`, float64 or narrower, into `out`. Return false if an entry of `out` is not finite."""
+def cast_finite(values: Array, out: Floats) -> bool:
+    """Write `values`, float64 or narrower, into `out`. Return false if an entry of `out` is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        out[...] = source
+        out[...] = values
     return all_finite(out)
 
 

@@ -50,18 +50,18 @@ class ArrowReader(Reader):
         return found if isinstance(found, dict) else {}
 
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
     ) -> Iterator[Chunk]:
-        del typed_keep
+        del typed_passthrough
         features = indices_of(self, (column.name for column in columns.features))
-        kept = indices_of(self, keep)
-        indices = list(dict.fromkeys([*features, *kept]))
-        where = [indices.index(i) for i in kept]
-        keeper = (lambda table, _start: table.select(where)) if kept else None
+        passthrough = indices_of(self, keep)
+        indices = list(dict.fromkeys([*features, *passthrough]))
+        where = [indices.index(i) for i in passthrough]
+        take_passthrough = (lambda table, _start: table.select(where)) if passthrough else None
         for start, table in cut(self.pieces(indices, height), height, self.first):
-            yield TableChunk(self.place, start, table, columns, keeper)
+            yield TableChunk(self.location, start, table, columns, take_passthrough)
 
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         del typed
         return pa.schema([self.schema.field(i) for i in indices_of(self, keep)])
 

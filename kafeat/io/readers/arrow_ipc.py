@@ -15,7 +15,7 @@ import pyarrow as pa
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.arrow import ArrowReader, fields_from
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
-from kafeat.io.storage.files import damage, digest_of, opened_regular, read_full
+from kafeat.io.storage.files import damage, digest_of, open_regular, read_full
 from kafeat.io.storage.locations import kind_of
 
 FILE, STREAM, FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
@@ -31,23 +31,23 @@ _damage = partial(
 )
 
 
-def open_arrow(place: str, tap: HashingStream | None = None) -> ArrowReader:
-    """Open a file or a stream, as its first bytes tell. `tap` is standard input if it is open already."""
-    if place != "-" and kind_of(place) == "file":
-        with opened_regular(place) as file:
+def open_arrow(location: str, raw: HashingStream | None = None) -> ArrowReader:
+    """Open a file or a stream, as its first bytes tell. `raw` is standard input if it is open already."""
+    if location != "-" and kind_of(location) == "file":
+        with open_regular(location) as file:
             magic = read_full(file, len(FILE))
         if magic == FILE:
-            return ArrowFileReader(place)
-    return ArrowStreamReader(place, tap)
+            return ArrowFileReader(location)
+    return ArrowStreamReader(location, raw)
 
 
 class ArrowFileReader(ArrowReader):
     """A reader of an Arrow IPC file, which stores its number of rows. It is read one record batch at a time."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
-        self._file = opened_regular(place)
-        with ExitStack() as failing, _damage(place):
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self._file = open_regular(location)
+        with ExitStack() as failing, _damage(location):
             failing.callback(self.close)
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
             self.schema, self.rows = reader.schema, self._count(reader)
@@ -69,7 +69,7 @@ class ArrowFileReader(ArrowReader):
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         del height
         options = pa.ipc.IpcReadOptions(included_fields=indices or [0])
-        with _damage(self.place):
+        with _damage(self.location):
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
             order = sorted(set(indices))
             for number in range(reader.num_record_batches):
@@ -77,7 +77,7 @@ class ArrowFileReader(ArrowReader):
                 yield batch.select([order.index(index) for index in indices])
 
     def digest(self) -> str:
-        return digest_of(self.place)
+        return digest_of(self.location)
 
     def close(self) -> None:
         self._file.close()
@@ -86,13 +86,13 @@ class ArrowFileReader(ArrowReader):
 class ArrowStreamReader(ArrowReader):
     """A reader of an Arrow IPC stream in a file, a pipe or standard input (`-`)."""
 
-    def __init__(self, place: str, tap: HashingStream | None = None) -> None:
-        self._name, self.place = place, "<stdin>" if place == "-" else place
-        self._once = kind_of(place) != "file" if place != "-" else True
-        self._bytes = DecompressedStream(self.place, tap or HashingStream(place))
-        with ExitStack() as failing, _damage(self.place):
+    def __init__(self, location: str, raw: HashingStream | None = None) -> None:
+        self._name, self.location = location, "<stdin>" if location == "-" else location
+        self._read_once = kind_of(location) != "file" if location != "-" else True
+        self._bytes = DecompressedStream(self.location, raw or HashingStream(location))
+        with ExitStack() as failing, _damage(self.location):
             failing.callback(self.close)
-            self._stream = _Stream(self.place, self._bytes)
+            self._stream = _Stream(self.location, self._bytes)
             self.schema = self._stream.schema
             self._first = next(self._stream.batches(), None)
             self.fields = fields_from(self.schema, self._peek)
@@ -106,7 +106,7 @@ class ArrowStreamReader(ArrowReader):
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         del height
-        with _damage(self.place):
+        with _damage(self.location):
             for batch in self._all():
                 yield batch.select(indices)
 
@@ -116,14 +116,14 @@ class ArrowStreamReader(ArrowReader):
             if first is not None:
                 yield first
                 yield from self._stream.batches()
-        elif self._once:
-            raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+        elif self._read_once:
+            raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
         else:
-            with closing(DecompressedStream(self.place, HashingStream(self._name))) as again:
-                yield from _Stream(self.place, again).batches()
+            with closing(DecompressedStream(self.location, HashingStream(self._name))) as again:
+                yield from _Stream(self.location, again).batches()
 
     def digest(self) -> str:
-        return self._bytes.tap.digest() if self._once else digest_of(self._name)
+        return self._bytes.raw.digest() if self._read_once else digest_of(self._name)
 
     def close(self) -> None:
         self._first = None
@@ -137,16 +137,18 @@ class _Stream:
     kafeat write it, and without it a failed writer cannot be distinguished from a finished one.
     """
 
-    def __init__(self, place: str, text: DecompressedStream) -> None:
+    def __init__(self, location: str, text: DecompressedStream) -> None:
         magic = text.look(_FILE_MARK)
         if magic.startswith(FEATHER_1):
-            raise DataError(f"{place}: expected Arrow IPC, got Feather of version 1; write it as version 2")
+            raise DataError(
+                f"{location}: expected Arrow IPC, got Feather of version 1; write it as version 2"
+            )
         self._in_file = magic.startswith(FILE)
         if self._in_file:
             read_full(text, _FILE_MARK)
         elif not magic.startswith(STREAM):
-            raise DataError(f"{place}: expected Arrow IPC, got bytes that start with {magic!r}")
-        self._place, self._whole = place, _Whole(text)
+            raise DataError(f"{location}: expected Arrow IPC, got bytes that start with {magic!r}")
+        self._location, self._whole = location, _Whole(text)
         self._reader = pa.ipc.open_stream(pa.PythonFile(self._whole, mode="r"))
         self.schema = self._reader.schema
 
@@ -159,19 +161,19 @@ class _Stream:
     def _check_end(self) -> None:
         if self._whole.ended:
             raise DataError(
-                f"{self._place}: expected the mark at the end of an Arrow IPC stream, got the end of the "
-                f"{'input' if self._place == '<stdin>' else 'file'}: it was cut off, or its writer failed"
+                f"{self._location}: expected the mark at the end of an Arrow IPC stream, got the end of the "
+                f"{'input' if self._location == '<stdin>' else 'file'}: it was cut off, or its writer failed"
             )
         length, tail = self._whole.rest()
         if self._in_file:
             length -= len(tail) + int.from_bytes(tail[:4], "little")
             if length or tail[4:] != FILE:
                 raise DataError(
-                    f"{self._place}: expected the footer of an Arrow IPC file and its end, got other bytes"
+                    f"{self._location}: expected the footer of an Arrow IPC file and its end, got other bytes"
                 )
         elif length:
             raise DataError(
-                f"{self._place}: expected nothing after the end of the Arrow IPC stream, got {length:,} bytes more; "
+                f"{self._location}: expected nothing after the end of the Arrow IPC stream, got {length:,} bytes more; "
                 "streams are not joined by cat"
             )
 

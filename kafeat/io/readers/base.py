@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def wrong_count(place: str, promised: int, got: int) -> DataError:
+def wrong_count(location: str, promised: int, got: int) -> DataError:
     """Return the error for a file with another number of rows than it promises."""
     return DataError(
-        f"{place}: expected {promised:,} rows, as the file says, got {'more' if got > promised else f'{got:,}'}: "
+        f"{location}: expected {promised:,} rows, as the file says, got {'more' if got > promised else f'{got:,}'}: "
         "it is damaged, or was cut while it was read"
     )
 
@@ -37,10 +37,10 @@ class Chunk(ABC):
     before: int = 0
     """Rows of earlier parts of a data set. They count for `start`, but not for row numbers in messages."""
 
-    def __init__(self, place: str, start: int, rows: int, columns: Columns) -> None:
-        self.place, self.start, self.rows, self.columns = place, start, rows, columns
+    def __init__(self, location: str, start: int, rows: int, columns: Columns) -> None:
+        self.location, self.start, self.rows, self.columns = location, start, rows, columns
 
-    def behind(self, rows: int) -> Self:
+    def shift(self, rows: int) -> Self:
         """Move the chunk: the earlier parts of its data set have so many rows. Return the chunk."""
         self.start += rows
         self.before += rows
@@ -59,9 +59,9 @@ class Chunk(ABC):
         """Return the features, sparse if the reader is. `of_missing` is advice to add to errors of missing values."""
         X, sound = self.decode(dtype)
         if not sound:
-            mistake = next(self.mistakes(X))
-            advice = of_missing if mistake.missing else ""
-            raise DataError(f"{self.located(mistake)}{advice}")
+            invalid = next(self.invalid_values(X))
+            advice = of_missing if invalid.missing else ""
+            raise DataError(f"{self.located(invalid)}{advice}")
         return X
 
     @abstractmethod
@@ -69,12 +69,12 @@ class Chunk(ABC):
         """Return the features, and true if all are valid. If not, decoding may have stopped at an invalid value."""
 
     @abstractmethod
-    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
+    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
         """Yield the first invalid value of each row that has one. `X`, from `decode`, is complete after the first."""
 
-    def located(self, refused: InvalidValueError) -> DataError:
+    def located(self, invalid: InvalidValueError) -> DataError:
         """Return the error for an invalid value of this chunk, with its location."""
-        return refused.moved(self.first_row).located(self.place, self.columns.names)
+        return invalid.moved(self.first_row).located(self.location, self.columns.names)
 
     @abstractmethod
     def head(self, rows: int) -> Self:
@@ -91,14 +91,14 @@ class Chunk(ABC):
 
     @property
     @abstractmethod
-    def kept(self) -> pa.Table | None:
+    def passthrough(self) -> pa.Table | None:
         """The passthrough columns, or None if none were requested."""
 
 
 class Reader(ABC):
     """A table that is read in chunks. It is a context manager."""
 
-    place: str
+    location: str
     fields: tuple[Field, ...]
     positional: bool = False
     """Columns have no names of their own: they are called c0, c1, ... by position."""
@@ -124,10 +124,10 @@ class Reader(ABC):
         """Return the number of rows, estimated if it is not known. None if it cannot be estimated."""
         return self.rows
 
-    def only(self, first: int, behind: int) -> None:
-        """From now on, read only the rows from `first` to `behind` (exclusive), which keep their numbers."""
+    def only(self, first: int, shift: int) -> None:
+        """From now on, read only the rows from `first` to `shift` (exclusive), which keep their numbers."""
         raise UsageError(
-            f"{self.place}: expected Parquet or NPY, whose rows can be found without reading earlier ones, got another"
+            f"{self.location}: expected Parquet or NPY, whose rows can be found directly, got another"
         )
 
     def blocks(self) -> Array:
@@ -143,33 +143,33 @@ class Reader(ABC):
         return
 
     def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool = True
     ) -> Iterator[Chunk]:
         """Yield chunks of `height` rows (the last may be shorter), from the first row to the last.
 
-        `typed_keep` matters to text formats only: their passthrough columns then get an inferred type.
+        `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type.
         """
         promised, got = self.rows, 0
-        for chunk in self._chunks(columns, keep, height, typed_keep=typed_keep):
+        for chunk in self._chunks(columns, keep, height, typed_passthrough=typed_passthrough):
             got += chunk.rows
             if promised is not None and got > promised:
                 break
             yield chunk
         if promised not in (None, got):
-            raise wrong_count(self.place, promised, got)
+            raise wrong_count(self.location, promised, got)
 
     @abstractmethod
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
     ) -> Iterator[Chunk]:
         """Yield the chunks of the format, before their rows are counted."""
 
     def locate(self, row: int) -> tuple[str, int]:
         """Return the file that holds a row, and the number of the row in it."""
-        return self.place, row
+        return self.location, row
 
     @abstractmethod
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         """Return the schema of the passthrough columns, in the requested order."""
 
     @abstractmethod
@@ -184,7 +184,7 @@ class Reader(ABC):
         entry = entry_of(name)
         if entry is None or entry.stamp != stamp:
             raise DataError(
-                f"{self.place}: expected a file that stays as it is, got one that changed while it was read"
+                f"{self.location}: expected a file that stays as it is, got one that changed while it was read"
             )
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ from kafeat.io.columns.names import indices_of
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.csv_quotes import CheckedText
 from kafeat.io.readers.csv_sniff import sniff
-from kafeat.io.readers.table import Broken, Keeper, TableChunk, cut
+from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, Utf8Only, first_not_utf8
 from kafeat.io.storage.files import digest_of
 from kafeat.io.storage.locations import kind_of, size_of
@@ -36,23 +36,23 @@ class CsvReader(Reader):
     untyped = True
 
     def __init__(
-        self, place: str, *, delimiter: str = ",", header: bool = True, tap: HashingStream | None = None
+        self, location: str, *, delimiter: str = ",", header: bool = True, raw: HashingStream | None = None
     ) -> None:
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
-        self._name, self.place = place, "<stdin>" if place == "-" else shown(place)
+        self._name, self.location = location, "<stdin>" if location == "-" else shown(location)
         self.positional, self._delimiter = not header, delimiter
-        text = self._open() if tap is None else DecompressedStream(self.place, tap)
-        self._sniffed = sniff(self.place, text, delimiter, header)
+        text = self._open() if raw is None else DecompressedStream(self.location, raw)
+        self._sniffed = sniff(self.location, text, delimiter, header)
         self.fields = self._sniffed.fields
         self.rows = 0 if self._sniffed.empty else None
-        self._tap = text.tap
+        self._raw = text.raw
         # A pipe cannot be opened twice: keep the stream, which returns its first bytes again.
-        self._once = place == "-" or not _repeats(place)
-        self._text: DecompressedStream | None = text if self._once else None
+        self._read_once = location == "-" or not _repeats(location)
+        self._text: DecompressedStream | None = text if self._read_once else None
         self._ragged: Ragged | None = None
         self._types: dict[int, Type] = {}
-        if not self._once:
+        if not self._read_once:
             text.close()
 
     @property
@@ -65,24 +65,30 @@ class CsvReader(Reader):
         self._ragged = Ragged()
 
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
     ) -> Iterator[Chunk]:
         features = indices_of(self, (column.name for column in columns.features))
-        kept = indices_of(self, keep)
-        indices = list(dict.fromkeys([*features, *kept]))
-        keeper = self._keeper([indices.index(i) for i in kept], keep, typed_keep) if kept else None
+        passthrough = indices_of(self, keep)
+        indices = list(dict.fromkeys([*features, *passthrough]))
+        take_passthrough = (
+            self._take_passthrough([indices.index(i) for i in passthrough], keep, typed_passthrough)
+            if passthrough
+            else None
+        )
         for start, table in cut(self._pieces(indices), height):
-            yield TableChunk(self.place, start, table, columns, keeper, self._broken())
+            yield TableChunk(self.location, start, table, columns, take_passthrough, self._broken())
 
     def _broken(self) -> Broken | None:
         ragged, skip = self._ragged, self._sniffed.skip
         return None if ragged is None else lambda row: ragged.problems.get(row + skip)
 
-    def _keeper(self, where: list[int], names: Sequence[str], typed_keep: bool) -> Keeper:
-        if not typed_keep:
+    def _take_passthrough(
+        self, where: list[int], names: Sequence[str], typed_passthrough: bool
+    ) -> TakePassthrough:
+        if not typed_passthrough:
             return lambda table, _start: table.select(where).rename_columns(list(names))
         types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
-        return lambda table, start: typed(self.place, table.select(where), types, start)
+        return lambda table, start: typed(self.location, table.select(where), types, start)
 
     def _type(self, index: int) -> Type:
         """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
@@ -90,7 +96,7 @@ class CsvReader(Reader):
             self._types[index] = inferred(self._sniffed.values[index])
         return self._types[index]
 
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         kinds = [ARROW[self._type(i)] for i in indices_of(self, keep)]
         return pa.schema(
             [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
@@ -98,31 +104,31 @@ class CsvReader(Reader):
 
     def estimated_rows(self) -> int | None:
         """Estimate the rows from the first 8 MiB. The bytes are counted apart, as the CSV parser reads ahead."""
-        if self.rows is not None or self._once:
+        if self.rows is not None or self._read_once:
             return self.rows
         with closing(self._open()) as text:
             head = text.look(_HEAD)
-            share = text.tap.n_bytes / max(1, size_of(self._name) or 0)
+            share = text.raw.n_bytes / max(1, size_of(self._name) or 0)
         return max(0, round(head.count(b"\n") / max(share, 1e-12)) - self._sniffed.skip)
 
     def digest(self) -> str:
-        return self._tap.digest() if self._once else digest_of(self._name)
+        return self._raw.digest() if self._read_once else digest_of(self._name)
 
     def close(self) -> None:
-        self._tap.close()
+        self._raw.close()
 
     def _open(self) -> DecompressedStream:
-        return DecompressedStream(self.place, HashingStream(self._name))
+        return DecompressedStream(self.location, HashingStream(self._name))
 
     def _pieces(self, indices: list[int]) -> Iterator[pa.RecordBatch]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
-        text, self._text = self._text if self._once else self._open(), None
+        text, self._text = self._text if self._read_once else self._open(), None
         if text is None:
-            raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+            raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
         done, skip = 0, self._sniffed.skip
         # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
-        whole = text if self._ragged is None else Utf8Only(self.place, text)
-        checked = CheckedText(self.place, whole, self._delimiter)
+        whole = text if self._ragged is None else Utf8Only(self.location, text)
+        checked = CheckedText(self.location, whole, self._delimiter)
         try:
             batches = self._reader(checked, indices)
             for batch in batches if self._ragged is None else self._ragged.woven(batches):
@@ -135,7 +141,7 @@ class CsvReader(Reader):
             checked.check()
             raise self._damage(str(error), done) from error
         finally:
-            if not self._once:
+            if not self._read_once:
                 text.close()
 
     def _reader(self, text: CheckedText, indices: list[int]) -> pa_csv.CSVStreamingReader:
@@ -163,19 +169,21 @@ class CsvReader(Reader):
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
         if ragged:
             row = int(ragged[1]) - 1 - self._sniffed.skip
-            return DataError(f"{self.place}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}")
+            return DataError(
+                f"{self.location}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}"
+            )
         if "UTF8" in message:
-            return DataError(f"{self.place}: {self._not_utf8(done)}")
+            return DataError(f"{self.location}: {self._not_utf8(done)}")
         if "straddling" in message:
             return DataError(
-                f"{self.place}: after {done} rows: expected rows of less than {self._sniffed.block} bytes, "
+                f"{self.location}: after {done} rows: expected rows of less than {self._sniffed.block} bytes, "
                 "got a longer one; is a quote left open?"
             )
-        return DataError(f"{self.place}: after {done} rows: expected CSV, got: {message}")
+        return DataError(f"{self.location}: after {done} rows: expected CSV, got: {message}")
 
     def _not_utf8(self, done: int) -> str:
         """Describe the first bytes that are not UTF-8, or for a stream the number of rows before them."""
-        if not self._once:
+        if not self._read_once:
             with closing(self._open()) as text:
                 found = first_not_utf8(text)
             if found is not None:
@@ -186,8 +194,8 @@ class CsvReader(Reader):
 _HEAD = 8 << 20
 
 
-def _repeats(place: str) -> bool:
-    return is_remote(place) or kind_of(place) == "file"
+def _repeats(location: str) -> bool:
+    return is_remote(location) or kind_of(location) == "file"
 
 
 Type = Literal["int64", "float64", "string"]
@@ -209,15 +217,15 @@ def inferred(values: Sequence[str]) -> Type:
     return next((kind for kind in numbers if _as(text, kind) is not None), "string")
 
 
-def typed(place: str, table: pa.Table, types: dict[str, Type], start: int) -> pa.Table:
+def typed(location: str, table: pa.Table, types: dict[str, Type], start: int) -> pa.Table:
     """Convert the text columns of `table` to `types`. Refuse a value that does not fit, with its row."""
-    columns = [_typed(place, table.column(i), name, types[name], start) for i, name in enumerate(types)]
+    columns = [_typed(location, table.column(i), name, types[name], start) for i, name in enumerate(types)]
     return pa.Table.from_arrays(
         columns, schema=pa.schema([(name, ARROW[kind]) for name, kind in types.items()])
     )
 
 
-def _typed(place: str, text: pa.ChunkedArray, name: str, kind: Type, start: int) -> pa.ChunkedArray:
+def _typed(location: str, text: pa.ChunkedArray, name: str, kind: Type, start: int) -> pa.ChunkedArray:
     if kind == "string":
         return text
     present = _present(text)
@@ -226,7 +234,7 @@ def _typed(place: str, text: pa.ChunkedArray, name: str, kind: Type, start: int)
         return numbers
     row = _first_unlike(present, kind)
     raise DataError(
-        f"{place}: {spell_row(start + row)}, column {quoted(name)}: expected {kind} as in the first rows, "
+        f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected {kind} as in the first rows, "
         f"got {present[row].as_py()[:60]!r}; a CSV output keeps it as it is"
     )
 

@@ -22,8 +22,8 @@ class CheckedText(io.RawIOBase):
     eight of them no file can be read (pyarrow 26).
     """
 
-    def __init__(self, place: str, text: io.RawIOBase, delimiter: str) -> None:
-        self._place, self._text, self._quotes = place, text, Quotes(delimiter)
+    def __init__(self, location: str, text: io.RawIOBase, delimiter: str) -> None:
+        self._location, self._text, self._quotes = location, text, Quotes(delimiter)
         self._held = b""
         self._error: Exception | None = None
 
@@ -49,9 +49,9 @@ class CheckedText(io.RawIOBase):
         data = self._held + new
         cut = _cut(data) if ahead else len(data)
         data, self._held = data[:cut], data[cut:] + ahead
-        problem = self._quotes.mistake(data)
+        problem = self._quotes.problem(data)
         if problem is not None:
-            raise DataError(f"{self._place}: {problem}")
+            raise DataError(f"{self._location}: {problem}")
         return data
 
 
@@ -91,7 +91,7 @@ class Quotes:
         self._last, self._line, self._opened = _LF, 1, 1
         self._line_end = b""
 
-    def mistake(self, data: bytes) -> str | None:
+    def problem(self, data: bytes) -> str | None:
         """Check the next piece, and return the problem of its quotes, if any. An empty piece ends the text."""
         if not data:
             return self._open_quote() if self._inside else None
@@ -117,8 +117,8 @@ class Quotes:
         inside = int(self._inside)
         opening, closing = places[inside::2], places[1 - inside :: 2]
         before = np.where(opening > 0, codes[opening - 1], self._last)
-        behind = codes[closing[closing < len(codes) - 1] + 1]
-        sound = self._near[before].all() and self._near[behind].all()
+        after = codes[closing[closing < len(codes) - 1] + 1]
+        sound = self._near[before].all() and self._near[after].all()
         if not sound or (self._closed and not self._near[codes[0]]):
             return False
         self._inside = len(closing) < len(opening) + inside
@@ -144,7 +144,7 @@ class Quotes:
                 self._closed = False
                 self._inside = data[at - 1 : end + 1] == b'""'
                 if not self._inside and data[end] not in self._ends:
-                    return self._text_behind(data, end)
+                    return self._text_after(data, end)
                 at = end + 1
             else:
                 at = _end(self._sound, data, at)
@@ -159,7 +159,7 @@ class Quotes:
     def _open_quote(self) -> str:
         return f"line {self._opened}: expected a quote that closes the value which one opens there, got none"
 
-    def _text_behind(self, data: bytes, at: int) -> str:
+    def _text_after(self, data: bytes, at: int) -> str:
         text = re.split(b"[\r\n]", data[at : at + 60])[0].decode(errors="replace")
         line = self._line + data.count(self._line_end, 1, at)
         return (

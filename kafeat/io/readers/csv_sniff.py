@@ -36,12 +36,12 @@ class CsvHead:
     blanks: bool
 
 
-def sniff(place: str, text: DecompressedStream, delimiter: str, header: bool) -> CsvHead:
+def sniff(location: str, text: DecompressedStream, delimiter: str, header: bool) -> CsvHead:
     """Inspect the first rows. `text` returns them again afterwards."""
-    rows, block = _first_rows(place, text, delimiter)
+    rows, block = _first_rows(location, text, delimiter)
     first = next((index for index, row in enumerate(rows) if row), None)
     if first is None:
-        raise DataError(f"{place}: expected {'a header line' if header else 'rows'}, got an empty file")
+        raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
     names = rows[first] if header else [f"c{i}" for i in range(len(rows[first]))]
     # With one column, a blank line is a missing value. With more, it is ignored.
     blanks = len(names) == 1
@@ -56,43 +56,43 @@ def sniff(place: str, text: DecompressedStream, delimiter: str, header: bool) ->
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks)
 
 
-def _first_rows(place: str, text: DecompressedStream, delimiter: str) -> tuple[list[list[str]], int]:
+def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tuple[list[list[str]], int]:
     """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
     size = LOOK
     while True:
         head = text.look(size)
-        _refuse_binary(place, head)
-        rows = _parsed(place, head, delimiter, text.whole)
+        _refuse_binary(location, head)
+        rows = _parsed(location, head, delimiter, text.whole)
         count = sum(map(bool, rows))
         if count >= 2 or text.whole:
             longest = len(head) // max(1, count) if count < 16 else 0
             return rows, max(LOOK, 4 * longest)
         if size >= LONGEST:
-            raise DataError(f"{place}: expected rows of less than {LONGEST} bytes; is a quote left open?")
+            raise DataError(f"{location}: expected rows of less than {LONGEST} bytes; is a quote left open?")
         size *= 4
 
 
-def _refuse_binary(place: str, head: bytes) -> None:
+def _refuse_binary(location: str, head: bytes) -> None:
     for magic, name in BINARY.items():
         if head.startswith(magic):
             raise DataError(
-                f"{place}: expected CSV, but this looks like {name}: --input-format {name.lower()}"
+                f"{location}: expected CSV, but this looks like {name}: --input-format {name.lower()}"
             )
     if b"\0" in head[:LOOK]:
         raise DataError(
-            f"{place}: byte {head.index(0)}: expected UTF-8 text, got a byte of zero: this looks like a binary file, "
-            "or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
+            f"{location}: byte {head.index(0)}: expected UTF-8 text, got a byte of zero: this looks like a binary "
+            "file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
         )
 
 
-def _parsed(place: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
+def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
     # Invalid UTF-8 is refused by the reader, wherever it is.
     text = head.decode("utf-8-sig", errors="replace")
     csv.field_size_limit(LONGEST * 2)
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
-        raise DataError(f"{place}: expected CSV, got: {error}") from error
+        raise DataError(f"{location}: expected CSV, got: {error}") from error
     return rows if whole else rows[:-1]
 
 

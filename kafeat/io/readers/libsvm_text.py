@@ -101,8 +101,8 @@ def _plain(lines: bytes) -> LabelledEntries:
     text = np.frombuffer(lines, np.uint8)
     marks = np.flatnonzero(np.frombuffer(lines.translate(_APART), bool))
     before_mark = np.append(-1, marks[:-1])
-    behind_token = marks - before_mark > 1
-    begins, ends = before_mark[behind_token] + 1, marks[behind_token]
+    after_token = marks - before_mark > 1
+    begins, ends = before_mark[after_token] + 1, marks[after_token]
     before = np.searchsorted(begins, _newlines(text))
     counts = np.diff(before, prepend=0)
     if not (counts & 1).all():  # a label, and pairs

@@ -52,8 +52,8 @@ def reader_of(data: object) -> Reader:
 class MemoryReader(ArrayReader):
     """A reader of an array, which must not change while it is read."""
 
-    def __init__(self, array: Array, place: str = "<array>") -> None:
-        super().__init__(place, array.shape, array.dtype, lambda start, stop: array[start:stop])
+    def __init__(self, array: Array, location: str = "<array>") -> None:
+        super().__init__(location, array.shape, array.dtype, lambda start, stop: array[start:stop])
         self._array = array
 
     def digest(self) -> str:
@@ -76,8 +76,8 @@ class NamedReader(MemoryReader):
 class TableReader(ArrowReader):
     """A reader of a table in memory."""
 
-    def __init__(self, table: pa.Table, place: str = "<table>") -> None:
-        self.place, self.schema, self.rows, self._table = place, table.schema, table.num_rows, table
+    def __init__(self, table: pa.Table, location: str = "<table>") -> None:
+        self.location, self.schema, self.rows, self._table = location, table.schema, table.num_rows, table
         self.fields = fields_from(table.schema, lambda index: table.column(index).slice(0, PEEK))
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
@@ -96,8 +96,8 @@ class TableReader(ArrowReader):
 class BatchReader(ArrowReader):
     """A reader of record batches, which are read once. Lists of variable length have no known width."""
 
-    def __init__(self, place: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
-        self.place, self.schema, self._batches = place, schema, batches
+    def __init__(self, location: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
+        self.location, self.schema, self._batches = location, schema, batches
         self.fields = fields_from(schema, lambda _: pa.nulls(0))
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:

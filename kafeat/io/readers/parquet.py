@@ -13,7 +13,7 @@ from kafeat.errors import DataError, KafeatError, first_line, quoted, spell_row
 from kafeat.io.columns.numbers import is_text, storage_of
 from kafeat.io.readers.arrow import PEEK, ArrowReader, fields_from
 from kafeat.io.readers.base import wrong_count
-from kafeat.io.storage.files import digest_of, opened_regular
+from kafeat.io.storage.files import digest_of, open_regular
 from kafeat.io.storage.uri import is_remote, local_path, shown
 from kafeat.types import Array
 
@@ -26,12 +26,12 @@ class ParquetReader(ArrowReader):
 
     seekable = True
 
-    def __init__(self, place: str) -> None:
-        self._name, self.place, self._remote = place, shown(place), is_remote(place)
+    def __init__(self, location: str) -> None:
+        self._name, self.location, self._remote = location, shown(location), is_remote(location)
         if not self._remote:
-            opened_regular(place).close()
-        with _damage(self.place):
-            self._file = _opened(place)
+            open_regular(location).close()
+        with _damage(self.location):
+            self._file = _opened(location)
             self.schema = self._file.schema_arrow
             self.rows = self._file.metadata.num_rows
             self._check_rows()
@@ -41,7 +41,7 @@ class ParquetReader(ArrowReader):
         rows, blocks = self.rows, self.blocks()
         if rows != blocks[-1]:
             raise DataError(
-                f"{self.place}: expected {rows:,} rows in its row groups, as the footer says, got {blocks[-1]:,}"
+                f"{self.location}: expected {rows:,} rows in its row groups, as the footer says, got {blocks[-1]:,}"
             )
 
     def _peek(self, index: int) -> pa.Array:
@@ -56,7 +56,7 @@ class ParquetReader(ArrowReader):
         texts = [name for name, i in zip(names, indices, strict=True) if _has_text(self.schema.field(i).type)]
         # Prefetched bytes are kept until the end of the call: one call for each row group bounds them.
         calls = [[group] for group in groups] if self._remote else [groups]
-        with _damage(self.place):
+        with _damage(self.location):
             for call in calls:
                 # The reader takes names as prefixes of paths, and may return more columns than requested.
                 for batch in self._file.iter_batches(height, row_groups=call, columns=names):
@@ -65,11 +65,11 @@ class ParquetReader(ArrowReader):
                     skip = max(0, skip - batch.num_rows)
                     left -= wanted.num_rows
                     for name in texts:
-                        _require_utf8(self.place, row, name, wanted.column(name))
+                        _require_utf8(self.location, row, name, wanted.column(name))
                     row += wanted.num_rows
                     yield wanted
         if got != promised:
-            raise wrong_count(self.place, promised, got)
+            raise wrong_count(self.location, promised, got)
 
     def _check_values(self, groups: list[int], names: list[str]) -> int:
         """Return the number of rows of row groups. Refuse a column with more or fewer values: Arrow would drop rows."""
@@ -83,13 +83,13 @@ class ParquetReader(ArrowReader):
                 values = group.column(j).num_values
                 if values != group.num_rows:
                     raise DataError(
-                        f"{self.place}: column {quoted(leaves[j].path)}: expected {group.num_rows:,} values in row "
+                        f"{self.location}: column {quoted(leaves[j].path)}: expected {group.num_rows:,} values in row "
                         f"group {number + 1}, as it has rows, got {values:,}"
                     )
         return rows
 
-    def only(self, first: int, behind: int) -> None:
-        self.first, self.rows = first, behind - first
+    def only(self, first: int, after: int) -> None:
+        self.first, self.rows = first, after - first
 
     def blocks(self) -> Array:
         groups = self._file.metadata
@@ -123,7 +123,7 @@ def _has_text(kind: pa.DataType) -> bool:
     return is_text(kind) or any(_has_text(kind.field(i).type) for i in range(kind.num_fields))
 
 
-def _require_utf8(place: str, start: int, name: str, text: pa.Array) -> None:
+def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
     """Refuse text that is not UTF-8, which the Parquet reader does not check."""
     try:
         text.validate(full=True)
@@ -133,32 +133,32 @@ def _require_utf8(place: str, start: int, name: str, text: pa.Array) -> None:
                 text[row].as_py()
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{place}: {spell_row(start + row)}, column {quoted(name)}: expected UTF-8 text, "
+                    f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected UTF-8 text, "
                     f"got {error.object[:60]!r}"
                 ) from error
         raise
 
 
-def _opened(place: str) -> pq.ParquetFile:
-    if not is_remote(place):
-        return pq.ParquetFile(local_path(place), pre_buffer=False, buffer_size=READ_BUFFER)
-    from kafeat.io.storage.object_store import opened_at_random
+def _opened(location: str) -> pq.ParquetFile:
+    if not is_remote(location):
+        return pq.ParquetFile(local_path(location), pre_buffer=False, buffer_size=READ_BUFFER)
+    from kafeat.io.storage.object_store import open_random_access
 
     # Over a network, fetch all columns of a row group at once, and adjacent ranges together.
-    return pq.ParquetFile(opened_at_random(place), pre_buffer=True)
+    return pq.ParquetFile(open_random_access(location), pre_buffer=True)
 
 
 @contextmanager
-def _damage(place: str) -> Iterator[None]:
+def _damage(location: str) -> Iterator[None]:
     """Convert exceptions of the decoder into DataError with the file's location, unless the object store has failed."""
     try:
         yield
     except KafeatError:
         raise
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        if isinstance(error, OSError) and "://" in place:
+        if isinstance(error, OSError) and "://" in location:
             from kafeat.io.storage.object_store import is_of_transport, unreachable
 
             if is_of_transport(error):
-                raise unreachable(place, error) from error
-        raise DataError(f"{place}: expected a sound Parquet file, got: {first_line(error)}") from error
+                raise unreachable(location, error) from error
+        raise DataError(f"{location}: expected a sound Parquet file, got: {first_line(error)}") from error

@@ -40,8 +40,8 @@ def features_field(width: int | None, spelled: str) -> Field:
 class SparseChunk(Chunk):
     """Some sparse rows. Their width is that of the columns, and a wider row is invalid."""
 
-    def __init__(self, place: str, start: int, rows: int, columns: Columns, first: int = 1) -> None:
-        super().__init__(place, start, rows, columns)
+    def __init__(self, location: str, start: int, rows: int, columns: Columns, first: int = 1) -> None:
+        super().__init__(location, start, rows, columns)
         self._first = first
         """The number of the first column in the format."""
 
@@ -77,7 +77,7 @@ class SparseChunk(Chunk):
     def _bad(self, X: SparseRows) -> Array:
         return np.isinf(X.values) if self.columns.missing else ~np.isfinite(X.values)
 
-    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
+    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
         found = self.entries
         if not isinstance(X, SparseRows):
             raise TypeError("expected what decode gave")
@@ -105,7 +105,7 @@ class SparseChunk(Chunk):
         return " ".join(f"{column + self._first}:{value!r}" for column, value in pairs)
 
 
-def refuse_to_copy(place: str, names: list[str]) -> None:
+def refuse_to_copy(location: str, names: list[str]) -> None:
     """Refuse sparse features as a passthrough column."""
     if FEATURES in names:
-        raise UsageError(f"{place}: --keep: expected columns beside the sparse features, got {FEATURES}")
+        raise UsageError(f"{location}: --keep: expected columns beside the sparse features, got {FEATURES}")

@@ -18,7 +18,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.names import indices_of
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
-from kafeat.io.storage.files import damage, digest_of, opened_regular, read_full
+from kafeat.io.storage.files import damage, digest_of, open_regular, read_full
 from kafeat.types import Array
 
 _MOST = 2**31 - 1
@@ -45,13 +45,13 @@ class CsrReader(Reader):
 
     positional = True
 
-    def __init__(self, place: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    def __init__(self, location: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         if dtype.kind not in "fiub" or dtype.shape:
-            raise DataError(f"{place}: expected a sparse matrix of numbers, got dtype {dtype}")
+            raise DataError(f"{location}: expected a sparse matrix of numbers, got dtype {dtype}")
         rows, width = shape
         if not (0 <= rows <= 2**62 and 1 <= width <= _MOST):
-            raise DataError(f"{place}: expected from 1 to {_MOST:,} columns, got the shape {shape}")
-        self.place, self.rows, self._n_rows, self._width = place, rows, rows, width
+            raise DataError(f"{location}: expected from 1 to {_MOST:,} columns, got the shape {shape}")
+        self.location, self.rows, self._n_rows, self._width = location, rows, rows, width
         self.fields = (features_field(width, f"sparse rows of {dtype}"),)
 
     @abstractmethod
@@ -59,18 +59,18 @@ class CsrReader(Reader):
         """Yield values, columns and starts of `height` rows at a time."""
 
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
     ) -> Iterator[Chunk]:
-        del typed_keep
+        del typed_passthrough
         indices_of(self, (column.name for column in columns.features))
-        self.kept_fields(keep)
+        self.passthrough_schema(keep)
         for number, (values, places, starts) in enumerate(self._blocks(height)):
-            yield CsrChunk(self.place, number * height, columns, values, places, starts, self._width)
+            yield CsrChunk(self.location, number * height, columns, values, places, starts, self._width)
 
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         del typed
         indices_of(self, keep)
-        refuse_to_copy(self.place, list(keep))
+        refuse_to_copy(self.location, list(keep))
         return pa.schema([])
 
 
@@ -79,7 +79,7 @@ class CsrChunk(SparseChunk):
 
     def __init__(
         self,
-        place: str,
+        location: str,
         start: int,
         columns: Columns,
         values: Array,
@@ -87,12 +87,12 @@ class CsrChunk(SparseChunk):
         starts: Array,
         width: int,
     ) -> None:
-        super().__init__(place, start, len(starts) - 1, columns, first=0)
+        super().__init__(location, start, len(starts) - 1, columns, first=0)
         self._csr = values, places, starts
         self._width = width
 
     @property
-    def kept(self) -> pa.Table | None:
+    def passthrough(self) -> pa.Table | None:
         return None
 
     def head(self, rows: int) -> Self:
@@ -100,7 +100,7 @@ class CsrChunk(SparseChunk):
         ends = starts[: rows + 1]
         entries = slice(0, int(ends[-1]))
         return type(self)(
-            self.place, self.start, self.columns, values[entries], places[entries], ends, self._width
+            self.location, self.start, self.columns, values[entries], places[entries], ends, self._width
         )
 
     def read(self) -> Entries:
@@ -141,59 +141,59 @@ class MemoryCsr(CsrReader):
 class NpzReader(CsrReader):
     """A reader of a file of `scipy.sparse.save_npz`. Its arrays are read in parallel, and never held as a whole."""
 
-    def __init__(self, place: str) -> None:
-        self.place, self._file = place, opened_regular(place)
+    def __init__(self, location: str) -> None:
+        self.location, self._file = location, open_regular(location)
         try:
-            with _damage(place):
+            with _damage(location):
                 self._open()
         except KafeatError:
             self._file.close()
             raise
 
     def _open(self) -> None:
-        place = self.place
+        location = self.location
         self._zip = zipfile.ZipFile(self._file)
         names = set(self._zip.namelist())
         if not {"format.npy", "shape.npy", "data.npy"} <= names:
             raise DataError(
-                f"{place}: expected a sparse matrix of scipy.sparse.save_npz, got a zip without one; "
+                f"{location}: expected a sparse matrix of scipy.sparse.save_npz, got a zip without one; "
                 "dense arrays are read from .npy"
             )
-        kind = _Member(place, self._zip, "format").small()
+        kind = _Member(location, self._zip, "format").small()
         if kind.dtype.kind not in "SU" or kind.item() not in (b"csr", "csr"):
-            raise DataError(f"{place}: expected a CSR matrix, got {kind.item()!r}; save it .tocsr()")
-        shape = _Member(place, self._zip, "shape").small()
+            raise DataError(f"{location}: expected a CSR matrix, got {kind.item()!r}; save it .tocsr()")
+        shape = _Member(location, self._zip, "shape").small()
         if shape.dtype.kind not in "iu" or shape.shape != (2,):
-            raise DataError(f"{place}: expected a shape of two whole numbers, got {shape!r}")
-        super().__init__(place, (int(shape[0]), int(shape[1])), _Member(place, self._zip, "data").dtype)
+            raise DataError(f"{location}: expected a shape of two whole numbers, got {shape!r}")
+        super().__init__(location, (int(shape[0]), int(shape[1])), _Member(location, self._zip, "data").dtype)
         self._check(*self._members())
 
     def _members(self) -> tuple[_Member, _Member, _Member]:
         starts, places, values = (
-            _Member(self.place, self._zip, name) for name in ("indptr", "indices", "data")
+            _Member(self.location, self._zip, name) for name in ("indptr", "indices", "data")
         )
         return starts, places, values
 
     def _blocks(self, height: int) -> Iterator[tuple[Array, Array, Array]]:
-        with _damage(self.place):
+        with _damage(self.location):
             starts, places, values = self._members()
             last = starts.take(1).astype(np.int64)
             if last[0] != 0:
-                raise DataError(f"{self.place}: indptr: expected to begin with 0, got {last[0]}")
+                raise DataError(f"{self.location}: indptr: expected to begin with 0, got {last[0]}")
             for first in range(0, self._n_rows, height):
                 more = starts.take(min(height, self._n_rows - first)).astype(np.int64)
                 ends = np.append(last, more)
                 # Not by differences: numbers from 2**63 on are negative here, and their differences overflow.
                 if (ends[1:] < ends[:-1]).any() or ends[-1] > values.size:
                     raise DataError(
-                        f"{self.place}: indptr: expected ascending numbers up to {values.size:,}, got others "
+                        f"{self.location}: indptr: expected ascending numbers up to {values.size:,}, got others "
                         f"in rows {first + 1} to {first + len(ends) - 1}"
                     )
                 n = int(ends[-1] - ends[0])
                 block = places.take(n).astype(np.int64)
                 if n and not 0 <= block.min() <= block.max() < self._width:
                     raise DataError(
-                        f"{self.place}: indices: expected columns from 0 to {self._width - 1}, got others "
+                        f"{self.location}: indices: expected columns from 0 to {self._width - 1}, got others "
                         f"in rows {first + 1} to {first + len(ends) - 1}"
                     )
                 yield values.take(n), block, ends - ends[0]
@@ -202,16 +202,16 @@ class NpzReader(CsrReader):
     def _check(self, starts: _Member, places: _Member, values: _Member) -> None:
         if starts.dtype.kind not in "iu" or places.dtype.kind not in "iu":
             raise DataError(
-                f"{self.place}: expected whole numbers in indptr and indices, got {starts.dtype} and {places.dtype}"
+                f"{self.location}: expected whole numbers in indptr and indices, got {starts.dtype} and {places.dtype}"
             )
         if starts.size != self._n_rows + 1 or places.size != values.size:
             raise DataError(
-                f"{self.place}: expected {self._n_rows + 1:,} numbers in indptr and as many in indices as in data, "
+                f"{self.location}: expected {self._n_rows + 1:,} numbers in indptr and as many in indices as in data, "
                 f"got {starts.size:,}, {places.size:,} and {values.size:,}"
             )
 
     def digest(self) -> str:
-        return digest_of(self.place)
+        return digest_of(self.location)
 
     def close(self) -> None:
         self._file.close()
@@ -220,25 +220,25 @@ class NpzReader(CsrReader):
 class _Member:
     """An array in the zip, read from its beginning. The length in its header is not trusted."""
 
-    def __init__(self, place: str, archive: zipfile.ZipFile, name: str) -> None:
-        self._place, self._name = place, name
+    def __init__(self, location: str, archive: zipfile.ZipFile, name: str) -> None:
+        self._location, self._name = location, name
         self._file = archive.open(f"{name}.npy")
         version = np.lib.format.read_magic(self._file)
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in read:
-            raise DataError(f"{place}: {name}: expected an NPY header of version 1 or 2, got {version}")
+            raise DataError(f"{location}: {name}: expected an NPY header of version 1 or 2, got {version}")
         self.shape, _, self.dtype = read[version](self._file)
         whole = all(type(n) is int and n >= 0 for n in self.shape)  # NumPy accepts True as a length
         if self.dtype.hasobject or len(self.shape) > 1 or not whole:
             raise DataError(
-                f"{place}: {name}: expected a vector of numbers, got {self.dtype} of shape {self.shape}"
+                f"{location}: {name}: expected a vector of numbers, got {self.dtype} of shape {self.shape}"
             )
         self.size = int(self.shape[0]) if self.shape else 1
 
     def small(self) -> Array:
         """Return the whole array, which must be small."""
         if self.size * self.dtype.itemsize > 256:
-            raise DataError(f"{self._place}: {self._name}: expected a few bytes, got {self.size:,} values")
+            raise DataError(f"{self._location}: {self._name}: expected a few bytes, got {self.size:,} values")
         return self.take(self.size).reshape(self.shape)
 
     def take(self, n: int) -> Array:
@@ -246,6 +246,6 @@ class _Member:
         data = read_full(self._file, n * self.dtype.itemsize)  # type: ignore[arg-type]
         if len(data) < n * self.dtype.itemsize:
             raise DataError(
-                f"{self._place}: {self._name}: expected {n:,} more values, got the end of the array"
+                f"{self._location}: {self._name}: expected {n:,} more values, got the end of the array"
             )
         return np.frombuffer(data, self.dtype)

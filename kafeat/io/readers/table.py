@@ -23,7 +23,7 @@ from kafeat.io.columns.numbers import (
 from kafeat.io.readers.base import Chunk
 from kafeat.types import Floats, Mask
 
-Keeper = Callable[[pa.Table, int], pa.Table]
+TakePassthrough = Callable[[pa.Table, int], pa.Table]
 Broken = Callable[[int], tuple[str, str] | None]
 """Return the problem and the text of a row that breaks the format, else None."""
 
@@ -54,19 +54,19 @@ class TableChunk(Chunk):
 
     def __init__(
         self,
-        place: str,
+        location: str,
         start: int,
         table: pa.Table,
         columns: Columns,
-        keeper: Keeper | None,
+        take_passthrough: TakePassthrough | None,
         broken: Broken | None = None,
     ) -> None:
-        super().__init__(place, start, table.num_rows, columns)
-        self._table, self._keeper, self._broken = table, keeper, broken
+        super().__init__(location, start, table.num_rows, columns)
+        self._table, self._take_passthrough, self._broken = table, take_passthrough, broken
 
     @cached_property
-    def kept(self) -> pa.Table | None:
-        return None if self._keeper is None else self._keeper(self._table, self.first_row)
+    def passthrough(self) -> pa.Table | None:
+        return None if self._take_passthrough is None else self._take_passthrough(self._table, self.first_row)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
         # A single list column is row-major in Arrow. Scalar columns are feature-major.
@@ -104,7 +104,7 @@ class TableChunk(Chunk):
             return refused(piece, column.width, out)
         return ~np.isfinite(out)
 
-    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
+    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
         X = dense(X)
         # Decoding stopped at the first invalid value of a column. The first one of a row may be in another column.
         bad, at = np.zeros(X.shape, dtype=bool), 0
@@ -124,7 +124,9 @@ class TableChunk(Chunk):
 
     def head(self, rows: int) -> Self:
         table = self._table.slice(0, rows)
-        return type(self)(self.place, self.start, table, self.columns, self._keeper, self._broken)
+        return type(self)(
+            self.location, self.start, table, self.columns, self._take_passthrough, self._broken
+        )
 
     def cells(self, row: int) -> list[Any]:
         return [self._table.column(index)[row].as_py() for index in range(len(self.columns.features))]

@@ -23,9 +23,9 @@ class HashingStream(io.RawIOBase):
 
     _file: io.RawIOBase | None = None  # if it cannot be opened, Python still calls close()
 
-    def __init__(self, place: str) -> None:
-        self._place = place
-        self._file = standard_input() if place == "-" else opened(place)
+    def __init__(self, location: str) -> None:
+        self._location = location
+        self._file = standard_input() if location == "-" else opened(location)
         self._hash = hashlib.sha256()
         # Arrow reads ahead in its own thread, also while `digest` reads the rest of a limited input.
         self._lock = threading.Lock()
@@ -50,7 +50,7 @@ class HashingStream(io.RawIOBase):
             try:
                 data = read_full(self._file, size)
             except OSError as error:
-                raise refused(self._place, error) from error
+                raise refused(self._location, error) from error
             self.ended = len(data) < size
             self._hash.update(data)
             self.n_bytes += len(data)
@@ -71,11 +71,11 @@ class HashingStream(io.RawIOBase):
 class DecompressedStream(io.RawIOBase):
     """The text of a hashing stream, decompressed if it is compressed. `head` was looked at and is read again."""
 
-    def __init__(self, place: str, tap: HashingStream) -> None:
-        self._place, self.tap = place, tap
-        packing = _packing(tap.magic)
-        source = pa.PythonFile(tap, mode="r")
-        self._stream = source if packing is None else pa.CompressedInputStream(source, packing)
+    def __init__(self, location: str, raw: HashingStream) -> None:
+        self._location, self.raw = location, raw
+        packing = _packing(raw.magic)
+        arrow_file = pa.PythonFile(raw, mode="r")
+        self._stream = arrow_file if packing is None else pa.CompressedInputStream(arrow_file, packing)
         self._packing = packing
         self.head = b""
         self._at = 0
@@ -108,14 +108,14 @@ class DecompressedStream(io.RawIOBase):
         try:
             data: bytes = self._stream.read(size)
         except OSError as error:
-            raise DataError(f"{self._place}: expected sound {self._packing} data, got: {error}") from error
+            raise DataError(f"{self._location}: expected sound {self._packing} data, got: {error}") from error
         return data
 
     def __del__(self) -> None:
         """Do nothing: Python would close the hashing stream, which may still be read for its hash."""
 
     def close(self) -> None:
-        self.tap.close()
+        self.raw.close()
         super().close()
 
 
@@ -141,7 +141,7 @@ class Utf8:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._line, self._offset, self._rest = 1, 0, b""
 
-    def mistake(self, data: bytes) -> NotUtf8 | None:
+    def problem(self, data: bytes) -> NotUtf8 | None:
         """Return the first invalid bytes up to the end of the next piece, if any. An empty piece ends the text."""
         whole = self._rest + data
         try:
@@ -162,7 +162,7 @@ def first_not_utf8(text: DecompressedStream) -> NotUtf8 | None:
     look = Utf8()
     while True:
         data = text.read(1 << 20)
-        found = look.mistake(data)
+        found = look.problem(data)
         if found is not None or not data:
             return found
 
@@ -170,17 +170,17 @@ def first_not_utf8(text: DecompressedStream) -> NotUtf8 | None:
 class Utf8Only(io.RawIOBase):
     """A text that raises an error at bytes that are not UTF-8."""
 
-    def __init__(self, place: str, text: io.RawIOBase) -> None:
-        self._place, self._text, self._look = place, text, Utf8()
+    def __init__(self, location: str, text: io.RawIOBase) -> None:
+        self._location, self._text, self._look = location, text, Utf8()
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
         data = self._text.read(size)
-        found = self._look.mistake(data)
+        found = self._look.problem(data)
         if found is not None:
-            raise DataError(f"{self._place}: {found}")
+            raise DataError(f"{self._location}: {found}")
         return data
 
 

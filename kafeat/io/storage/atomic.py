@@ -18,7 +18,7 @@ from typing import IO
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.files import digest_of, refused
 from kafeat.io.storage.locations import entry_of, kind_of, stamp_of
-from kafeat.io.storage.temporary_files import draft_of, remove_dead
+from kafeat.io.storage.temporary_files import remove_stale, temporary_file
 from kafeat.io.storage.uri import identity, is_remote, local_path, name_of, shown
 
 
@@ -91,7 +91,7 @@ _OF_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
 def check_place(path: str, clobber: bool) -> int | None:
     """Refuse a location that `atomic` would refuse. Return the mode of an existing local file, else None."""
     if is_remote(path):
-        _check_there(path, clobber)
+        _check_object(path, clobber)
         return None
     path = local_path(path)
     if path.endswith(os.sep):
@@ -138,47 +138,51 @@ def beside(path: str, fsync: bool, *, sweep: bool = True, guard: Guard = nullcon
 
 
 @contextmanager
-def _for_upload(place: str, clobber: bool, written: WrittenFile | None, guard: Guard) -> Iterator[AtomicFile]:
+def _for_upload(
+    location: str, clobber: bool, written: WrittenFile | None, guard: Guard
+) -> Iterator[AtomicFile]:
     from kafeat.io.storage.upload import upload
 
     def may_stand() -> None:
         if not clobber:
-            _check_there(place, clobber)
+            _check_object(location, clobber)
         with guard():
             pass
 
-    _check_there(place, clobber)
-    target = spool_of(place)
-    remove_dead(target)
+    _check_object(location, clobber)
+    target = spool_of(location)
+    remove_stale(target)
     # The temporary folder may be shared with other users, who must not read the content.
-    with draft_of(target, 0o600) as (spool, _):
+    with temporary_file(target, 0o600) as (spool, _):
         yield AtomicFile(spool, regular=True)
         if written is not None:
             written.bytes, written.sha256 = os.path.getsize(spool), digest_of(spool)
-        upload(spool, place, may_stand)
+        upload(spool, location, may_stand)
     if written is not None:
-        entry = entry_of(place)
+        entry = entry_of(location)
         if entry is None or entry.bytes != written.bytes:
-            raise SystemRefusedError(f"{shown(place)}: expected the object that was written, got another")
+            raise SystemRefusedError(f"{shown(location)}: expected the object that was written, got another")
         written.stamp = entry.stamp
 
 
-def spool_of(place: str) -> str:
+def spool_of(location: str) -> str:
     """Return the path in the temporary folder from which temporary files of a remote location get their names."""
-    mark = hashlib.sha256(identity(place).encode()).hexdigest()[:12]
-    return os.path.join(tempfile.gettempdir(), f"{mark}-{name_of(place)}")
+    mark = hashlib.sha256(identity(location).encode()).hexdigest()[:12]
+    return os.path.join(tempfile.gettempdir(), f"{mark}-{name_of(location)}")
 
 
-def _check_there(place: str, clobber: bool) -> None:
+def _check_object(location: str, clobber: bool) -> None:
     """Refuse a folder, a missing bucket and, without `clobber`, an existing object."""
     from kafeat.io.storage.object_store import bucket_is_missing
 
-    if place.partition("?")[0].endswith("/") or not name_of(place):
-        raise SystemRefusedError(f"{place}: expected the name of an object, got that of a folder")
-    if bucket_is_missing(place):
-        raise SystemRefusedError(f"{shown(place)}: expected a bucket of that name, got none; make it first")
-    if not clobber and kind_of(place) is not None:
-        raise _taken(shown(place))
+    if location.partition("?")[0].endswith("/") or not name_of(location):
+        raise SystemRefusedError(f"{location}: expected the name of an object, got that of a folder")
+    if bucket_is_missing(location):
+        raise SystemRefusedError(
+            f"{shown(location)}: expected a bucket of that name, got none; make it first"
+        )
+    if not clobber and kind_of(location) is not None:
+        raise _taken(shown(location))
 
 
 @contextmanager
@@ -192,31 +196,31 @@ def _writing(
         return
     target = os.path.realpath(path)
     if sweep:
-        remove_dead(target)
-    with draft_of(target, mode) as (draft, file):
-        yield AtomicFile(draft, regular=True)
+        remove_stale(target)
+    with temporary_file(target, mode) as (temporary, file):
+        yield AtomicFile(temporary, regular=True)
         if written is not None:
-            written.bytes, written.sha256 = os.path.getsize(draft), digest_of(draft)
+            written.bytes, written.sha256 = os.path.getsize(temporary), digest_of(temporary)
         if fsync:
             os.fsync(file)
         with guard():
-            _publish(draft, target, path, clobber)
+            _publish(temporary, target, path, clobber)
         if written is not None:
             written.stamp = stamp_of(os.fstat(file))  # the name may belong to another file by now
         if fsync:
             _sync_folder(target)
 
 
-def _publish(draft: str, target: str, path: str, clobber: bool) -> None:
+def _publish(temporary: str, target: str, path: str, clobber: bool) -> None:
     if clobber:
-        os.replace(draft, target)
+        os.replace(temporary, target)
         return
     try:
         # Unlike a rename, a link fails if another process made the file first.
-        os.link(draft, target)
+        os.link(temporary, target)
     except FileExistsError:
         raise _taken(path) from None
-    os.unlink(draft)
+    os.unlink(temporary)
 
 
 def _sync_folder(target: str) -> None:

@@ -29,7 +29,7 @@ class Part:
     """
 
     name: str
-    place: str
+    location: str
     bytes: int
     stamp: str
     only: tuple[int, int] | None = None
@@ -42,16 +42,16 @@ class Parts:
     `pattern` is the pattern of their names below the folder. If it is empty, all files there are parts.
     """
 
-    place: str
+    location: str
     folder: str | None
     parts: tuple[Part, ...]
     pattern: str = ""
 
-    def would_hold(self, place: str, folder: bool = False) -> bool:
+    def would_hold(self, location: str, folder: bool = False) -> bool:
         """Return true if a file at a location would be a part, too. With `folder`, if any file below it would be."""
         if self.folder is None:
             return False
-        own, whole = identity(place), identity(self.folder)
+        own, whole = identity(location), identity(self.folder)
         if not lies_in(own, whole):
             return False
         if folder:
@@ -62,43 +62,43 @@ class Parts:
         )
 
 
-def is_data_set(place: str) -> bool:
+def is_data_set(location: str) -> bool:
     """Return true if a location names many files: a folder, a glob, or a list of names."""
-    kind = None if place == "-" else kind_of(place)
+    kind = None if location == "-" else kind_of(location)
     if kind is not None:
-        return kind == "folder" or (kind == "file" and _is_list(place))
-    return is_pattern(place) or path_of(place).endswith("/")
+        return kind == "folder" or (kind == "file" and _is_list(location))
+    return is_pattern(location) or path_of(location).endswith("/")
 
 
-def list_parts(place: str, format: str | None = None) -> Parts:
+def list_parts(location: str, format: str | None = None) -> Parts:
     """List the parts of a data set, sorted by name.
 
     Files and folders whose names begin with `_` or `.` are left out, as other readers of such data do. Files of unknown
     formats are refused unless `format` names the format.
     """
-    found = find_parts(place)
+    found = find_parts(location)
     if not found.parts:
-        raise DataError(f"{place}: expected at least one file, got none")
+        raise DataError(f"{location}: expected at least one file, got none")
     for part in found.parts:
-        _check(place, part, format)
+        _check(location, part, format)
     return found
 
 
-def find_parts(place: str) -> Parts:
+def find_parts(location: str) -> Parts:
     """List the parts without a check of their formats."""
     pattern = ""
-    if kind_of(place) == "file":
-        folder, found = None, [_part(entry, at, name) for name, at, entry in named_in(place)]
-    elif kind_of(place) == "folder":
-        folder, found = place, list(_in_folder(place, ""))
-    elif not is_pattern(place):
-        raise SystemRefusedError(f"{place}: expected a folder, got nothing of that name")
+    if kind_of(location) == "file":
+        folder, found = None, [_part(entry, at, name) for name, at, entry in named_in(location)]
+    elif kind_of(location) == "folder":
+        folder, found = location, list(_in_folder(location, ""))
+    elif not is_pattern(location):
+        raise SystemRefusedError(f"{location}: expected a folder, got nothing of that name")
     else:
-        folder, pattern = _fixed(place)
+        folder, pattern = _fixed(location)
         if kind_of(folder) != "folder":
-            raise DataError(f"{place}: expected files of that pattern, got no folder {shown(folder)}")
+            raise DataError(f"{location}: expected files of that pattern, got no folder {shown(folder)}")
         found = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
-    return Parts(place, folder, tuple(sorted(found, key=lambda part: part.name)), pattern)
+    return Parts(location, folder, tuple(sorted(found, key=lambda part: part.name)), pattern)
 
 
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
@@ -114,8 +114,8 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
         name = part.name if _is_of(part.name, wanted) else f"{stem(part.name)}.{wanted}"
         if name in out:
             raise UsageError(
-                f"{part.place}: expected parts with different names in the output, got {quoted(name)} for "
-                f"{out[name].place}, too"
+                f"{part.location}: expected parts with different names in the output, got {quoted(name)} for "
+                f"{out[name].location}, too"
             )
         out[name] = replace(part, name=name)
     return list(out.values())
@@ -141,13 +141,13 @@ def is_hidden(name: str) -> bool:
     return any(piece.startswith(("_", ".")) for piece in name.split("/"))
 
 
-def is_pattern(place: str) -> bool:
+def is_pattern(location: str) -> bool:
     """Return true if a location has wildcards. In a URI, `?` begins the options and is no wildcard."""
-    return bool((_REMOTE_MAGIC if is_remote(place) else _MAGIC).search(path_of(place)))
+    return bool((_REMOTE_MAGIC if is_remote(location) else _MAGIC).search(path_of(location)))
 
 
-def _is_list(place: str) -> bool:
-    return path_of(place).lower().endswith(part_lists.LIST_SUFFIXES)
+def _is_list(location: str) -> bool:
+    return path_of(location).lower().endswith(part_lists.LIST_SUFFIXES)
 
 
 def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
@@ -157,8 +157,8 @@ def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
             yield _part(entry, join(folder, entry.name), entry.name)
 
 
-def _part(entry: Entry, place: str, name: str) -> Part:
-    return Part(name, place, entry.bytes, entry.stamp)
+def _part(entry: Entry, location: str, name: str) -> Part:
+    return Part(name, location, entry.bytes, entry.stamp)
 
 
 def _fixed(pattern: str) -> tuple[str, str]:
@@ -186,16 +186,16 @@ def _pieces_match(names: list[str], patterns: list[str]) -> bool:
     )
 
 
-def _check(place: str, part: Part, format: str | None) -> None:
+def _check(location: str, part: Part, format: str | None) -> None:
     if not part.name.isprintable():
-        raise DataError(f"{place}: expected names of printable UTF-8, got {quoted(part.name)}; rename it")
+        raise DataError(f"{location}: expected names of printable UTF-8, got {quoted(part.name)}; rename it")
     if format is not None:
         return
     try:
         format_of(part.name)
     except UsageError:
         raise DataError(
-            f"{place}: expected data files, got {quoted(part.name)}; choose with a glob, or name the format with "
+            f"{location}: expected data files, got {quoted(part.name)}; choose with a glob, or name the format with "
             "--input-format"
         ) from None
 
@@ -203,28 +203,28 @@ def _check(place: str, part: Part, format: str | None) -> None:
 LIST_SUFFIXES = (".json", ".txt", ".list")
 
 
-def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:
+def named_in(location: str) -> Iterator[tuple[str, str, Entry]]:
     """Yield the name in an output, the location and the entry of each file in a list."""
-    for name, at in _places_in(place):
+    for name, at in _locations_in(location):
         entry = entry_of(at)
         if entry is None:
-            raise DataError(f"{place}: expected a file, got none of the name {quoted(shown(name))}")
+            raise DataError(f"{location}: expected a file, got none of the name {quoted(shown(name))}")
         inside = not _is_whole(name) and ".." not in name.split("/")
         yield os.path.normpath(name) if inside else entry.name, at, entry
 
 
-def places_in(place: str) -> Iterator[str]:
+def locations_in(location: str) -> Iterator[str]:
     """Return the locations of the files in a list, without a check that they exist."""
-    return (at for _, at in _places_in(place))
+    return (at for _, at in _locations_in(location))
 
 
-def _places_in(place: str) -> Iterator[tuple[str, str]]:
-    with opened(place) as file:
+def _locations_in(location: str) -> Iterator[tuple[str, str]]:
+    with opened(location) as file:
         text = file.readall().decode("utf-8", errors="surrogateescape")
-    folder = parent(place)
-    for name in _names(place, text):
+    folder = parent(location)
+    for name in _names(location, text):
         if not _can_be(name):
-            raise DataError(f"{place}: expected names that a file can have, got {quoted(shown(name))}")
+            raise DataError(f"{location}: expected names that a file can have, got {quoted(shown(name))}")
         yield name, name if _is_whole(name) else join(folder, name)
 
 
@@ -239,23 +239,23 @@ def _can_be(name: str) -> bool:
         return False
 
 
-def _names(place: str, text: str) -> list[str]:
-    if not path_of(place).lower().endswith(".json"):
+def _names(location: str, text: str) -> list[str]:
+    if not path_of(location).lower().endswith(".json"):
         return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     try:
         content = json.loads(text)
     except ValueError as error:
-        raise DataError(f"{place}: expected JSON, got {error}") from None
+        raise DataError(f"{location}: expected JSON, got {error}") from None
     except RecursionError:
         raise DataError(
-            f"{place}: expected a list of names, got lists in lists, too deep to be read"
+            f"{location}: expected a list of names, got lists in lists, too deep to be read"
         ) from None
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
         if content.get("state") != "complete":
             raise DataError(
-                f"{place}: expected the manifest of a finished run, got {content.get('state')!r}; --resume it"
+                f"{location}: expected the manifest of a finished run, got {content.get('state')!r}; --resume it"
             )
         content = [part.get("name") if isinstance(part, dict) else None for part in content["parts"]]
     if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
-        raise DataError(f"{place}: expected a list of names, or the manifest of a run, got another JSON")
+        raise DataError(f"{location}: expected a list of names, or the manifest of a run, got another JSON")
     return content

@@ -16,29 +16,29 @@ from kafeat.errors import DataError, KafeatError, SystemRefusedError, first_line
 from kafeat.io.storage.uri import is_remote, local_path
 
 
-def refused(place: str, error: OSError) -> SystemRefusedError:
+def refused(location: str, error: OSError) -> SystemRefusedError:
     """Convert an error of the operating system, with the location as the user spelled it."""
-    return SystemRefusedError(f"{place}: {os.strerror(error.errno) if error.errno else error}")
+    return SystemRefusedError(f"{location}: {os.strerror(error.errno) if error.errno else error}")
 
 
-def opened(place: str) -> io.RawIOBase:
+def opened(location: str) -> io.RawIOBase:
     """Open a file or an object for reading, unbuffered."""
-    if is_remote(place):
+    if is_remote(location):
         from kafeat.io.storage.object_store import RemoteFile
 
-        return RemoteFile(place)
-    return _opened_here(local_path(place))
+        return RemoteFile(location)
+    return _open_local(local_path(location))
 
 
-def _opened_here(place: str) -> io.FileIO:
+def _open_local(location: str) -> io.FileIO:
     try:
-        if stat.S_ISDIR(os.stat(place).st_mode):
-            raise SystemRefusedError(f"{place}: expected a file, got a directory")
-        return open(place, "rb", buffering=0)
+        if stat.S_ISDIR(os.stat(location).st_mode):
+            raise SystemRefusedError(f"{location}: expected a file, got a directory")
+        return open(location, "rb", buffering=0)
     except ValueError as error:
-        raise SystemRefusedError(f"{place!r}: {error}") from error
+        raise SystemRefusedError(f"{location!r}: {error}") from error
     except OSError as error:
-        raise refused(place, error) from error
+        raise refused(location, error) from error
 
 
 def standard_input() -> io.FileIO:
@@ -88,25 +88,25 @@ def write_full(file: io.FileIO, data: Any) -> None:
             rest = rest[written:]
 
 
-def opened_regular(place: str) -> io.FileIO:
+def open_regular(location: str) -> io.FileIO:
     """Open a local file for a format that needs random access."""
-    file = _opened_here(local_path(place))
+    file = _open_local(local_path(location))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise SystemRefusedError(
-            f"{place}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
+            f"{location}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
         )
     return file
 
 
-def ends_of(place: str, size: int, edge: int) -> bytes:
+def ends_of(location: str, size: int, edge: int) -> bytes:
     """Return the first and the last `edge` bytes of a file of `size` bytes, or all bytes of a short one."""
-    if is_remote(place):
-        from kafeat.io.storage.object_store import opened_at_random
+    if is_remote(location):
+        from kafeat.io.storage.object_store import open_random_access
 
-        opening = opened_at_random(place)
+        opening = open_random_access(location)
     else:
-        opening = opened_regular(place)
+        opening = open_regular(location)
     with opening as file:
         try:
             head: bytes = file.read(edge)
@@ -114,24 +114,24 @@ def ends_of(place: str, size: int, edge: int) -> bytes:
             tail: bytes = file.read(edge)
             return head + tail
         except OSError as error:
-            raise refused(place, error) from error
+            raise refused(location, error) from error
 
 
-def digest_of(place: str) -> str:
+def digest_of(location: str) -> str:
     """Return the SHA-256 of the bytes, in hex."""
-    with opened(place) as file:
+    with opened(location) as file:
         try:
             return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise refused(place, error) from error
+            raise refused(location, error) from error
 
 
 @contextmanager
-def damage(place: str, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
+def damage(location: str, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
     """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`."""
     try:
         yield
     except (KafeatError, GeneratorExit):
         raise
     except kinds as error:
-        raise DataError(f"{place}: expected {expected}, got: {first_line(error)}") from error
+        raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error

@@ -36,20 +36,20 @@ COUNTED = ("parquet", "npy", "npz")
 """Formats that always store their number of rows."""
 
 
-def format_of(place: str, given: str | None = None, among: tuple[str, ...] = FORMATS) -> str:
+def format_of(location: str, given: str | None = None, among: tuple[str, ...] = FORMATS) -> str:
     """Return the given format, or the one of the suffix. `-` is CSV. Errors list the suffixes of `among`."""
     if given is not None:
         if given not in FORMATS:
-            raise UsageError(f"{place}: expected a format of {', '.join(FORMATS)}, got {given!r}")
+            raise UsageError(f"{location}: expected a format of {', '.join(FORMATS)}, got {given!r}")
         return given
-    if place == "-":
+    if location == "-":
         return "csv"
     for suffix, name in SUFFIXES.items():
-        if path_of(place).lower().endswith(suffix):
+        if path_of(location).lower().endswith(suffix):
             return name
     options = {INPUTS: "--input-format", OUTPUTS: "--output-format"}
     raise UsageError(
-        f"{place}: expected a name that ends in one of {', '.join(_suffixes(among))}; "
+        f"{location}: expected a name that ends in one of {', '.join(_suffixes(among))}; "
         f"else name the format with {options.get(among, ' or '.join(options.values()))}"
     )
 
@@ -62,7 +62,7 @@ def _suffixes(formats: tuple[str, ...]) -> list[str]:
     ]  # fmt: skip
 
 
-def delimiter_of(place: str, delimiter: str) -> str:
+def delimiter_of(location: str, delimiter: str) -> str:
     """Return a tab for .tsv if the delimiter is the default."""
-    tabs = delimiter == "," and path_of(place).lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
+    tabs = delimiter == "," and path_of(location).lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
     return "\t" if tabs else delimiter

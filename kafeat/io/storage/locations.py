@@ -38,21 +38,21 @@ def join(folder: str, name: str) -> str:
     return os.path.join(local_path(folder), *name.split("/"))
 
 
-def absolute(place: str) -> str:
+def absolute(location: str) -> str:
     """Return the location in a form that is valid in processes with other working folders."""
-    return place if "://" in place else os.path.abspath(place)
+    return location if "://" in location else os.path.abspath(location)
 
 
-def kind_of(place: str) -> Literal["file", "folder", "other"] | None:
+def kind_of(location: str) -> Literal["file", "folder", "other"] | None:
     """Return the kind of a location, or None if nothing exists there. `other` is a pipe or a device."""
-    if is_remote(place):
-        return _KINDS[_info(place).type.name]
-    place = local_path(place)
-    if os.path.isdir(place):
+    if is_remote(location):
+        return _KINDS[_info(location).type.name]
+    location = local_path(location)
+    if os.path.isdir(location):
         return "folder"
-    if os.path.isfile(place):
+    if os.path.isfile(location):
         return "file"
-    return "other" if os.path.lexists(place) else None
+    return "other" if os.path.lexists(location) else None
 
 
 _KINDS: dict[str, Literal["file", "folder", "other"] | None] = {
@@ -60,55 +60,55 @@ _KINDS: dict[str, Literal["file", "folder", "other"] | None] = {
 }  # fmt: skip
 
 
-def size_of(place: str) -> int | None:
+def size_of(location: str) -> int | None:
     """Return the size of a file in bytes, or None if the location is not a file."""
-    if is_remote(place):
-        found = _info(place)
+    if is_remote(location):
+        found = _info(location)
         return int(found.size) if found.type.name == "File" else None
-    place = local_path(place)
-    return os.path.getsize(place) if os.path.isfile(place) else None
+    location = local_path(location)
+    return os.path.getsize(location) if os.path.isfile(location) else None
 
 
-def entry_of(place: str) -> Entry | None:
+def entry_of(location: str) -> Entry | None:
     """Return the entry of one file, or None if there is no regular file."""
-    if is_remote(place):
-        info = _info(place)
-        return _entry(name_of(place), info) if info.type.name == "File" else None
-    place = local_path(place)
+    if is_remote(location):
+        info = _info(location)
+        return _entry(name_of(location), info) if info.type.name == "File" else None
+    location = local_path(location)
     try:
-        found = os.stat(place)
+        found = os.stat(location)
     except OSError:
         return None
     if not stat.S_ISREG(found.st_mode):
         return None
-    return Entry(os.path.basename(place), found.st_size, stamp_of(found))
+    return Entry(os.path.basename(location), found.st_size, stamp_of(found))
 
 
 def listed(folder: str) -> Iterator[Entry]:
     """Yield every file below a folder, in no defined order. Links are followed, and cycles refused."""
     if is_remote(folder):
-        yield from _listed_there(folder)
+        yield from _list_remote(folder)
     else:
         yield from _below(local_path(folder), "", ())
 
 
-def make_folder(place: str) -> list[str]:
+def make_folder(location: str) -> list[str]:
     """Make a folder and its missing parents, and return the new ones, the uppermost first.
 
     Object stores have no folders to make.
     """
-    if is_remote(place):
-        _make_there(place)
+    if is_remote(location):
+        _make_remote(location)
         return []
-    place = missing = os.path.abspath(local_path(place))
+    location = missing = os.path.abspath(local_path(location))
     made: list[str] = []
     while not os.path.lexists(missing):
         made.insert(0, missing)
         missing = os.path.dirname(missing)
     try:
-        os.makedirs(place, exist_ok=True)
+        os.makedirs(location, exist_ok=True)
     except OSError as error:
-        raise refused(place, error) from error
+        raise refused(location, error) from error
     return made
 
 
@@ -141,30 +141,30 @@ def lies_below(folder: str, name: str) -> bool:
     return not any(map(os.path.islink, islice(places, 1, None)))
 
 
-def remove(place: str) -> None:
+def remove(location: str) -> None:
     """Remove a file if it exists."""
-    if is_remote(place):
-        _remove_there(place)
+    if is_remote(location):
+        _remove_remote(location)
         return
     try:
-        os.unlink(local_path(place))
+        os.unlink(local_path(location))
     except FileNotFoundError:
         return
     except OSError as error:
-        raise refused(place, error) from error
+        raise refused(location, error) from error
 
 
 def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[Entry]:
     try:
-        here = os.stat(folder)
-        own = (here.st_dev, here.st_ino)
-        if own in above:
+        info = os.stat(folder)
+        key = (info.st_dev, info.st_ino)
+        if key in above:
             raise refused(folder, OSError("a link to a folder that it lies in"))
         with os.scandir(folder) as entries:
             for entry in entries:
                 name = prefix + entry.name
                 if entry.is_dir():
-                    yield from _below(entry.path, name + "/", (*above, own))
+                    yield from _below(entry.path, name + "/", (*above, key))
                 elif entry.is_file():
                     found = entry.stat()
                     yield Entry(name, found.st_size, stamp_of(found))
@@ -182,10 +182,10 @@ def stamp_of(found: os.stat_result) -> str:
     return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_ctime_ns:x}"
 
 
-def _info(place: str) -> Any:
+def _info(location: str) -> Any:
     from kafeat.io.storage.object_store import info_of
 
-    return info_of(place)
+    return info_of(location)
 
 
 def _entry(name: str, info: Any) -> Entry:
@@ -193,7 +193,7 @@ def _entry(name: str, info: Any) -> Entry:
     return Entry(name, int(info.size), f"{info.size:x}-{(info.mtime_ns or 0) // 10**9:x}")
 
 
-def _listed_there(folder: str) -> Iterator[Entry]:
+def _list_remote(folder: str) -> Iterator[Entry]:
     from pyarrow.fs import FileSelector, FileType
 
     from kafeat.io.storage.object_store import file_system, unreachable
@@ -213,27 +213,27 @@ def _listed_there(folder: str) -> Iterator[Entry]:
             yield _entry(info.path[len(base) + 1 :], info)
 
 
-def _make_there(place: str) -> None:
+def _make_remote(location: str) -> None:
     from kafeat.io.storage.object_store import bucket_is_missing, file_system, unreachable
 
-    fs, path = file_system(place)
+    fs, path = file_system(location)
     if fs.type_name in ("s3", "gcs"):
-        if bucket_is_missing(place):
-            raise SystemRefusedError(f"{shown(place)}: expected a bucket of that name, got none; make it")
+        if bucket_is_missing(location):
+            raise SystemRefusedError(f"{shown(location)}: expected a bucket of that name, got none; make it")
         return
     try:
         fs.create_dir(path, recursive=True)
     except OSError as error:
-        raise unreachable(place, error) from error
+        raise unreachable(location, error) from error
 
 
-def _remove_there(place: str) -> None:
+def _remove_remote(location: str) -> None:
     from kafeat.io.storage.object_store import file_system, unreachable
 
-    fs, path = file_system(place)
+    fs, path = file_system(location)
     try:
         fs.delete_file(path)
     except FileNotFoundError:
         return
     except OSError as error:
-        raise unreachable(place, error) from error
+        raise unreachable(location, error) from error

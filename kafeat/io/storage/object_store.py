@@ -21,21 +21,21 @@ STREAM_BUFFER = 8 << 20
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 
-def file_system(place: str) -> tuple[Any, str]:
+def file_system(location: str) -> tuple[Any, str]:
     """Return pyarrow's file system of a URI and the path in it. File systems are cached by host and options."""
-    uri = parsed(place)
+    uri = parsed(location)
     if not uri.authority.rpartition("@")[2] and uri.scheme in ("s3", "gs", "gcs"):
-        raise UsageError(f"{place}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
+        raise UsageError(f"{location}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
     asked = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_LISTENED)))
     try:
         fs = _file_system(uri.scheme, uri.authority, uri.query, asked, os.getpid())
     except (pa.ArrowInvalid, ValueError) as error:
         # Not chained: pyarrow's message shows the whole URI with its credentials.
         raise UsageError(
-            f"{shown(place)}: expected options that pyarrow knows, got: {_brief(error)}"
+            f"{shown(location)}: expected options that pyarrow knows, got: {_brief(error)}"
         ) from None
     except OSError as error:
-        raise unreachable(place, error) from None
+        raise unreachable(location, error) from None
     host = uri.authority.rpartition("@")[2]
     return fs, f"/{uri.key}" if uri.scheme in ("hdfs", "viewfs") else f"{host}/{uri.key}".rstrip("/")
 
@@ -68,38 +68,38 @@ def _patient(fs: Any) -> Any:
     )
 
 
-def info_of(place: str) -> Any:
+def info_of(location: str) -> Any:
     """Return pyarrow's `FileInfo` of an object."""
-    fs, path = file_system(place)
+    fs, path = file_system(location)
     try:
         return fs.get_file_info(path)
     except OSError as error:
-        raise unreachable(place, error) from error
+        raise unreachable(location, error) from error
 
 
-def bucket_is_missing(place: str) -> bool:
+def bucket_is_missing(location: str) -> bool:
     """Return true if the bucket does not exist. If the query is denied, assume that it does."""
-    fs, path = file_system(place)
+    fs, path = file_system(location)
     try:
         found = fs.get_file_info(path.partition("/")[0]) if fs.type_name in ("s3", "gcs") else None
     except OSError as error:
         if _is_denied(str(error)):
             return False
-        raise unreachable(place, error) from error
+        raise unreachable(location, error) from error
     return found is not None and found.type == pa_fs.FileType.NotFound
 
 
 class RemoteFile(io.RawIOBase):
     """The bytes of an object, from the first to the last."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
-        fs, path = file_system(place)
+    def __init__(self, location: str) -> None:
+        self._location = location
+        fs, path = file_system(location)
         try:
             # Compression is recognised by the bytes, not by the name.
             self._stream = fs.open_input_stream(path, compression=None, buffer_size=STREAM_BUFFER)
         except OSError as error:
-            raise unreachable(place, error) from error
+            raise unreachable(location, error) from error
 
     def readable(self) -> bool:
         return True
@@ -108,7 +108,7 @@ class RemoteFile(io.RawIOBase):
         try:
             return int(self._stream.readinto(buffer))
         except OSError as error:
-            raise unreachable(self._place, error) from error
+            raise unreachable(self._location, error) from error
 
     def close(self) -> None:
         if not self.closed:
@@ -116,14 +116,14 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
 
-def opened_at_random(place: str) -> Any:
+def open_random_access(location: str) -> Any:
     """Open an object for random access."""
-    fs, path = file_system(place)
+    fs, path = file_system(location)
     try:
         file = fs.open_input_file(path)
         file.size()
     except OSError as error:
-        raise unreachable(place, error) from error
+        raise unreachable(location, error) from error
     return file
 
 
@@ -134,30 +134,30 @@ def is_of_transport(error: BaseException) -> bool:
     )
 
 
-def unreachable(place: str, error: BaseException) -> SystemRefusedError:
+def unreachable(location: str, error: BaseException) -> SystemRefusedError:
     """Convert an error of a file system into one line: the location, the problem and the remedy."""
-    text, where = _brief(error), shown(place)
+    text, name = _brief(error), shown(location)
     if "libhdfs" in text or "libjvm" in text:
         return SystemRefusedError(
-            f"{where}: expected Hadoop's libhdfs and a Java, got: {text}; set JAVA_HOME, HADOOP_HOME and CLASSPATH"
+            f"{name}: expected Hadoop's libhdfs and a Java, got: {text}; set JAVA_HOME, HADOOP_HOME and CLASSPATH"
         )
     if "NO_SUCH_BUCKET" in text:
         return SystemRefusedError(
-            f"{where}: expected a bucket of that name, got none; make it, or look at the endpoint"
+            f"{name}: expected a bucket of that name, got none; make it, or look at the endpoint"
         )
     if isinstance(error, FileNotFoundError):
         return SystemRefusedError(
-            f"{where}: expected an object of that name, got none; look at bucket, key and endpoint"
+            f"{name}: expected an object of that name, got none; look at bucket, key and endpoint"
         )
     if _is_denied(text):
         return SystemRefusedError(
-            f"{where}: access denied ({text}); look at the credentials: AWS_ACCESS_KEY_ID, AWS_PROFILE, or a role"
+            f"{name}: access denied ({text}); look at the credentials: AWS_ACCESS_KEY_ID, AWS_PROFILE, or a role"
         )
     if "NETWORK_CONNECTION" in text or "UNAVAILABLE" in text.upper():
         return SystemRefusedError(
-            f"{where}: no connection ({text}); look at the network, and at endpoint_override or AWS_ENDPOINT_URL"
+            f"{name}: no connection ({text}); look at the network, and at endpoint_override or AWS_ENDPOINT_URL"
         )
-    return SystemRefusedError(f"{where}: {text}")
+    return SystemRefusedError(f"{name}: {text}")
 
 
 def _is_denied(text: str) -> bool:

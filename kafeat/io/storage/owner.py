@@ -69,15 +69,15 @@ def signs_of_life(give: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def refuse_signs(folder: str, owner: Owner, place: str) -> None:
+def refuse_if_alive(folder: str, owner: Owner, location: str) -> None:
     """Refuse a folder whose owner gives signs of life, which change the stamp of a file. Return if there are none.
 
     Stamps are compared with each other, and never with a clock of this machine.
     """
-    first, ends = entry_of(place), time.monotonic() + PATIENCE_SECONDS
+    first, ends = entry_of(location), time.monotonic() + PATIENCE_SECONDS
     while first is not None and time.monotonic() < ends:
         time.sleep(PATIENCE_SECONDS / 30)
-        now = entry_of(place)
+        now = entry_of(location)
         if now is None:
             return
         if now != first:

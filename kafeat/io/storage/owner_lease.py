@@ -14,33 +14,33 @@ from kafeat.errors import KafeatError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.files import opened
 from kafeat.io.storage.locations import entry_of, join, remove
-from kafeat.io.storage.owner import NAME, Owner, check, refuse_signs, signs_of_life
+from kafeat.io.storage.owner import NAME, Owner, check, refuse_if_alive, signs_of_life
 
 
-def check_there(folder: str, run: str) -> None:
+def check_remote(folder: str, run: str) -> None:
     """Refuse a folder that does not belong to the run."""
     check(folder, _owner_of(folder), run)
 
 
 @contextmanager
-def owning_there(folder: str, own: Owner) -> Iterator[None]:
+def owning_remote(folder: str, owner: Owner) -> Iterator[None]:
     """Own the folder until the end of the block. Refuse it while another run owns it."""
     before = _owner_of(folder)
     if before is not None:
-        refuse_signs(folder, before, _sign_of(folder, before))
+        refuse_if_alive(folder, before, _sign_of(folder, before))
         with suppress(KafeatError):  # without the permission to remove objects it stays
             remove(_sign_of(folder, before))
-    place, sign = join(folder, NAME), _sign_of(folder, own)
+    location, sign = join(folder, NAME), _sign_of(folder, owner)
     try:
         write_bytes(sign, b".")
-        write_bytes(place, own.dumps())
+        write_bytes(location, owner.dumps())
         with signs_of_life(lambda: write_bytes(sign, b".")):
             yield
     finally:
         with suppress(KafeatError):
             remove(sign)
-            if _owner_of(folder) == own:
-                remove(place)
+            if _owner_of(folder) == owner:
+                remove(location)
 
 
 def _sign_of(folder: str, owner: Owner) -> str:
@@ -49,8 +49,8 @@ def _sign_of(folder: str, owner: Owner) -> str:
 
 
 def _owner_of(folder: str) -> Owner | None:
-    place = join(folder, NAME)
-    if entry_of(place) is None:
+    location = join(folder, NAME)
+    if entry_of(location) is None:
         return None
-    with opened(place) as file:
+    with opened(location) as file:
         return Owner.loads(file.readall())

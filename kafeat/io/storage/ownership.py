@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from kafeat.io.storage.locations import absolute
 from kafeat.io.storage.owner import NAME, Owner
-from kafeat.io.storage.owner_lease import check_there, owning_there
-from kafeat.io.storage.owner_lock import held_here, owning_here
+from kafeat.io.storage.owner_lease import check_remote, owning_remote
+from kafeat.io.storage.owner_lock import holding_local, owning_local
 from kafeat.io.storage.uri import is_remote
 
 
@@ -29,20 +29,20 @@ class Token:
         with ExitStack() as stack:
             for folder in self.folders:
                 if is_remote(folder):
-                    check_there(folder, self.run)
+                    check_remote(folder, self.run)
                 else:
-                    stack.enter_context(held_here(folder, self.run))
+                    stack.enter_context(holding_local(folder, self.run))
             yield
 
 
 @contextmanager
 def owning(*folders: str) -> Iterator[Token]:
     """Own folders as a new run until the end of the block. Refuse them while another run owns one."""
-    own = Owner.new()
+    owner = Owner.new()
     with ExitStack() as stack:
         for folder in folders:
-            stack.enter_context((owning_there if is_remote(folder) else owning_here)(folder, own))
-        yield Token(own.run, tuple(map(absolute, folders)))
+            stack.enter_context((owning_remote if is_remote(folder) else owning_local)(folder, owner))
+        yield Token(owner.run, tuple(map(absolute, folders)))
 
 
 def is_lock(name: str) -> bool:

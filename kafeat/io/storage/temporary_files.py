@@ -23,18 +23,18 @@ _ours: set[str] = set()
 
 
 @contextmanager
-def draft_of(target: str, mode: int | None) -> Iterator[tuple[str, int]]:
+def temporary_file(target: str, mode: int | None) -> Iterator[tuple[str, int]]:
     """Make an empty temporary file for a target. Yield its path and its locked descriptor. Remove it at the end."""
-    draft, file = _begun(target, mode)
+    temporary, file = _make(target, mode)
     try:
-        yield draft, file
+        yield temporary, file
     finally:
         # On a lost mount these fail, too. The first error is the one to report.
         with suppress(OSError):
-            os.unlink(draft)
+            os.unlink(temporary)
         with suppress(OSError):
             os.close(file)
-        _ours.discard(draft)
+        _ours.discard(temporary)
 
 
 def remove_ours() -> None:
@@ -49,14 +49,14 @@ atexit.register(remove_ours)
 os.register_at_fork(after_in_child=_ours.clear)
 
 
-def remove_dead(target: str) -> None:
+def remove_stale(target: str) -> None:
     """Remove the stale temporary files of a target."""
     folder, stem = _stem(target)
     pattern = re.compile(re.escape(stem) + r"\d+-[0-9a-f]{8}\.tmp")
     with suppress(OSError):  # a folder that cannot be listed is reported when it is written to
         for name in os.listdir(folder):
             if pattern.fullmatch(name):
-                _remove_if_dead(os.path.join(folder, name))
+                _remove_if_stale(os.path.join(folder, name))
 
 
 def remove_stale_below(folder: str) -> None:
@@ -65,7 +65,7 @@ def remove_stale_below(folder: str) -> None:
     for above, _, names in os.walk(local_path(folder)):
         for name in names:
             if pattern.fullmatch(name):
-                _remove_if_dead(os.path.join(above, name))
+                _remove_if_stale(os.path.join(above, name))
 
 
 def _stem(target: str) -> tuple[str, str]:
@@ -74,26 +74,26 @@ def _stem(target: str) -> tuple[str, str]:
     return folder, f".{os.fsdecode(os.fsencode(name)[:150])}.kafeat-"
 
 
-def _begun(target: str, mode: int | None) -> tuple[str, int]:
+def _make(target: str, mode: int | None) -> tuple[str, int]:
     folder, stem = _stem(target)
     while True:
-        draft = os.path.join(folder, f"{stem}{os.getpid()}-{secrets.token_hex(4)}.tmp")
+        temporary = os.path.join(folder, f"{stem}{os.getpid()}-{secrets.token_hex(4)}.tmp")
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
-        _ours.add(draft)
-        file = os.open(draft, flags, 0o666 if mode is None else 0o600)
-        if not lock(file) or is_at(file, draft):
+        _ours.add(temporary)
+        file = os.open(temporary, flags, 0o666 if mode is None else 0o600)
+        if not lock(file) or is_at(file, temporary):
             break
         os.close(file)  # another process took it for stale before it was locked
     if mode is not None:
-        os.chmod(draft, stat.S_IMODE(mode))
-    return draft, file
+        os.chmod(temporary, stat.S_IMODE(mode))
+    return temporary, file
 
 
-def _remove_if_dead(draft: str) -> None:
+def _remove_if_stale(temporary: str) -> None:
     with suppress(OSError):
-        file = os.open(draft, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        file = os.open(temporary, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
-            if stat.S_ISREG(os.fstat(file).st_mode) and lock(file, wait=False) and is_at(file, draft):
-                os.unlink(draft)
+            if stat.S_ISREG(os.fstat(file).st_mode) and lock(file, wait=False) and is_at(file, temporary):
+                os.unlink(temporary)
         finally:
             os.close(file)

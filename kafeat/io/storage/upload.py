@@ -37,29 +37,29 @@ _PIECES_AT_ONCE = 4
 _GRACE_SECONDS = 15.0
 
 
-def upload(draft: str, place: str, may_stand: Callable[[], None]) -> None:
+def upload(local_file: str, location: str, may_stand: Callable[[], None]) -> None:
     """Copy a local file to a remote location. Call `may_stand` right before the object gets its name."""
-    fs, path = file_system(place)
+    fs, path = file_system(location)
     if fs.type_name not in ("s3", "gcs"):
-        _by_rename(fs, draft, path, place, may_stand)
+        _by_rename(fs, local_file, path, location, may_stand)
         return
-    sender = _Sender(fs, draft, path, may_stand)
+    sender = _Sender(fs, local_file, path, may_stand)
     try:
         sender.run()
     except BaseException as error:
         left = sender.give_up() and not (fs.type_name == "s3" and abort_upload(fs, path))
         if isinstance(error, OSError):
-            told = unreachable(place, error)
+            refusal = unreachable(location, error)
             more = "; parts that were uploaded may remain: see docs/locations.md" if left else ""
-            raise SystemRefusedError(f"{told}{more}") from error
+            raise SystemRefusedError(f"{refusal}{more}") from error
         raise
 
 
 class _Sender:
     """A thread that sends the file. The caller that waits for it may be interrupted at any time."""
 
-    def __init__(self, fs: Any, draft: str, path: str, may_stand: Callable[[], None]) -> None:
-        self._fs, self._draft, self._path, self._may_stand = fs, draft, path, may_stand
+    def __init__(self, fs: Any, local_file: str, path: str, may_stand: Callable[[], None]) -> None:
+        self._fs, self._local_file, self._path, self._may_stand = fs, local_file, path, may_stand
         # Not a join: after an interrupted join, Python 3.11 takes the thread for ended.
         self._stop, self._ended = threading.Event(), threading.Event()
         self._error: BaseException | None = None
@@ -81,7 +81,7 @@ class _Sender:
 
     def _send(self) -> None:
         try:
-            with opened(self._draft) as file:
+            with opened(self._local_file) as file:
                 self._copy(file)
         except BaseException as error:
             self._error = error
@@ -89,7 +89,7 @@ class _Sender:
             self._ended.set()
 
     def _copy(self, file: Any) -> None:
-        stream = _kept(self._fs.open_output_stream(self._path, compression=None))
+        stream = _passthrough(self._fs.open_output_stream(self._path, compression=None))
         pieces = 0
         while data := file.read(_PIECE):
             if self._stop.is_set():
@@ -110,7 +110,7 @@ class _Sender:
         _let_go(stream)
 
 
-def _kept(stream: Any) -> Any:
+def _passthrough(stream: Any) -> Any:
     """Return the stream with an extra reference, so that even the interpreter's exit does not collect it."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(stream))
     return stream
@@ -120,12 +120,12 @@ def _let_go(stream: Any) -> None:
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(stream))
 
 
-def _by_rename(fs: Any, draft: str, path: str, place: str, may_stand: Callable[[], None]) -> None:
+def _by_rename(fs: Any, local_file: str, path: str, location: str, may_stand: Callable[[], None]) -> None:
     """Upload to a file system with renames: write a temporary file and rename it when it is complete."""
     folder, _, name = path.rpartition("/")
     beside = f"{folder}/.{name[:100]}.kafeat-{secrets.token_hex(8)}.tmp"
     try:
-        with opened(draft) as file, fs.open_output_stream(beside, compression=None) as stream:
+        with opened(local_file) as file, fs.open_output_stream(beside, compression=None) as stream:
             while data := file.read(_PIECE):
                 stream.write(data)
         may_stand()
@@ -136,7 +136,7 @@ def _by_rename(fs: Any, draft: str, path: str, place: str, may_stand: Callable[[
         with suppress(OSError):
             fs.delete_file(beside)
         if isinstance(error, OSError) and not isinstance(error, KafeatError):
-            raise unreachable(place, error) from error
+            raise unreachable(location, error) from error
         raise
 
 

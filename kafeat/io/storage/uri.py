@@ -46,18 +46,18 @@ class Uri:
         return f"{self.scheme}://{authority}/{self.path}{query}"
 
 
-def is_remote(place: str) -> bool:
+def is_remote(location: str) -> bool:
     """Return true for a URI other than `file:`."""
-    found = _SCHEME.match(place)
-    return _SLIP.match(place) is not None or (found is not None and found[1].lower() != "file")
+    found = _SCHEME.match(location)
+    return _SLIP.match(location) is not None or (found is not None and found[1].lower() != "file")
 
 
-def local_path(place: str) -> str:
+def local_path(location: str) -> str:
     """Return the path of a `file:` URI, and any other location as it is."""
-    found = _SCHEME.match(place)
+    found = _SCHEME.match(location)
     if found is None or found[1].lower() != "file":
-        return place
-    rest = place[found.end() :]
+        return location
+    rest = location[found.end() :]
     host, slash, path = rest.partition("/")
     if host not in ("", "localhost") or not slash:
         raise UsageError(
@@ -66,72 +66,72 @@ def local_path(place: str) -> str:
     return unquote(f"/{path}")
 
 
-def parsed(place: str) -> Uri:
+def parsed(location: str) -> Uri:
     """Return the parts of a remote location. Refuse URIs that kafeat does not know.
 
     The error does not show the URI: one that cannot be parsed may hold a secret anywhere.
     """
-    found = _SCHEME.match(place)
+    found = _SCHEME.match(location)
     scheme = found[1].lower() if found else ""
-    where = _cut(place)
-    if _SLIP.match(place):
-        raise UsageError(f"{where}: expected two slashes after the scheme, got one")
+    scheme_shown = _cut(location)
+    if _SLIP.match(location):
+        raise UsageError(f"{scheme_shown}: expected two slashes after the scheme, got one")
     if found is None or scheme not in SCHEMES:
         known = ", ".join(f"{name}://" for name in SCHEMES)
-        raise UsageError(f"{where}: expected a local path or a URI of {known}, got {scheme}://")
-    rest, _, query = place[found.end() :].partition("?")
+        raise UsageError(f"{scheme_shown}: expected a local path or a URI of {known}, got {scheme}://")
+    rest, _, query = location[found.end() :].partition("?")
     authority, _, path = rest.partition("/")
-    if "#" in place:
-        raise UsageError(f"{where}: expected %23 for a # in a URI, got #")
-    if not place.isprintable():
-        raise UsageError(f"{where}: expected a URI in one line of printable characters, got others")
+    if "#" in location:
+        raise UsageError(f"{scheme_shown}: expected %23 for a # in a URI, got #")
+    if not location.isprintable():
+        raise UsageError(f"{scheme_shown}: expected a URI in one line of printable characters, got others")
     if re.search(r"%(?![0-9A-Fa-f]{2})", path):
-        raise UsageError(f"{where}: expected %25 for a % in a URI, got a % that begins no code")
+        raise UsageError(f"{scheme_shown}: expected %25 for a % in a URI, got a % that begins no code")
     if re.search(r"\s", authority) or not re.fullmatch(
         _HOST if scheme in ("hdfs", "viewfs") else _BUCKET, authority.rpartition("@")[2]
     ):
         raise UsageError(
-            f"{where}: expected KEY:SECRET@ before a bucket, "
+            f"{scheme_shown}: expected KEY:SECRET@ before a bucket, "
             "with %2F, %3F and %23 for /, ? and # in it, got another form"
         )
     if query and not re.fullmatch(_QUERY, query):
-        raise UsageError(f"{where}: expected options as ?name=value&name=value, got others")
+        raise UsageError(f"{scheme_shown}: expected options as ?name=value&name=value, got others")
     return Uri(scheme, authority, quote(path, safe=_SAFE), query)
 
 
-def path_of(place: str) -> str:
+def path_of(location: str) -> str:
     """Return the decoded path without options, which ends in the suffix of the format."""
-    return parsed(place).key if is_remote(place) else local_path(place)
+    return parsed(location).key if is_remote(location) else local_path(location)
 
 
-def name_of(place: str) -> str:
+def name_of(location: str) -> str:
     """Return the last name of the path."""
-    return os.path.basename(path_of(place))
+    return os.path.basename(path_of(location))
 
 
-def shown(place: str) -> str:
+def shown(location: str) -> str:
     """Return a location for messages and manifests, without credentials and options.
 
     Of a URI that cannot be parsed, only the scheme is shown.
     """
-    if not is_remote(place):
-        return place
+    if not is_remote(location):
+        return location
     try:
-        return without_secrets(parsed(place).spelled(whole=False))
+        return without_secrets(parsed(location).spelled(whole=False))
     except UsageError:
-        return _cut(place)
+        return _cut(location)
 
 
-def _cut(place: str) -> str:
-    scheme = place.partition(":")[0].lower()
+def _cut(location: str) -> str:
+    scheme = location.partition(":")[0].lower()
     return f"{scheme}://..." if re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) else "a URI"
 
 
-def parent(place: str) -> str:
+def parent(location: str) -> str:
     """Return the folder of a location. Options of a URI are kept."""
-    if not is_remote(place):
-        return os.path.dirname(local_path(place))
-    uri = parsed(place)
+    if not is_remote(location):
+        return os.path.dirname(local_path(location))
+    uri = parsed(location)
     return replace(uri, path=uri.path.rpartition("/")[0]).spelled()
 
 
@@ -143,11 +143,11 @@ def joined(folder: str, name: str) -> str:
     return replace(uri, path=f"{prefix}/{below}" if prefix else below).spelled()
 
 
-def identity(place: str) -> str:
+def identity(location: str) -> str:
     """Return a text that is equal for all spellings of one location, as far as that is known without a request."""
-    if not is_remote(place):
-        return os.path.realpath(local_path(place))
-    uri = parsed(place)
+    if not is_remote(location):
+        return os.path.realpath(local_path(location))
+    uri = parsed(location)
     found = re.search(r"(?:^|&)endpoint_override=([^&]*)", uri.query)
     host = unquote(found[1]) if found else re.sub(r"^\w+://", "", _endpoint(uri.scheme))
     bucket = uri.authority.rpartition("@")[2]
@@ -155,9 +155,9 @@ def identity(place: str) -> str:
     return f"{scheme}://{host.rstrip('/')}/{bucket}/{uri.key}"
 
 
-def lies_in(place: str, folder: str) -> bool:
+def lies_in(location: str, folder: str) -> bool:
     """Return true if a location is a folder or lies below it. Both are given by their `identity`."""
-    return f"{place}/".startswith(f"{folder.rstrip('/')}/")
+    return f"{location}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def _endpoint(scheme: str) -> str:

@@ -41,7 +41,7 @@ def lists_of(block: Floats, kind: pa.DataType, nulls: Mask | None = None) -> pa.
 def schema_of(layout: Layout) -> pa.Schema:
     """Return the schema of an output: passthrough columns, then features, and metadata under the key `kafeat`."""
     kind = pa.from_numpy_dtype(layout.dtype)
-    fields = [] if layout.kept_schema is None else list(layout.kept_schema)
+    fields = [] if layout.passthrough_schema is None else list(layout.passthrough_schema)
     if layout.layout == "columns":
         fields += [pa.field(name, kind, nullable=layout.nullable) for name in layout.names]
     elif layout.layout == "list":

@@ -28,7 +28,7 @@ class Layout:
     """Number of the first row. Blocks are numbered by their rows in the input."""
     block_rows: int = 8192
     """Rows of every block but the last, which may be lower."""
-    kept_schema: pa.Schema | None = None
+    passthrough_schema: pa.Schema | None = None
     layout: Literal["columns", "list", "tensor"] = "columns"
     list_name: str = "features"
     compression: str | None = None
@@ -39,8 +39,8 @@ class Layout:
     """Rows of features may be NaN. They are written as nulls if the format has nulls."""
     dropping: bool = False
     """Rows may be dropped, so that the position of a row in the output is not known in advance."""
-    kept: PassthroughColumns | None = None
-    """Converts passthrough columns to `kept_schema`."""
+    passthrough: PassthroughColumns | None = None
+    """Converts passthrough columns to `passthrough_schema`."""
 
 
 class Writer(ABC):
@@ -67,17 +67,17 @@ class Writer(ABC):
         """Accept a filled buffer in its worker, which may write it at once if its position is known."""
         return
 
-    def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+    def write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
         """Write the next rows, or only those that are `good`: their features and their passthrough columns.
 
         Raise InvalidValueError, with its row counted from the first of these, for a value that the format cannot hold.
         """
-        if kept is not None and self.layout.kept is not None:
-            kept = self.layout.kept.table(kept, good)
-        self._write(block, kept, good)
+        if passthrough is not None and self.layout.passthrough is not None:
+            passthrough = self.layout.passthrough.table(passthrough, good)
+        self._write(block, passthrough, good)
 
     @abstractmethod
-    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None) -> None: ...
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None: ...
 
     def finish(self) -> None:
         """Write the rest. A second call does nothing."""

@@ -27,19 +27,19 @@ class Buffer:
 class BufferSlice:
     """Rows `first` to `stop` of a buffer."""
 
-    arena: Buffer
+    buffer: Buffer
     first: int
     stop: int
 
     @property
     def block(self) -> Floats:
         """Memory of these rows."""
-        return self.arena.memory[self.first : self.stop]
+        return self.buffer.memory[self.first : self.stop]
 
     def joined(self, following: BufferSlice) -> BufferSlice | None:
         """Return both slices as one if `following` begins at the end of this one."""
-        if following.arena is self.arena and following.first == self.stop:
-            return BufferSlice(self.arena, self.first, following.stop)
+        if following.buffer is self.buffer and following.first == self.stop:
+            return BufferSlice(self.buffer, self.first, following.stop)
         return None
 
 
@@ -54,22 +54,22 @@ class BufferPool:
     ) -> None:
         self._height, self._block_rows = height, block_rows
         self._width, self._dtype, self._order = width, dtype, order
-        self._open = self._arena(0)
+        self._open = self._new_buffer(0)
         self._idle: list[Buffer] = []
         self._taken: deque[BufferSlice] = deque()
 
-    def _arena(self, rows: int) -> Buffer:
+    def _new_buffer(self, rows: int) -> Buffer:
         return Buffer(np.empty((rows, self._width), self._dtype, order=self._order))
 
     def take(self, rows: int) -> Floats:
         """Return memory for a number of rows."""
         if self._open.used + rows > len(self._open.memory):
             alone = rows != self._block_rows
-            self._open = self._idle.pop() if self._idle else self._arena(rows if alone else self._height)
-        arena = self._open
-        piece = BufferSlice(arena, arena.used, arena.used + rows)
-        arena.used += rows
-        arena.busy += rows
+            self._open = self._idle.pop() if self._idle else self._new_buffer(rows if alone else self._height)
+        buffer = self._open
+        piece = BufferSlice(buffer, buffer.used, buffer.used + rows)
+        buffer.used += rows
+        buffer.busy += rows
         self._taken.append(piece)
         return piece.block
 
@@ -86,16 +86,16 @@ class BufferPool:
 
     def free(self, piece: BufferSlice) -> None:
         """Free a slice that is no longer read."""
-        arena = piece.arena
-        arena.busy -= piece.stop - piece.first
-        if arena.busy == 0 and arena.used:
-            arena.used = 0
-            if arena is not self._open:
-                self._idle.append(arena)
+        buffer = piece.buffer
+        buffer.busy -= piece.stop - piece.first
+        if buffer.busy == 0 and buffer.used:
+            buffer.used = 0
+            if buffer is not self._open:
+                self._idle.append(buffer)
 
     def clear(self) -> None:
         """Release all memory. Nothing more is taken."""
-        self._open, self._idle = self._arena(0), []
+        self._open, self._idle = self._new_buffer(0), []
 
 
 def _same(block: Floats, taken: Floats) -> bool:

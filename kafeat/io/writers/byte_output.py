@@ -19,20 +19,20 @@ class ByteOutput(io.RawIOBase):
     error if that fails, too.
     """
 
-    def __init__(self, place: str, path: str) -> None:
-        self._file, self.deaf = standard_output() if place == "-" else io.FileIO(path, "wb"), False
+    def __init__(self, location: str, path: str) -> None:
+        self._file, self.discarding = standard_output() if location == "-" else io.FileIO(path, "wb"), False
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        if not self.deaf:
+        if not self.discarding:
             write_full(self._file, data)
         return len(data)
 
     def close(self) -> None:
         # A compressor closes its file too early. Really close it only when it is discarding.
-        if self.deaf:
+        if self.discarding:
             self._file.close()
             super().close()
 
@@ -40,9 +40,9 @@ class ByteOutput(io.RawIOBase):
 class TextOutput:
     """The output of a text format, compressed according to the suffix or `compression`."""
 
-    def __init__(self, place: str, path: str, compression: str | None, format: str) -> None:
-        packing = _packing(place, compression, format)
-        self._file = ByteOutput(place, path)
+    def __init__(self, location: str, path: str, compression: str | None, format: str) -> None:
+        packing = _packing(location, compression, format)
+        self._file = ByteOutput(location, path)
         self._packed = (
             pa.CompressedOutputStream(pa.PythonFile(self._file, mode="w"), packing) if packing else None
         )
@@ -58,21 +58,21 @@ class TextOutput:
 
     def close(self) -> None:
         """Close the file, finished or not."""
-        self._file.deaf = True
+        self._file.discarding = True
         if self._packed is not None:
             with suppress(pa.ArrowException, OSError):
                 self._packed.close()
         self._file.close()
 
 
-def _packing(place: str, compression: str | None, format: str) -> str | None:
+def _packing(location: str, compression: str | None, format: str) -> str | None:
     if compression in (None, "none"):
-        lower = place.lower()
+        lower = location.lower()
         if compression is None and lower.endswith(".gz"):
             return "gzip"
         return "zstd" if compression is None and lower.endswith(".zst") else None
     if compression not in ("gzip", "zstd"):
         raise UsageError(
-            f"{place}: expected a compression of none, gzip or zstd for {format}, got {compression!r}"
+            f"{location}: expected a compression of none, gzip or zstd for {format}, got {compression!r}"
         )
     return compression

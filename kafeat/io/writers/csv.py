@@ -17,25 +17,32 @@ class CsvWriter(Writer):
 
     order = "F"
 
-    def __init__(self, place: str, path: str, layout: Layout) -> None:
+    def __init__(self, location: str, path: str, layout: Layout) -> None:
         super().__init__(layout)
         if layout.layout != "columns":
             raise UsageError(
-                f"{place}: expected the columns layout for CSV, got {layout.layout}; Parquet, Arrow and JSON lines "
+                f"{location}: expected the columns layout for CSV, got {layout.layout}; Parquet, Arrow and JSON lines "
                 "hold lists"
             )
-        self._out = TextOutput(place, path, layout.compression, "CSV")
+        self._out = TextOutput(location, path, layout.compression, "CSV")
 
     def begin(self) -> None:
         if self.layout.header:
-            kept = [] if self.layout.kept_schema is None else self.layout.kept_schema.names
-            self._out.write(header([*kept, *self.layout.names], self.layout.delimiter))
+            passthrough = (
+                [] if self.layout.passthrough_schema is None else self.layout.passthrough_schema.names
+            )
+            self._out.write(header([*passthrough, *self.layout.names], self.layout.delimiter))
 
-    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
         if good is not None:
-            block, kept = block[good], None if kept is None else kept.filter(pa.array(good))
+            block, passthrough = (
+                block[good],
+                None if passthrough is None else passthrough.filter(pa.array(good)),
+            )
         features = columns_of(block, nulls_of(block) if self.layout.nullable else None)
-        for text in lines([] if kept is None else kept.columns, features, self.layout.delimiter):
+        for text in lines(
+            [] if passthrough is None else passthrough.columns, features, self.layout.delimiter
+        ):
             self._out.write(text)
 
     def _end(self) -> None:

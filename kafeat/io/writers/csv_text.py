@@ -33,16 +33,16 @@ def spelled(kind: pa.DataType) -> bool:
 
 
 def lines(
-    kept: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array], delimiter: str
+    passthrough: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array], delimiter: str
 ) -> Iterator[pa.Buffer]:
     """Yield the text of the rows, some rows at a time. `numbers` need no quotes.
 
     A null is an empty field. In a single column it is quoted: many readers skip blank lines.
     """
     rows = len(numbers[0])
-    null = "" if len(kept) + len(numbers) > 1 else '""'
+    null = "" if len(passthrough) + len(numbers) > 1 else '""'
     for start in range(0, rows, ROWS):
-        columns = [quoted(_one_array(column.slice(start, ROWS)), delimiter) for column in kept]
+        columns = [quoted(_one_array(column.slice(start, ROWS)), delimiter) for column in passthrough]
         columns += [_digits(column.slice(start, ROWS), null) for column in numbers]
         yield _joined(columns, delimiter)
 

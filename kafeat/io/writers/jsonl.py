@@ -17,20 +17,23 @@ class JsonlWriter(Writer):
 
     order = "F"
 
-    def __init__(self, place: str, path: str, layout: Layout) -> None:
+    def __init__(self, location: str, path: str, layout: Layout) -> None:
         super().__init__(layout)
         if layout.layout == "tensor":
-            raise UsageError(f"{place}: expected the layout columns or list for JSON lines, got tensor")
-        kept = [] if layout.kept_schema is None else layout.kept_schema.names
+            raise UsageError(f"{location}: expected the layout columns or list for JSON lines, got tensor")
+        passthrough = [] if layout.passthrough_schema is None else layout.passthrough_schema.names
         one = layout.list_name if layout.layout == "list" else None
-        self._spelling = Spelling(kept, layout.names, one)
-        self._out = TextOutput(place, path, layout.compression, "JSON lines")
+        self._spelling = Spelling(passthrough, layout.names, one)
+        self._out = TextOutput(location, path, layout.compression, "JSON lines")
 
-    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
         if good is not None:
-            block, kept = block[good], None if kept is None else kept.filter(pa.array(good))
+            block, passthrough = (
+                block[good],
+                None if passthrough is None else passthrough.filter(pa.array(good)),
+            )
         features = columns_of(block, nulls_of(block) if self.layout.nullable else None)
-        for text in self._spelling.lines([] if kept is None else kept.columns, features):
+        for text in self._spelling.lines([] if passthrough is None else passthrough.columns, features):
             self._out.write(text)
 
     def _end(self) -> None:

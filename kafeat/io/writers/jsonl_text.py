@@ -29,17 +29,19 @@ def spelled(kind: pa.DataType) -> bool:
 
 
 class Spelling:
-    """Formats rows as objects, with the keys `kept`, then `names`, or `one` for all features as one array."""
+    """Formats rows as objects, with the keys `passthrough`, then `names`, or `one` for all features as one array."""
 
-    def __init__(self, kept: Sequence[str], names: Sequence[str], one: str | None) -> None:
-        keys = [_key(name, first=i == 0) for i, name in enumerate([*kept, *([] if one else names)])]
+    def __init__(self, passthrough: Sequence[str], names: Sequence[str], one: str | None) -> None:
+        keys = [_key(name, first=i == 0) for i, name in enumerate([*passthrough, *([] if one else names)])]
         self._keys = [pa.scalar(key, TEXT) for key in keys]
-        self._one = None if one is None else pa.scalar(_key(one, first=not kept), TEXT)
+        self._one = None if one is None else pa.scalar(_key(one, first=not passthrough), TEXT)
 
-    def lines(self, kept: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array]) -> Iterator[pa.Buffer]:
+    def lines(
+        self, passthrough: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array]
+    ) -> Iterator[pa.Buffer]:
         """Yield the text of the rows, some rows at a time."""
         for start in range(0, len(numbers[0]), ROWS):
-            values = [_values(_one(column.slice(start, ROWS))) for column in kept]
+            values = [_values(_one(column.slice(start, ROWS))) for column in passthrough]
             values += self._features([column.slice(start, ROWS) for column in numbers])
             keys = self._keys if self._one is None else [*self._keys, self._one]
             parts = [part for pair in zip(keys, values, strict=True) for part in pair]

@@ -44,39 +44,39 @@ class ParquetWriter(Writer):
         width, most = len(layout.names), layout.block_rows
         self._full = GROUP_BYTES if layout.layout == "columns" else LIST_GROUP_BYTES
         height = -(-self._full // max(1, most * width * layout.dtype.itemsize)) * most
-        self._arenas = BufferPool(height, most, width, layout.dtype, self.wants)
+        self._pool = BufferPool(height, most, width, layout.dtype, self.wants)
         self._waiting: list[BufferSlice] = []
-        self._kept: list[pa.Table] = []
+        self._passthrough: list[pa.Table] = []
         self._rows = self._bytes = 0
-        kept = [] if layout.kept_schema is None else list(layout.kept_schema.names)
+        passthrough = [] if layout.passthrough_schema is None else list(layout.passthrough_schema.names)
         # Dictionaries and statistics of features are useless, and both cost more than writing.
         self._file = pa.OSFile(path, "wb")
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,
             compression=compression,
-            use_dictionary=kept,
-            write_statistics=kept,
+            use_dictionary=passthrough,
+            write_statistics=passthrough,
             data_page_size=PAGE_BYTES,
         )
 
     def buffer(self, start: int, rows: int) -> Floats:
-        return self._arenas.take(rows)
+        return self._pool.take(rows)
 
-    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
-        piece = self._arenas.back(block, good)
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
+        piece = self._pool.back(block, good)
         block = piece.block
-        if good is not None and kept is not None:
-            kept = kept.filter(pa.array(good))
+        if good is not None and passthrough is not None:
+            passthrough = passthrough.filter(pa.array(good))
         longer = self._waiting[-1].joined(piece) if self._waiting else None
         if longer is None:
             self._waiting.append(piece)
         else:
             self._waiting[-1] = longer
-        if kept is not None:
-            self._kept.append(kept)
+        if passthrough is not None:
+            self._passthrough.append(passthrough)
         self._rows += len(block)
-        self._bytes += block.nbytes + (0 if kept is None else kept.nbytes)
+        self._bytes += block.nbytes + (0 if passthrough is None else passthrough.nbytes)
         if self._bytes >= self._full:
             self._flush()
 
@@ -84,14 +84,14 @@ class ParquetWriter(Writer):
         if self._rows:
             self._writer.write_table(self._group(), row_group_size=self._rows)
         for piece in self._waiting:
-            self._arenas.free(piece)
-        self._waiting, self._kept, self._rows, self._bytes = [], [], 0, 0
+            self._pool.free(piece)
+        self._waiting, self._passthrough, self._rows, self._bytes = [], [], 0, 0
 
     def _group(self) -> pa.Table:
-        kept = pa.concat_tables(self._kept).columns if self._kept else []
+        passthrough = pa.concat_tables(self._passthrough).columns if self._passthrough else []
         parts = [self._features(piece.block) for piece in self._waiting]
         return pa.Table.from_arrays(
-            [*kept, *map(pa.chunked_array, zip(*parts, strict=True))], schema=self._schema
+            [*passthrough, *map(pa.chunked_array, zip(*parts, strict=True))], schema=self._schema
         )
 
     def _features(self, block: Floats) -> list[pa.Array]:
@@ -101,13 +101,13 @@ class ParquetWriter(Writer):
     def _end(self) -> None:
         self._flush()
         # The footer of a long and wide file takes as much memory as the pool: about 2 KB for each column and group.
-        self._arenas.clear()
+        self._pool.clear()
         self._writer.close()
         self._file.close()
 
     def close(self) -> None:
         # An unfinished writer would write its footer to a closed file when it is garbage collected.
-        self._waiting, self._kept = [], []
+        self._waiting, self._passthrough = [], []
         self._writer.is_open = False
         if not self._file.closed:
             self._file.close()

@@ -18,7 +18,7 @@ _EXPECTED = {"csv": "of plain values", "jsonl": "that JSON can spell"}
 class PassthroughColumns:
     """The passthrough columns of an output. `schema` is their schema as written."""
 
-    def __init__(self, place: str, format: str, schema: pa.Schema) -> None:
+    def __init__(self, location: str, format: str, schema: pa.Schema) -> None:
         self._format = format
         held: dict[pa.DataType, bool] = {}
         for field in schema:
@@ -26,7 +26,7 @@ class PassthroughColumns:
                 held[field.type] = _held(format, field.type)
             if not held[field.type]:
                 raise UsageError(
-                    f"{place}: column {quoted(field.name)}: expected a passthrough column "
+                    f"{location}: column {quoted(field.name)}: expected a passthrough column "
                     f"{_EXPECTED.get(format, f'that {NAMES[format]} can hold')}, got {field.type}; {_remedy(format)}"
                 )
         self.schema = pa.schema(
@@ -34,13 +34,13 @@ class PassthroughColumns:
         )
         self._timed = [field.name for field in schema if is_timed(field.type, format)]
 
-    def table(self, kept: pa.Table, good: Mask | None = None) -> pa.Table:
+    def table(self, passthrough: pa.Table, good: Mask | None = None) -> pa.Table:
         """Convert rows to the written types. Refuse a value of a good row that the format cannot hold."""
         for name in self._timed:
-            self._check(name, kept.column(name), good)
-        fields = [f.with_type(written(f.type, self._format)) for f in kept.schema]
-        columns = [_as(column, f.type) for column, f in zip(kept.columns, fields, strict=True)]
-        return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=kept.schema.metadata))
+            self._check(name, passthrough.column(name), good)
+        fields = [f.with_type(written(f.type, self._format)) for f in passthrough.schema]
+        columns = [_as(column, f.type) for column, f in zip(passthrough.columns, fields, strict=True)]
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=passthrough.schema.metadata))
 
     def _check(self, name: str, column: pa.ChunkedArray, good: Mask | None) -> None:
         if beyond(column, self._format) is None:
@@ -115,26 +115,28 @@ def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Convert values to the type that `written` returns for them."""
-    own = values.type
+    values_type = values.type
     if pa.types.is_dictionary(kind):
         return _coded(values, kind)
-    if own == kind:
+    if values_type == kind:
         return values
-    if pa.types.is_run_end_encoded(own):
+    if pa.types.is_run_end_encoded(values_type):
         import pyarrow.compute as pc
 
         return plain(pc.run_end_decode(values), kind)
-    if pa.types.is_dictionary(own):
+    if pa.types.is_dictionary(values_type):
         words = plain(values.dictionary, kind)
         return pa.DictionaryArray.from_arrays(values.indices, words).dictionary_decode()
     mask = values.is_null() if values.null_count else None
-    if pa.types.is_struct(own):
+    if pa.types.is_struct(values_type):
         parts = [plain(part, kind.field(i).type) for i, part in enumerate(values.flatten())]
         return pa.StructArray.from_arrays(parts, fields=[kind.field(i) for i in range(len(parts))], mask=mask)
-    if pa.types.is_fixed_size_list(own):
-        inner = values.values.slice(values.offset * own.list_size, len(values) * own.list_size)
+    if pa.types.is_fixed_size_list(values_type):
+        inner = values.values.slice(
+            values.offset * values_type.list_size, len(values) * values_type.list_size
+        )
         return pa.FixedSizeListArray.from_arrays(plain(inner, kind.value_type), type=kind, mask=mask)
-    if pa.types.is_nested(own):
+    if pa.types.is_nested(values_type):
         return _list(values, kind, mask)
     return values.cast(kind)
 

@@ -27,9 +27,9 @@ class ValueDifference:
     got: str
 
 
-def taken(kept: KeptRows, good: Mask) -> KeptRows:
+def taken(passthrough: KeptRows, good: Mask) -> KeptRows:
     """Return the rows that are good."""
-    return kept.filter(pa.array(good))
+    return passthrough.filter(pa.array(good))
 
 
 def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:

@@ -101,7 +101,9 @@ class OpenTransform:
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows of the input, in chunks of the map's height."""
-        return self._opened.chunks(self._columns, self._keep, self._fm.chunk_rows, typed_keep=self._typed)
+        return self._opened.chunks(
+            self._columns, self._keep, self._fm.chunk_rows, typed_passthrough=self._typed
+        )
 
     def pour(
         self,
@@ -135,7 +137,9 @@ class OpenTransform:
             for done in self._fm.run(chunks, sink, self._jobs, watch):
                 try:
                     sink.write(
-                        done.features, done.chunk.kept, done.good if rules.on_bad_rows == "drop" else None
+                        done.features,
+                        done.chunk.passthrough,
+                        done.good if rules.on_bad_rows == "drop" else None,
                     )
                 except InvalidValueError as refused:
                     raise done.chunk.located(refused) from refused
@@ -144,7 +148,7 @@ class OpenTransform:
                     rejects.add(done)
                 if told is not None:
                     told(done.chunk.rows)
-            tally.check(self._opened.place, first)
+            tally.check(self._opened.location, first)
             tally.input_sha256 = self._opened.digest() if hashed else None
             self._opened.check_unchanged()
             sink.finish()
@@ -172,7 +176,9 @@ class OpenTransform:
             rows=rows,
             first=first,
             block_rows=fm.chunk_rows,
-            kept_schema=self._opened.kept_fields(self._keep, self._typed) if self._keep else None,
+            passthrough_schema=self._opened.passthrough_schema(self._keep, self._typed)
+            if self._keep
+            else None,
             layout=writing.layout,
             list_name="features" if writing.prefix is None else writing.prefix,
             compression=writing.compression,

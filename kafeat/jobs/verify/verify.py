@@ -72,7 +72,7 @@ def verify_file(
         columns = match(given, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
         chosen = _Chosen(
-            given.chunks(columns, output.keep, fm.chunk_rows, typed_keep=output.typed), seed, size
+            given.chunks(columns, output.keep, fm.chunk_rows, typed_passthrough=output.typed), seed, size
         )
         compared, largest = 0, 0.0
         for done in fm.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
@@ -93,7 +93,7 @@ def verify_file(
 def _expected(done: Transformed, on_bad_rows: str) -> tuple[Floats, KeptRows | None]:
     if done.aside and on_bad_rows == "error":
         raise done.chunk.located(done.aside[0])
-    kept = done.chunk.kept
+    kept = done.chunk.passthrough
     if done.good is None or on_bad_rows != "drop":
         return done.features, kept
     return done.features[done.good], None if kept is None else taken(kept, done.good)

@@ -170,7 +170,7 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
     assert table["label"].to_pylist() == (np.arange(700) % 3 - 1).tolist()
     (tmp_path / "f.svm").write_text("0.5 1:1\n2 2:1\n")
     with open_reader(str(tmp_path / "f.svm")) as source:
-        assert source.kept_fields(["label"]).field(0).type == pa.float64()
+        assert source.passthrough_schema(["label"]).field(0).type == pa.float64()
     (tmp_path / "i.svm").write_text("1 1:1\n" * 300_000 + "0.5 2:1\n")
     with (
         open_reader(str(tmp_path / "i.svm")) as source,
@@ -179,7 +179,7 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
         ),
     ):
         for chunk in source.chunks(kafeat.io.columns.columns.Columns((), True, None), ["label"], 8192):
-            assert chunk.kept.num_rows
+            assert chunk.passthrough.num_rows
 
 
 def test_evaluate_takes_the_label(files):
@@ -196,7 +196,7 @@ def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
         "from kafeat.io.readers.open import open_reader; from kafeat.jobs.fit.fit import fit_reader\n"
         "from kafeat.config import load_config\n"
         f"config = load_config({recipe(kind='projection')!r})\n"
-        "fm = fit_source(config, open_source('-', 'libsvm'), 'label'); fm.save(sys.argv[1])\n"
+        "fm = fit_reader(config, open_reader('-', 'libsvm'), 'label'); fm.save(sys.argv[1])\n"
         "print(fm.provenance.sources[0].sha256)"
     )
     text = (files / "x.svm").read_bytes()
@@ -342,7 +342,7 @@ def labels_of(path, text, **options):
     path.write_text(text)
     with open_reader(str(path)) as source:
         chunk = next(source.chunks(kafeat.io.columns.columns.Columns((), False, None), ["label"], 100))
-        return chunk.kept["label"].to_pylist()
+        return chunk.passthrough["label"].to_pylist()
 
 
 def test_labels_are_the_numbers_that_are_written_or_refused(tmp_path):
@@ -368,7 +368,7 @@ def test_labels_are_the_numbers_that_are_written_or_refused(tmp_path):
             for chunk in source.chunks(
                 kafeat.io.columns.columns.Columns((), False, None), ["label"], 100_000
             ):
-                assert chunk.kept is not None
+                assert chunk.passthrough is not None
 
 
 @pytest.mark.parametrize("blank", ["\x1c", "\x1f", "\x85", "\xa0", "\u2028"])

@@ -14,7 +14,7 @@ from kafeat.io.writers.open import open_writer
 
 def written(path, kept, *heights, compression=None):
     rows = len(kept)
-    options = {"names": ["f0"], "dtype": np.dtype("f4"), "kept_schema": kept.schema}
+    options = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": kept.schema}
     with open_writer(str(path), "csv", compression=compression, **options) as sink:
         for start, height in zip(np.cumsum([0, *heights]), [*heights, rows], strict=True):
             part = kept.slice(start, height)
@@ -68,7 +68,7 @@ def test_every_plain_type_is_spelled_as_its_text(tmp_path, beside):
     ids=str,
 )  # fmt: skip
 def test_what_csv_cannot_hold_is_refused_by_name(tmp_path, kind):
-    options = {"names": ["f0"], "dtype": np.dtype("f4"), "kept_schema": pa.schema([("raw", kind)])}
+    options = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": pa.schema([("raw", kind)])}
     with (
         pytest.raises(
             UsageError, match=r"o.csv: column 'raw': expected a passthrough column of plain values, got "

@@ -33,7 +33,7 @@ def save(path, X, *, rows="known", height=7, kept=None, in_place=True, ahead=3, 
     known = len(X) if rows == "known" else None
     options = {"names": NAMES, "dtype": X.dtype, "rows": known, "block_rows": height, **options}
     if kept is not None:
-        options["kept_schema"] = kept.schema
+        options["passthrough_schema"] = kept.schema
     with open_writer(str(path), format, **options) as sink:
         waiting = deque()
 
@@ -128,7 +128,7 @@ def test_wide_kept_text_makes_row_groups_lower(tmp_path):
     path = tmp_path / "out.parquet"
     kept = pa.table({"t": [f"{i:05d}" * 4000 for i in range(1000)]})
     with open_writer(
-        str(path), "parquet", names=["f0"], dtype=np.dtype("f4"), kept_schema=kept.schema
+        str(path), "parquet", names=["f0"], dtype=np.dtype("f4"), passthrough_schema=kept.schema
     ) as sink:
         for _ in range(5):
             sink.write(np.zeros((1000, 1), "f4"), kept)
@@ -154,7 +154,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
     [
         (
             "out.npy",
-            {"kept_schema": pa.schema([("id", pa.string())])},
+            {"passthrough_schema": pa.schema([("id", pa.string())])},
             "expected no passthrough columns in NPY, got id",
         ),
         ("out.npy", {"compression": "zstd"}, "expected no compression for NPY, got 'zstd'"),
@@ -166,7 +166,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         ),
         (
             "out.csv",
-            {"kept_schema": pa.schema([("l", pa.list_(pa.int8()))])},
+            {"passthrough_schema": pa.schema([("l", pa.list_(pa.int8()))])},
             "expected a passthrough column of plain",
         ),
         (
@@ -176,7 +176,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         ),
         (
             "out.parquet",
-            {"kept_schema": pa.schema([("f1", pa.string())])},
+            {"passthrough_schema": pa.schema([("f1", pa.string())])},
             "other names than the features, got f1",
         ),
         (
@@ -186,7 +186,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         ),
         (
             "out.jsonl",
-            {"kept_schema": pa.schema([("b", pa.binary())])},
+            {"passthrough_schema": pa.schema([("b", pa.binary())])},
             "expected a passthrough column that JSON can spell, got binary",
         ),
         ("out.xls", {}, "expected an output format of csv, parquet, npy, arrow, jsonl, got 'xls'"),

@@ -11,7 +11,7 @@ from kafeat.contract.describe import spell
 from kafeat.contract.step import MOST_FEATURES
 from kafeat.errors import quoted
 from kafeat.io.columns.categories import MOST, Categories, Vocabulary
-from kafeat.io.columns.labels import is_harmful
+from kafeat.io.columns.fields import is_harmful
 from kafeat.types import Floats
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafeat.io.columns.field import Field, Kind
+from kafeat.io.columns.fields import Field, Kind
 from kafeat.types import Array, Floats, Mask
 
 NOT_FINITE = ("nan", "inf", "infinity")

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.labels import is_harmful
-from kafeat.io.columns.names import fields_of, refuse_slips, require
+from kafeat.io.columns.fields import fields_of, is_harmful, refuse_slips, require
 
 if TYPE_CHECKING:
-    from kafeat.io.columns.field import Field, Table
+    from kafeat.io.columns.fields import Field, Table
 
 
 def choose(

@@ -13,8 +13,7 @@ from kafeat.contract.sparse_rows import Rows, dense
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import Categories, Vocabulary
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
-from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import all_finite, cast_finite, first_of_rows, spell_problem
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.types import Array, Floats, Mask

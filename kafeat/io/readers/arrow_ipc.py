@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafeat.errors import DataError, UsageError
-from kafeat.io.readers.arrow import ArrowReader, fields_from
+from kafeat.io.readers.table import ArrowReader, fields_from
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
 from kafeat.io.storage.files import damage, digest_of, open_regular, read_full
 from kafeat.io.storage.locations import kind_of

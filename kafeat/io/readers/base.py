@@ -12,7 +12,7 @@ import numpy as np
 from kafeat.contract.sparse_rows import Rows, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
+from kafeat.io.columns.fields import Field
 from kafeat.io.storage.locations import entry_of
 from kafeat.types import Array, Floats
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kafeat.errors import DataError, spell_row
-from kafeat.io.columns.field import Field
+from kafeat.errors import DataError, quoted, spell_row
+from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import NOT_FINITE, to_doubles
 from kafeat.io.readers.text_stream import DecompressedStream
 
@@ -112,3 +117,99 @@ def _field(name: str, values: list[str]) -> Field:
 
 def _is_word(text: str) -> bool:
     return text.strip().lower().lstrip("+-") not in NOT_FINITE
+
+
+Type = Literal["int64", "float64", "string"]
+
+
+ARROW: dict[Type, pa.DataType] = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
+
+
+# A double holds every number of at most 15 digits.
+_SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
+
+
+# 007 and +49301234567 are names: as numbers they would lose characters.
+_NAME = re.compile(r"[+-]?0[0-9]|\+[0-9]+\Z")
+
+
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
+
+
+_MOST_DIGITS = 767
+"""Largest number of significant decimal digits of a double."""
+
+
+def inferred(values: Sequence[str]) -> Type:
+    """Return the narrowest type that loses nothing of these values. Empty values are null in it."""
+    text = _present(pa.chunked_array([pa.array(values, pa.string())]))
+    numbers: tuple[Type, ...] = ("int64", "float64") if text.null_count < len(text) else ()
+    return next((kind for kind in numbers if _as(text, kind) is not None), "string")
+
+
+def typed(location: str, table: pa.Table, types: dict[str, Type], start: int) -> pa.Table:
+    """Convert the text columns of `table` to `types`. Refuse a value that does not fit, with its row."""
+    columns = [_typed(location, table.column(i), name, types[name], start) for i, name in enumerate(types)]
+    return pa.Table.from_arrays(
+        columns, schema=pa.schema([(name, ARROW[kind]) for name, kind in types.items()])
+    )
+
+
+def _typed(location: str, text: pa.ChunkedArray, name: str, kind: Type, start: int) -> pa.ChunkedArray:
+    if kind == "string":
+        return text
+    present = _present(text)
+    numbers = _as(present, kind)
+    if numbers is not None:
+        return numbers
+    row = _first_unlike(present, kind)
+    raise DataError(
+        f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected {kind} as in the first rows, "
+        f"got {present[row].as_py()[:60]!r}; a CSV output keeps it as it is"
+    )
+
+
+def _first_unlike(text: pa.ChunkedArray, kind: Type) -> int:
+    """Return the position of the first value that the type cannot hold. There is one."""
+    first, rows = 0, len(text)
+    while rows > 1:
+        half = rows // 2
+        if _as(text.slice(first, half), kind) is None:
+            rows = half
+        else:
+            first, rows = first + half, rows - half
+    return first
+
+
+def _present(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    # Not if_else: before pyarrow 24 it returns wrong bytes for text that begins inside a buffer.
+    return pc.case_when(pc.make_struct(pc.not_equal(text, "")), text)
+
+
+def _as(text: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray | None:
+    """Return the values as numbers, or None if one of them would lose something."""
+    try:
+        numbers = text.cast(ARROW[kind])
+    except pa.ArrowInvalid:
+        return None
+    same = pc.equal(numbers.cast(pa.string()), text)
+    if kind == "int64":
+        return numbers if pc.all(same).as_py() is not False else None
+    unlike = text.filter(pc.invert(pc.or_(same, pc.match_substring_regex(text, _SHORT))))
+    return numbers if all(map(_is_double, unlike.to_pylist())) else None
+
+
+def _is_double(text: str) -> bool:
+    """Return true if a double is this number, or is written so with the same number of digits."""
+    if _NAME.match(text):
+        return False
+    if _NOT_FINITE.match(text):
+        return True
+    try:
+        number, double = Decimal(text), float(text)
+    except (InvalidOperation, ValueError):
+        return False
+    digits = len(number.as_tuple().digits)
+    return number == Decimal(repr(double)) or (
+        digits <= _MOST_DIGITS and number == Decimal(f"{double:.{digits - 1}e}")
+    )

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from kafeat.errors import DataError, InvalidValueError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
-from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy

@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.errors import DataError, UsageError
-from kafeat.io.columns.field import Field
+from kafeat.io.columns.fields import Field
 from kafeat.io.readers.array import ArrayReader
-from kafeat.io.readers.arrow import PEEK, ArrowReader, fields_from
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.table import cut
+from kafeat.io.readers.table import PEEK, ArrowReader, cut, fields_from
 from kafeat.types import Array
 
 DIGEST_ROWS = 1 << 16

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from kafeat.errors import DataError, KafeatError, first_line, quoted, spell_row
 from kafeat.io.columns.numbers import is_text, storage_of
-from kafeat.io.readers.arrow import PEEK, ArrowReader, fields_from
 from kafeat.io.readers.base import wrong_count
+from kafeat.io.readers.table import PEEK, ArrowReader, fields_from
 from kafeat.io.storage.files import digest_of, open_regular
 from kafeat.io.storage.uri import is_remote, local_path, shown
 from kafeat.types import Array

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kafeat.contract.sparse_rows import Rows, SparseRows
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
+from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import spell_problem
 from kafeat.io.readers.base import Chunk
 from kafeat.types import Array

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kafeat.errors import DataError, KafeatError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.fields import indices_of
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
 from kafeat.io.storage.files import damage, digest_of, open_regular, read_full

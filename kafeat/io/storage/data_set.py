@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
-from kafeat.io.storage import data_set as part_lists
 from kafeat.io.storage.files import opened
 from kafeat.io.storage.formats import OUTPUTS, SUFFIXES, format_of
 from kafeat.io.storage.locations import Entry, entry_of, join, kind_of, listed
@@ -147,7 +146,7 @@ def is_pattern(location: str) -> bool:
 
 
 def _is_list(location: str) -> bool:
-    return path_of(location).lower().endswith(part_lists.LIST_SUFFIXES)
+    return path_of(location).lower().endswith(LIST_SUFFIXES)
 
 
 def _in_folder(folder: str, pattern: str) -> Iterator[Part]:

@@ -1,7 +1,8 @@
-"""Open and read files, compute their SHA-256, and convert errors of the system."""
+"""Open, read and lock files, compute their SHA-256, and convert errors of the system."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -14,6 +15,11 @@ from typing import Any
 
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, first_line
 from kafeat.io.storage.uri import is_remote, local_path
+
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None  # type: ignore[assignment]
 
 
 def refused(location: str, error: OSError) -> SystemRefusedError:
@@ -135,3 +141,22 @@ def damage(location: str, expected: str, kinds: tuple[type[Exception], ...]) -> 
         raise
     except kinds as error:
         raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error
+
+
+def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
+    """Lock an open file, or change its lock. Return false if another process holds it, None without file locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
+        return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EINTR) else None
+    return True
+
+
+def is_at(file: int, path: str) -> bool:
+    """Return true if an open file still has that name."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
+    except OSError:
+        return False

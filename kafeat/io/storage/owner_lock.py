@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from kafeat.errors import SystemRefusedError
-from kafeat.io.storage.files import refused
+from kafeat.io.storage.files import is_at, lock, refused
 from kafeat.io.storage.locations import absolute, join
-from kafeat.io.storage.locks import is_at, lock
 from kafeat.io.storage.owner import NAME, Owner, check, refuse_if_alive, signs_of_life, taken
 
 # Another process may hold the exclusive lock, or be giving a file its name, for this long.

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from kafeat.io.storage.locks import is_at, lock
+from kafeat.io.storage.files import is_at, lock
 from kafeat.io.storage.uri import local_path
 
 # Temporary files of this process. Each is added before it is made and discarded after it is removed.

@@ -41,10 +41,8 @@ class ArrowWriter(Writer):
     def buffer(self, start: int, rows: int) -> Floats:
         return self._pool.take(rows)
 
-    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
         piece = self._pool.back(block, good)
-        if passthrough is not None and good is not None:
-            passthrough = passthrough.filter(pa.array(good))
         block = piece.block
         if len(block):
             nulls = nulls_of(block) if self.layout.nullable else None

@@ -42,6 +42,11 @@ class Layout:
     passthrough: PassthroughColumns | None = None
     """Converts passthrough columns to `passthrough_schema`."""
 
+    @property
+    def passthrough_names(self) -> list[str]:
+        """Names of the passthrough columns."""
+        return [] if self.passthrough_schema is None else list(self.passthrough_schema.names)
+
 
 class Writer(ABC):
     """An open output."""
@@ -72,12 +77,15 @@ class Writer(ABC):
 
         Raise InvalidValueError, with its row counted from the first of these, for a value that the format cannot hold.
         """
-        if passthrough is not None and self.layout.passthrough is not None:
-            passthrough = self.layout.passthrough.table(passthrough, good)
+        if passthrough is not None:
+            if self.layout.passthrough is not None:
+                passthrough = self.layout.passthrough.table(passthrough, good)
+            passthrough = passthrough if good is None else passthrough.filter(good)
         self._write(block, passthrough, good)
 
     @abstractmethod
-    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None: ...
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+        """Write the good rows of a block. `passthrough` holds only these."""
 
     def finish(self) -> None:
         """Write the rest. A second call does nothing."""

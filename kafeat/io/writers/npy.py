@@ -25,9 +25,9 @@ class NpyWriter(Writer):
 
     def __init__(self, location: str, path: str, regular: bool, layout: Layout) -> None:
         super().__init__(layout)
-        if layout.passthrough_schema is not None and len(layout.passthrough_schema):
+        if layout.passthrough_names:
             raise UsageError(
-                f"{location}: expected no passthrough columns in NPY, got {', '.join(layout.passthrough_schema.names)}"
+                f"{location}: expected no passthrough columns in NPY, got {', '.join(layout.passthrough_names)}"
             )
         if layout.compression not in (None, "none"):
             raise UsageError(f"{location}: expected no compression for NPY, got {layout.compression!r}")
@@ -55,7 +55,7 @@ class NpyWriter(Writer):
             self._put_at(start, block)
             self._stored.add(start)
 
-    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
         del passthrough
         piece = self._pool.back(block, good)
         block = piece.block

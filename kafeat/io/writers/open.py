@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from kafeat.errors import UsageError
-from kafeat.io.columns.labels import unique
+from kafeat.io.columns.fields import unique
 from kafeat.io.storage.atomic import Guard, WrittenFile, atomic
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.formats import OUTPUTS, PIPED, delimiter_of
@@ -121,7 +121,7 @@ def _writer(location: str, path: str, regular: bool, format: str, layout: Layout
 def _refuse_clash(location: str, chosen: Layout) -> None:
     if chosen.layout not in ("columns", "list", "tensor"):
         raise UsageError(f"{location}: expected the layout columns, list or tensor, got {chosen.layout!r}")
-    passthrough = [] if chosen.passthrough_schema is None else list(chosen.passthrough_schema.names)
+    passthrough = chosen.passthrough_names
     features = list(chosen.names) if chosen.layout == "columns" else [chosen.list_name]
     both = [name for name in passthrough if name in set(features)]
     if both:

@@ -48,26 +48,23 @@ class ParquetWriter(Writer):
         self._waiting: list[BufferSlice] = []
         self._passthrough: list[pa.Table] = []
         self._rows = self._bytes = 0
-        passthrough = [] if layout.passthrough_schema is None else list(layout.passthrough_schema.names)
         # Dictionaries and statistics of features are useless, and both cost more than writing.
         self._file = pa.OSFile(path, "wb")
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,
             compression=compression,
-            use_dictionary=passthrough,
-            write_statistics=passthrough,
+            use_dictionary=layout.passthrough_names,
+            write_statistics=layout.passthrough_names,
             data_page_size=PAGE_BYTES,
         )
 
     def buffer(self, start: int, rows: int) -> Floats:
         return self._pool.take(rows)
 
-    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
         piece = self._pool.back(block, good)
         block = piece.block
-        if good is not None and passthrough is not None:
-            passthrough = passthrough.filter(pa.array(good))
         longer = self._waiting[-1].joined(piece) if self._waiting else None
         if longer is None:
             self._waiting.append(piece)

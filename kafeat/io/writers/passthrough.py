@@ -71,9 +71,9 @@ def _held(format: str, kind: pa.DataType) -> bool:
     try:
         column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)
         if format == "csv":
-            from kafeat.io.writers.csv_text import spelled
+            from kafeat.io.writers.csv import spelled
         elif format == "jsonl":
-            from kafeat.io.writers.jsonl_text import spelled
+            from kafeat.io.writers.jsonl import spelled
         elif format == "parquet":
             import pyarrow.parquet as pq
 

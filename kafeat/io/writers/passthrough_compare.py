@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafeat.io.writers.csv_text import TEXT
+from kafeat.io.writers.csv import TEXT
 from kafeat.io.writers.passthrough import decoded
 from kafeat.types import Mask
 

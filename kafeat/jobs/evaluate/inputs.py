@@ -18,7 +18,7 @@ from kafeat.contract.sparse_rows import dense
 from kafeat.errors import DataError, quoted
 from kafeat.evaluation.learners import Inputs
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.names import require
+from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of

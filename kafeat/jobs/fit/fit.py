@@ -14,9 +14,7 @@ from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning, counted, quoted
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
-from kafeat.io.columns.labels import are_numbers
-from kafeat.io.columns.names import MOST_LISTED, listed, require
+from kafeat.io.columns.fields import MOST_LISTED, Field, are_numbers, listed, require
 from kafeat.io.columns.selection import choose
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data

@@ -11,7 +11,7 @@ import numpy as np
 
 from kafeat._version import __version__
 from kafeat.errors import InvalidValueError
-from kafeat.io.columns.names import as_spelled
+from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import WrittenFile

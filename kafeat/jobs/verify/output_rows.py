@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.field import Field
+from kafeat.io.columns.fields import Field
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.writers.passthrough_compare import KeptRows, difference
 from kafeat.model.feature_map import FeatureMap

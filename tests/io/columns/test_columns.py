@@ -6,7 +6,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.names import require
+from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose, match
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader

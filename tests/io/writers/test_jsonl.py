@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kafeat
-from kafeat.io.writers.jsonl_text import Spelling
+from kafeat.io.writers.jsonl import Spelling
 from kafeat.io.writers.open import open_writer
 from kafeat.jobs.transform.options import OutputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file

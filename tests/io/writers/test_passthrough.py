@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.open import open_reader
-from kafeat.io.writers.jsonl_text import Spelling
+from kafeat.io.writers.jsonl import Spelling
 from kafeat.jobs.transform.options import OutputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 

@@ -1,23 +1,66 @@
-"""Look up columns by name, and report wrong names."""
+"""The fields of a table, their lookup by name, and checks of their names."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, Protocol
+from unicodedata import category
 
 from kafeat.contract.describe import near
-from kafeat.errors import DataError, quoted
-from kafeat.io.columns.labels import are_numbers, shown
+from kafeat.errors import LONGEST, DataError, quoted
 
-if TYPE_CHECKING:
-    from kafeat.io.columns.field import Field, Table
-
-
+Kind = Literal["number", "list", "text", "date", "other"]
 MOST_LISTED = 12
 """Largest number of column names that one line of a message lists."""
 NEAR = 0.8
 """Similarity, from 0 to 1, above which an absent name is taken for a misspelled one."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a table. `width` is the length of its lists, or None if that is unknown.
+
+    `spelled` names the type in messages.
+    """
+
+    name: str
+    kind: Kind
+    width: int | None = None
+    spelled: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """True if the column can be read as features."""
+        return self.kind in ("number", "list")
+
+    @property
+    def codable(self) -> bool:
+        """True if the column can be read as categories."""
+        return self.kind in ("number", "text", "date")
+
+
+class Table(Protocol):
+    """The columns of an input. Readers are tables; this package does not import them.
+
+    `location` names the input in messages. `positional` means that columns have no names of their own. `untyped` means
+    that the kinds are guessed from the first rows. `rows` is the number of rows if it is known.
+    """
+
+    location: str
+    fields: tuple[Field, ...]
+    positional: bool
+    untyped: bool
+    rows: int | None
+
+    @property
+    def row_names(self) -> frozenset[str]:
+        """Names of the columns that name the rows."""
+
+    def settle(self) -> None:
+        """Learn the widths that depend on all rows."""
 
 
 def require(table: Table, requested: Iterable[str], origin: str | None = None) -> None:
@@ -98,3 +141,27 @@ def indices_of(table: Table, requested: Iterable[str]) -> list[int]:
 def fields_of(table: Table, requested: Iterable[str]) -> list[Field]:
     """Return the fields with these names. Each name must exist exactly once."""
     return [table.fields[i] for i in indices_of(table, requested)]
+
+
+def shown(name: str) -> str:
+    """Return a name as it is if it is short and printable, and quoted otherwise."""
+    return name if name.isprintable() and len(name) <= LONGEST else quoted(name)
+
+
+def is_harmful(name: str) -> bool:
+    """Return true if a name holds control characters other than white space, which a terminal would obey."""
+    return any(category(char) == "Cc" and not char.isspace() for char in name)
+
+
+def are_numbers(names: list[str]) -> bool:
+    """Return true if the names look like a row of data: numbers that do not ascend, as those of a spectrum would."""
+    try:
+        numbers = [float(name) for name in names]
+    except ValueError:
+        return False
+    return len(numbers) < 2 or not all(low < high for low, high in pairwise(numbers))
+
+
+def unique(names: Iterable[str]) -> bool:
+    """Return true if no name occurs twice."""
+    return all(count == 1 for count in Counter(names).values())

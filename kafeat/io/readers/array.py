@@ -128,21 +128,17 @@ class ArrayReader(Reader):
         check_array(location, shape, dtype)
         self.location, self._dtype, self._window = location, dtype, window
         self.rows = self._n_rows = shape[0]
-        self._first = 0
         self.fields = _fields(shape[1], str(dtype))
 
-    def only(self, first: int, after: int) -> None:
-        self._first, self.rows = first, after - first
-
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough
+        del typed_passthrough, set_aside
         features = indices_of(self, (column.name for column in columns.features))
         passthrough = dict(zip(keep, indices_of(self, keep), strict=True))
-        after = self._first + (self.rows or 0)
-        for start in range(self._first, after, height):
-            block = self._window(start, min(start + height, after))
+        stop = self.first + (self.rows or 0)
+        for start in range(self.first, stop, height):
+            block = self._window(start, min(start + height, stop))
             yield ArrayChunk(self.location, start, block, columns, features, passthrough)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -41,10 +42,11 @@ class Chunk(ABC):
         self.location, self.start, self.rows, self.columns = location, start, rows, columns
 
     def shift(self, rows: int) -> Self:
-        """Move the chunk: the earlier parts of its data set have so many rows. Return the chunk."""
-        self.start += rows
-        self.before += rows
-        return self
+        """Return the chunk in a data set whose earlier parts have so many rows."""
+        shifted = copy(self)
+        shifted.start += rows
+        shifted.before += rows
+        return shifted
 
     @property
     def first_row(self) -> int:
@@ -103,10 +105,12 @@ class Reader(ABC):
     positional: bool = False
     """Columns have no names of their own: they are called c0, c1, ... by position."""
     seekable: bool = False
-    """Rows can be found without reading earlier ones: `only` and `blocks` work."""
+    """Rows can be found without reading earlier ones: `select_rows` and `blocks` work."""
     untyped: bool = False
     """The kinds of `fields` are a guess from the first rows."""
     rows: int | None = None
+    first: int = 0
+    """Number of the first row to read."""
     origin: tuple[str, str] | None = None
     """Location and stamp of the file when it was listed or opened. None for a stream or data in memory."""
 
@@ -124,33 +128,45 @@ class Reader(ABC):
         """Return the number of rows, estimated if it is not known. None if it cannot be estimated."""
         return self.rows
 
-    def only(self, first: int, shift: int) -> None:
-        """From now on, read only the rows from `first` to `shift` (exclusive), which keep their numbers."""
-        raise UsageError(
-            f"{self.location}: expected Parquet or NPY, whose rows can be found directly, got another"
-        )
+    def select_rows(self, start: int, stop: int) -> Self:
+        """Return a view of the rows from `start` to `stop` (exclusive), which keep their numbers.
+
+        It shares the open file with this reader.
+        """
+        if not self.seekable:
+            raise UsageError(
+                f"{self.location}: expected Parquet or NPY, whose rows can be found directly, got another"
+            )
+        view = copy(self)
+        view.first, view.rows = start, stop - start
+        return view
 
     def blocks(self) -> Array:
         """Return the first rows of blocks that can be read separately, and the number of all rows."""
         return np.array([0, self.rows or 0])
-
-    def set_aside(self) -> None:
-        """From now on, treat a row that breaks the format as a row with an invalid value, if its end is known."""
-        return
 
     def settle(self) -> None:
         """Learn the widths that depend on all rows. A stream is copied for that."""
         return
 
     def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool = True
+        self,
+        columns: Columns,
+        keep: Sequence[str],
+        height: int,
+        *,
+        typed_passthrough: bool = True,
+        set_aside: bool = False,
     ) -> Iterator[Chunk]:
         """Yield chunks of `height` rows (the last may be shorter), from the first row to the last.
 
-        `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type.
+        `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type. With
+        `set_aside`, a row that breaks the format is a row with an invalid value, if its end is known.
         """
         promised, got = self.rows, 0
-        for chunk in self._chunks(columns, keep, height, typed_passthrough=typed_passthrough):
+        for chunk in self._chunks(
+            columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
+        ):
             got += chunk.rows
             if promised is not None and got > promised:
                 break
@@ -160,7 +176,7 @@ class Reader(ABC):
 
     @abstractmethod
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
         """Yield the chunks of the format, before their rows are counted."""
 

@@ -48,7 +48,6 @@ class CsvReader(Reader):
         # A pipe cannot be opened twice: keep the stream, which returns its first bytes again.
         self._read_once = location == "-" or not _repeats(location)
         self._text: DecompressedStream | None = text if self._read_once else None
-        self._ragged: Ragged | None = None
         self._types: dict[int, Type] = {}
         if not self._read_once:
             text.close()
@@ -59,11 +58,8 @@ class CsvReader(Reader):
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         return frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
 
-    def set_aside(self) -> None:
-        self._ragged = Ragged()
-
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
         features = indices_of(self, (column.name for column in columns.features))
         passthrough = indices_of(self, keep)
@@ -73,11 +69,12 @@ class CsvReader(Reader):
             if passthrough
             else None
         )
-        for start, table in cut(self._pieces(indices), height):
-            yield TableChunk(self.location, start, table, columns, take_passthrough, self._broken())
+        ragged = Ragged() if set_aside else None
+        for start, table in cut(self._pieces(indices, ragged), height):
+            yield TableChunk(self.location, start, table, columns, take_passthrough, self._broken(ragged))
 
-    def _broken(self) -> Broken | None:
-        ragged, skip = self._ragged, self._sniffed.skip
+    def _broken(self, ragged: Ragged | None) -> Broken | None:
+        skip = self._sniffed.skip
         return None if ragged is None else lambda row: ragged.problems.get(row + skip)
 
     def _take_passthrough(
@@ -118,18 +115,18 @@ class CsvReader(Reader):
     def _open(self) -> DecompressedStream:
         return DecompressedStream(self.location, HashingStream(self._name))
 
-    def _pieces(self, indices: list[int]) -> Iterator[pa.RecordBatch]:
+    def _pieces(self, indices: list[int], ragged: Ragged | None) -> Iterator[pa.RecordBatch]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
         text, self._text = self._text if self._read_once else self._open(), None
         if text is None:
             raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
         done, skip = 0, self._sniffed.skip
         # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
-        whole = text if self._ragged is None else Utf8Only(self.location, text)
+        whole = text if ragged is None else Utf8Only(self.location, text)
         checked = CheckedText(self.location, whole, self._delimiter)
         try:
-            batches = self._reader(checked, indices)
-            for batch in batches if self._ragged is None else self._ragged.woven(batches):
+            batches = self._reader(checked, indices, ragged)
+            for batch in batches if ragged is None else ragged.woven(batches):
                 checked.check()
                 yield batch.slice(skip)
                 done += max(0, batch.num_rows - skip)
@@ -142,7 +139,9 @@ class CsvReader(Reader):
             if not self._read_once:
                 text.close()
 
-    def _reader(self, text: CheckedText, indices: list[int]) -> pa_csv.CSVStreamingReader:
+    def _reader(
+        self, text: CheckedText, indices: list[int], ragged: Ragged | None
+    ) -> pa_csv.CSVStreamingReader:
         names = [str(i) for i in range(len(self.fields))]
         return pa_csv.open_csv(
             pa.PythonFile(text, mode="r"),
@@ -154,7 +153,7 @@ class CsvReader(Reader):
                 delimiter=self._delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=not self._sniffed.blanks,
-                invalid_row_handler=None if self._ragged is None else self._ragged.take,
+                invalid_row_handler=None if ragged is None else ragged.take,
             ),
             convert_options=pa_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),

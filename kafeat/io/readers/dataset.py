@@ -61,7 +61,6 @@ class DatasetReader(Reader):
     def __init__(self, location: str, format: str | None, delimiter: str, header: bool) -> None:
         self.location, self._options = location, _ReadOptions(format, delimiter, header)
         self._parts = list_parts(location, format).parts
-        self._aside = False
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
             self._notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
@@ -110,17 +109,20 @@ class DatasetReader(Reader):
                 if _width(reader) > _width(self):
                     self.fields = reader.fields
 
-    def set_aside(self) -> None:
-        self._aside = True
-
     def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool = True
+        self,
+        columns: Columns,
+        keep: Sequence[str],
+        height: int,
+        *,
+        typed_passthrough: bool = True,
+        set_aside: bool = False,
     ) -> Iterator[Chunk]:
         # Each part checks its own rows. To know their sum, all parts would have to be opened first.
-        return self._chunks(columns, keep, height, typed_passthrough=typed_passthrough)
+        return self._chunks(columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside)
 
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
         start = 0
         for part in self._parts:
@@ -128,7 +130,9 @@ class DatasetReader(Reader):
                 if reader.rows == 0:
                     continue
                 rows = 0
-                for chunk in reader.chunks(columns, keep, height, typed_passthrough=typed_passthrough):
+                for chunk in reader.chunks(
+                    columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
+                ):
                     rows = chunk.start + chunk.rows
                     yield chunk.shift(start)
                 reader.check_unchanged()
@@ -155,16 +159,14 @@ class DatasetReader(Reader):
             with self._open(part, columns, keep) as reader:
                 blocks = reader.blocks()
                 for number in np.unique(np.searchsorted(blocks, local_rows, side="right")):
-                    reader.only(int(blocks[number - 1]), int(blocks[number]))
-                    for chunk in reader.chunks(columns, keep, height):
+                    block = reader.select_rows(int(blocks[number - 1]), int(blocks[number]))
+                    for chunk in block.chunks(columns, keep, height):
                         yield chunk.shift(int(start))
                 reader.check_unchanged()
 
     def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Reader:
         reader = self._options.open(part)
         try:
-            if self._aside:
-                reader.set_aside()
             if reader.rows != 0:
                 self._check(reader, columns, keep)
         except BaseException:

@@ -48,7 +48,6 @@ class LibsvmReader(Reader):
             self._look(text)
             failing.pop_all()
         self.fields = self._fields(None)
-        self._aside = False
         self._text: DecompressedStream | None = text if self._read_once else None
         if not self._read_once:
             text.close()
@@ -75,7 +74,7 @@ class LibsvmReader(Reader):
             self._spool()
         for lines, rows in cut(self._pieces(), 1 << 14):
             found = parsed(lines).entries
-            if found.broken and not self._aside:
+            if found.broken:
                 first = min(found.broken)
                 raise DataError(f"{self.location}: {spell_row(row + first)}: {found.broken[first][0]}")
             width, row = max(width, int(found.columns.max(initial=-1)) + 1), row + rows
@@ -92,18 +91,15 @@ class LibsvmReader(Reader):
         self._copy.flush()
         self._text = None
 
-    def set_aside(self) -> None:
-        self._aside = True
-
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
         del typed_passthrough
         indices_of(self, (column.name for column in columns.features))
         passthrough = self.passthrough_schema(keep)
         start = 0
         for lines, rows in cut(self._pieces(), height):
-            yield LibsvmChunk(self.location, start, rows, columns, lines, passthrough, not self._aside)
+            yield LibsvmChunk(self.location, start, rows, columns, lines, passthrough, not set_aside)
             start += rows
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:

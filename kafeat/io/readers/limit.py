@@ -49,14 +49,13 @@ class LimitedReader(Reader):
         self._reader.settle()
         self.fields = self._reader.fields
 
-    def set_aside(self) -> None:
-        self._reader.set_aside()
-
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
         left = self._limit
-        for chunk in self._reader.chunks(columns, keep, height, typed_passthrough=typed_passthrough):
+        for chunk in self._reader.chunks(
+            columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
+        ):
             yield chunk if chunk.rows <= left else _cut(chunk, left)
             left -= chunk.rows
             if left <= 0:  # before the reader makes a chunk that is not needed

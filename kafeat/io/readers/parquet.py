@@ -88,9 +88,6 @@ class ParquetReader(ArrowReader):
                     )
         return rows
 
-    def only(self, first: int, after: int) -> None:
-        self.first, self.rows = first, after - first
-
     def blocks(self) -> Array:
         groups = self._file.metadata
         heights = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]

@@ -59,9 +59,9 @@ class CsrReader(Reader):
         """Yield values, columns and starts of `height` rows at a time."""
 
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough
+        del typed_passthrough, set_aside
         indices_of(self, (column.name for column in columns.features))
         self.passthrough_schema(keep)
         for number, (values, places, starts) in enumerate(self._blocks(height)):

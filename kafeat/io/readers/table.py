@@ -169,8 +169,6 @@ class ArrowReader(Reader):
     """A reader of a typed table that comes in record batches."""
 
     schema: pa.Schema
-    first = 0
-    """Number of the first row to read."""
 
     @abstractmethod
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
@@ -196,9 +194,9 @@ class ArrowReader(Reader):
         return found if isinstance(found, dict) else {}
 
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough
+        del typed_passthrough, set_aside
         features = indices_of(self, (column.name for column in columns.features))
         passthrough = indices_of(self, keep)
         indices = list(dict.fromkeys([*features, *passthrough]))

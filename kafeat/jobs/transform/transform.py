@@ -62,7 +62,7 @@ def transform_file(
     rules.check(fm)
     with reading.open(source, stamp) as opened:
         if only is not None:
-            opened.only(*only)
+            opened = opened.select_rows(*only)
         stream = OpenTransform(fm, opened, format, writing, rules, jobs)
         told = announce(opened.rows) if announce else None
         rows = None if first_chunks is not None else opened.rows
@@ -88,8 +88,6 @@ class OpenTransform:
     ) -> None:
         self._fm, self._opened, self._format = fm, opened, format
         self._writing, self._rules, self._jobs = writing, rules, jobs
-        if rules.on_bad_rows != "error":
-            opened.set_aside()
         every = [field.name for field in opened.fields]
         keep = every if writing.keep is None else as_spelled(opened, writing.keep)
         self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
@@ -102,7 +100,11 @@ class OpenTransform:
     def chunks(self) -> Iterator[Chunk]:
         """The rows of the input, in chunks of the map's height."""
         return self._opened.chunks(
-            self._columns, self._keep, self._fm.chunk_rows, typed_passthrough=self._typed
+            self._columns,
+            self._keep,
+            self._fm.chunk_rows,
+            typed_passthrough=self._typed,
+            set_aside=self._rules.on_bad_rows != "error",
         )
 
     def pour(

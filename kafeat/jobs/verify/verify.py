@@ -61,8 +61,6 @@ def verify_file(
         (reading or InputOptions()).open(source) as given,
         (reading_output or InputOptions()).open(target) as made,
     ):
-        if on_bad_rows != "error":
-            given.set_aside()
         maker = made.notes.get("map")
         if maker not in (None, fm.digest):
             raise GateError(
@@ -71,9 +69,11 @@ def verify_file(
         output = OutputRows(made, given, fm, output_dtype or known.get("output", {}).get("dtype"))
         columns = match(given, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
-        chosen = _Chosen(
-            given.chunks(columns, output.keep, fm.chunk_rows, typed_passthrough=output.typed), seed, size
+        aside = on_bad_rows != "error"
+        chunks = given.chunks(
+            columns, output.keep, fm.chunk_rows, typed_passthrough=output.typed, set_aside=aside
         )
+        chosen = _Chosen(chunks, seed, size)
         compared, largest = 0, 0.0
         for done in fm.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
             if on_bad_rows != "drop":

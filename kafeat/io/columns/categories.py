@@ -135,10 +135,10 @@ def _codes(values: pa.Array, code: Callable[[str | None], float]) -> Codes:
 
 def _builtins(values: pa.Array) -> list[Any]:
     """Return the values as builtins. A float32 becomes the double of the same spelling: 0.1, not 0.10000000149."""
-    found: list[Any] = values.to_pylist()
+    builtins: list[Any] = values.to_pylist()
     if pa.types.is_float32(values.type):
-        return [None if value is None else float(str(np.float32(value))) for value in found]
-    return found
+        return [None if value is None else float(str(np.float32(value))) for value in builtins]
+    return builtins
 
 
 def _category(value: object) -> str | None:

@@ -173,10 +173,10 @@ def valid(values: pa.Array) -> npt.NDArray[np.bool_]:
 def indices_of(values: pa.DictionaryArray, null: int) -> npt.NDArray[np.int64]:
     """Return the codes of a dictionary column, and `null` for entries that are null."""
     codes = values.indices.cast(pa.int64())
-    found = stored(codes).copy()
+    indices = stored(codes).copy()
     if codes.null_count:
-        found[~valid(codes)] = null
-    return found
+        indices[~valid(codes)] = null
+    return indices
 
 
 TILE = 1 << 16

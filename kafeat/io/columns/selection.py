@@ -132,16 +132,16 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
         # Without rows, text cannot be told from numbers.
         fields = fields[: columns.n_features]
     fields = _with_width(fields, columns.n_features)
-    found = Columns(tuple(map(_column, fields)), table.positional, _width(table), columns.missing)
-    if found.n_features != columns.n_features:
+    matched = Columns(tuple(map(_column, fields)), table.positional, _width(table), columns.missing)
+    if matched.n_features != columns.n_features:
         raise DataError(
-            f"{table.location}: expected {columns.n_features} feature columns, got {found.n_features}"
+            f"{table.location}: expected {columns.n_features} feature columns, got {matched.n_features}"
             f"{_texts(table)}; columns without names are matched by position: "
             "remove a column that is not a feature, or name it as the label or in --keep"
         )
     fields_of(table, (field.name for field in fields))
-    _refuse_one_name(table, found)
-    return _with_categories(table, found, columns) if coded else found
+    _refuse_one_name(table, matched)
+    return _with_categories(table, matched, columns) if coded else matched
 
 
 def _with_width(fields: list[Field], n_features: int) -> list[Field]:
@@ -153,21 +153,21 @@ def _with_width(fields: list[Field], n_features: int) -> list[Field]:
     return [replace(field, width=rest) if field in unknown else field for field in fields]
 
 
-def _with_categories(table: Table, found: Columns, columns: Columns) -> Columns:
+def _with_categories(table: Table, matched: Columns, columns: Columns) -> Columns:
     """Return the columns found by position, with the vocabularies of the fitted columns."""
-    if [column.width for column in found.features] != [column.width for column in columns.features]:
+    if [column.width for column in matched.features] != [column.width for column in columns.features]:
         raise DataError(
             f"{table.location}: expected one column for every feature, as some are categories, got lists"
         )
-    pairs = zip(found.features, columns.features, strict=True)
+    pairs = zip(matched.features, columns.features, strict=True)
     for column, field in zip(
-        columns.features, fields_of(table, (c.name for c in found.features)), strict=True
+        columns.features, fields_of(table, (c.name for c in matched.features)), strict=True
     ):
         if column.categories is None and not _readable(table, field):
             raise DataError(
                 f"{table.location}: column {quoted(field.name)}: expected numbers, got {field.spelled}"
             )
-    return replace(found, features=tuple(replace(one, categories=other.categories) for one, other in pairs))
+    return replace(matched, features=tuple(replace(one, categories=other.categories) for one, other in pairs))
 
 
 def _by_name(table: Table, columns: Columns) -> Columns:

@@ -87,7 +87,7 @@ class ArrowStreamReader(ArrowReader):
     """A reader of an Arrow IPC stream in a file, a pipe or standard input (`-`)."""
 
     def __init__(self, location: str, raw: HashingStream | None = None) -> None:
-        self._name, self.location = location, "<stdin>" if location == "-" else location
+        self._location, self.location = location, "<stdin>" if location == "-" else location
         self._read_once = kind_of(location) != "file" if location != "-" else True
         self._bytes = DecompressedStream(self.location, raw or HashingStream(location))
         with ExitStack() as failing, _damage(self.location):
@@ -119,11 +119,11 @@ class ArrowStreamReader(ArrowReader):
         elif self._read_once:
             raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
         else:
-            with closing(DecompressedStream(self.location, HashingStream(self._name))) as again:
-                yield from _Stream(self.location, again).batches()
+            with closing(DecompressedStream(self.location, HashingStream(self._location))) as stream:
+                yield from _Stream(self.location, stream).batches()
 
     def digest(self) -> str:
-        return self._bytes.raw.digest() if self._read_once else digest_of(self._name)
+        return self._bytes.raw.digest() if self._read_once else digest_of(self._location)
 
     def close(self) -> None:
         self._first = None
@@ -148,8 +148,8 @@ class _Stream:
             read_full(text, _FILE_MARK)
         elif not magic.startswith(STREAM):
             raise DataError(f"{location}: expected Arrow IPC, got bytes that start with {magic!r}")
-        self._location, self._whole = location, _Whole(text)
-        self._reader = pa.ipc.open_stream(pa.PythonFile(self._whole, mode="r"))
+        self._location, self._full_reads = location, _FullReads(text)
+        self._reader = pa.ipc.open_stream(pa.PythonFile(self._full_reads, mode="r"))
         self.schema = self._reader.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -159,12 +159,12 @@ class _Stream:
         self._check_end()
 
     def _check_end(self) -> None:
-        if self._whole.ended:
+        if self._full_reads.ended:
             raise DataError(
                 f"{self._location}: expected the mark at the end of an Arrow IPC stream, got the end of the "
                 f"{'input' if self._location == '<stdin>' else 'file'}: it was cut off, or its writer failed"
             )
-        length, tail = self._whole.rest()
+        length, tail = self._full_reads.rest()
         if self._in_file:
             length -= len(tail) + int.from_bytes(tail[:4], "little")
             if length or tail[4:] != FILE:
@@ -178,7 +178,7 @@ class _Stream:
             )
 
 
-class _Whole:
+class _FullReads:
     """A file whose reads return all requested bytes: Arrow's reader takes fewer for the end."""
 
     closed = False

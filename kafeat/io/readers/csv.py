@@ -38,7 +38,7 @@ class CsvReader(Reader):
     ) -> None:
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
-        self._name, self.location = location, "<stdin>" if location == "-" else shown(location)
+        self._location, self.location = location, "<stdin>" if location == "-" else shown(location)
         self.positional, self._delimiter = not header, delimiter
         text = self._open() if raw is None else DecompressedStream(self.location, raw)
         self._sniffed = sniff(self.location, text, delimiter, header)
@@ -103,17 +103,17 @@ class CsvReader(Reader):
             return self.rows
         with closing(self._open()) as text:
             head = text.look(_HEAD)
-            share = text.raw.n_bytes / max(1, size_of(self._name) or 0)
+            share = text.raw.n_bytes / max(1, size_of(self._location) or 0)
         return max(0, round(head.count(b"\n") / max(share, 1e-12)) - self._sniffed.skip)
 
     def digest(self) -> str:
-        return self._raw.digest() if self._read_once else digest_of(self._name)
+        return self._raw.digest() if self._read_once else digest_of(self._location)
 
     def close(self) -> None:
         self._raw.close()
 
     def _open(self) -> DecompressedStream:
-        return DecompressedStream(self.location, HashingStream(self._name))
+        return DecompressedStream(self.location, HashingStream(self._location))
 
     def _pieces(self, indices: list[int], ragged: Ragged | None) -> Iterator[pa.RecordBatch]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
@@ -182,9 +182,9 @@ class CsvReader(Reader):
         """Describe the first bytes that are not UTF-8, or for a stream the number of rows before them."""
         if not self._read_once:
             with closing(self._open()) as text:
-                found = first_not_utf8(text)
-            if found is not None:
-                return str(found)
+                invalid = first_not_utf8(text)
+            if invalid is not None:
+                return str(invalid)
         return f"after {done} rows: expected UTF-8 text, got other bytes"
 
 

@@ -170,5 +170,5 @@ class Quotes:
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
     """Return the end of a match that begins at `at`."""
-    found = pattern.match(data, at)
-    return at if found is None else found.end()
+    match = pattern.match(data, at)
+    return at if match is None else match.end()

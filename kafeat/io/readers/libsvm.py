@@ -38,7 +38,7 @@ class LibsvmReader(Reader):
     positional = True
 
     def __init__(self, location: str) -> None:
-        self._name, self.location = location, "<stdin>" if location == "-" else location
+        self._location, self.location = location, "<stdin>" if location == "-" else location
         self._read_once = location == "-" or kind_of(location) != "file"
         text = self._open()
         self._raw = text.raw
@@ -73,11 +73,11 @@ class LibsvmReader(Reader):
         if self._read_once:
             self._spool()
         for lines, rows in cut(self._pieces(), 1 << 14):
-            found = parsed(lines).entries
-            if found.broken:
-                first = min(found.broken)
-                raise DataError(f"{self.location}: {spell_row(row + first)}: {found.broken[first][0]}")
-            width, row = max(width, int(found.columns.max(initial=-1)) + 1), row + rows
+            entries = parsed(lines).entries
+            if entries.broken:
+                first = min(entries.broken)
+                raise DataError(f"{self.location}: {spell_row(row + first)}: {entries.broken[first][0]}")
+            width, row = max(width, int(entries.columns.max(initial=-1)) + 1), row + rows
         if row and not width:
             raise DataError(f"{self.location}: expected at least one index:value, got labels only")
         self.fields = self._fields(width or None)
@@ -113,11 +113,11 @@ class LibsvmReader(Reader):
             return None
         with closing(self._open()) as text:
             head = text.look(8 << 20)
-            share = text.raw.n_bytes / max(1, size_of(self._name) or 0)
+            share = text.raw.n_bytes / max(1, size_of(self._location) or 0)
         return round(tidied(head).count(b"\n") / max(share, 1e-12))
 
     def digest(self) -> str:
-        return self._raw.digest() if self._read_once else digest_of(self._name)
+        return self._raw.digest() if self._read_once else digest_of(self._location)
 
     def close(self) -> None:
         self._raw.close()
@@ -125,7 +125,7 @@ class LibsvmReader(Reader):
             self._copy.close()
 
     def _open(self) -> DecompressedStream:
-        return DecompressedStream(self.location, HashingStream(self._name))
+        return DecompressedStream(self.location, HashingStream(self._location))
 
     def _pieces(self) -> Iterator[bytes]:
         """Yield whole lines without comments."""
@@ -188,24 +188,24 @@ class LibsvmChunk(SparseChunk):
     def passthrough(self) -> pa.Table | None:
         if not len(self._passthrough):
             return None
-        found = self._parsed
-        if self._strict and found.entries.broken:
-            first = min(found.entries.broken)
-            raise self.located(InvalidValueError(first, None, found.entries.broken[first][0]))
+        parsed_rows = self._parsed
+        if self._strict and parsed_rows.entries.broken:
+            first = min(parsed_rows.entries.broken)
+            raise self.located(InvalidValueError(first, None, parsed_rows.entries.broken[first][0]))
         kind = self._passthrough.field(0).type
         broken = np.zeros(self.rows, bool)
-        broken[list(found.entries.broken)] = True
+        broken[list(parsed_rows.entries.broken)] = True
         whole = pa.types.is_integer(kind)
-        odd = ~_whole(found.labels) if whole else np.abs(found.labels) >= EXACT
+        odd = ~_whole(parsed_rows.labels) if whole else np.abs(parsed_rows.labels) >= EXACT
         for row in np.flatnonzero(~broken & odd):
             written = label_of(self._lines, int(row))
-            if whole or _lost(written, found.labels[row]):
-                large = np.isfinite(found.labels[row]) and abs(found.labels[row]) >= EXACT
+            if whole or _lost(written, parsed_rows.labels[row]):
+                large = np.isfinite(parsed_rows.labels[row]) and abs(parsed_rows.labels[row]) >= EXACT
                 raise DataError(
                     f"{self.location}: {spell_row(self.first_row + int(row))}, column 'label': expected a whole number "
                     f"{'below 2**53' if large or not whole else 'as in the first rows'}, got {written[:60]}"
                 )
-        numbers = np.where(broken, 0.0, found.labels)
+        numbers = np.where(broken, 0.0, parsed_rows.labels)
         return pa.table(
             [pa.array(numbers.astype(kind.to_pandas_dtype()), kind, mask=broken if broken.any() else None)]
             * len(self._passthrough),

@@ -85,10 +85,10 @@ def parsed(lines: bytes) -> LabelledEntries:
     rows = lines.decode("utf-8", errors="replace").split("\n")[:-1]
     problems = ((row, _problem(line)) for row, line in enumerate(rows))
     broken = {row: (problem, rows[row]) for row, problem in problems if problem is not None}
-    found = _plain("".join("0\n" if row in broken else f"{line}\n" for row, line in enumerate(rows)).encode())
-    found.labels[list(broken)] = np.nan
-    entries = found.entries
-    return LabelledEntries(Entries(entries.values, entries.columns, entries.starts, broken), found.labels)
+    valid = _plain("".join("0\n" if row in broken else f"{line}\n" for row, line in enumerate(rows)).encode())
+    valid.labels[list(broken)] = np.nan
+    entries = valid.entries
+    return LabelledEntries(Entries(entries.values, entries.columns, entries.starts, broken), valid.labels)
 
 
 def label_of(lines: bytes, row: int) -> str:

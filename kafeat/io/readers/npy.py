@@ -29,7 +29,7 @@ class NpyReader(ArrayReader):
     seekable = True
 
     def __init__(self, location: str) -> None:
-        self._name = location
+        self._location = location
         if is_remote(location):
             with _no_array(shown(location)):
                 there = RemoteNpy(location)
@@ -75,7 +75,7 @@ class NpyReader(ArrayReader):
         return np.append(np.arange(0, self._n_rows, _BLOCK), self._n_rows)
 
     def digest(self) -> str:
-        return digest_of(self._name)
+        return digest_of(self._location)
 
     def close(self) -> None:
         self._file.close()

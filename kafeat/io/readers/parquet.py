@@ -27,7 +27,7 @@ class ParquetReader(ArrowReader):
     seekable = True
 
     def __init__(self, location: str) -> None:
-        self._name, self.location, self._remote = location, shown(location), is_remote(location)
+        self._location, self.location, self._remote = location, shown(location), is_remote(location)
         if not self._remote:
             open_regular(location).close()
         with _damage(self.location):
@@ -61,21 +61,23 @@ class ParquetReader(ArrowReader):
                 # The reader takes names as prefixes of paths, and may return more columns than requested.
                 for batch in self._file.iter_batches(height, row_groups=call, columns=names):
                     got += batch.num_rows
-                    wanted = batch.select(names).slice(skip, left)
+                    batch_rows = batch.select(names).slice(skip, left)
                     skip = max(0, skip - batch.num_rows)
-                    left -= wanted.num_rows
+                    left -= batch_rows.num_rows
                     for name in texts:
-                        _require_utf8(self.location, row, name, wanted.column(name))
-                    row += wanted.num_rows
-                    yield wanted
+                        _require_utf8(self.location, row, name, batch_rows.column(name))
+                    row += batch_rows.num_rows
+                    yield batch_rows
         if got != promised:
             raise wrong_count(self.location, promised, got)
 
     def _check_values(self, groups: list[int], names: list[str]) -> int:
         """Return the number of rows of row groups. Refuse a column with more or fewer values: Arrow would drop rows."""
-        metadata, rows, wanted = self._file.metadata, 0, set(names)
+        metadata, rows, requested = self._file.metadata, 0, set(names)
         leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
-        single = [j for j, leaf in enumerate(leaves) if leaf.path in wanted and not leaf.max_repetition_level]
+        single = [
+            j for j, leaf in enumerate(leaves) if leaf.path in requested and not leaf.max_repetition_level
+        ]
         for number in groups:
             group = metadata.row_group(number)
             rows += group.num_rows
@@ -107,7 +109,7 @@ class ParquetReader(ArrowReader):
         return groups, skip
 
     def digest(self) -> str:
-        return digest_of(self._name)
+        return digest_of(self._location)
 
     def close(self) -> None:
         self._file.close(force=True)

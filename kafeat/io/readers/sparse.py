@@ -52,44 +52,44 @@ class SparseChunk(Chunk):
     @cached_property
     def entries(self) -> Entries:
         """The entries of the rows within the width, and the problems of the other rows."""
-        found, width = self.read(), self.columns.n_features
-        beyond = found.columns >= width
+        entries, width = self.read(), self.columns.n_features
+        beyond = entries.columns >= width
         if not self.columns.features or not beyond.any():
-            return found
-        row_of = np.repeat(np.arange(self.rows), np.diff(found.starts))
-        broken = dict(found.broken)
+            return entries
+        row_of = np.repeat(np.arange(self.rows), np.diff(entries.starts))
+        broken = dict(entries.broken)
         for row in np.unique(row_of[beyond]).tolist():
-            last = int(found.columns[found.starts[row + 1] - 1]) + self._first
+            last = int(entries.columns[entries.starts[row + 1] - 1]) + self._first
             problem = f"expected no index above {width - 1 + self._first}, the width of the map, got {last}"
-            broken[row] = problem, self._spelled(found, row)
+            broken[row] = problem, self._spelled(entries, row)
         keep = ~np.isin(row_of, list(broken))
         counts = np.bincount(row_of[keep], minlength=self.rows)
         starts = np.concatenate([[0], np.cumsum(counts)])
-        return Entries(found.values[keep], found.columns[keep], starts, broken)
+        return Entries(entries.values[keep], entries.columns[keep], starts, broken)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Rows, bool]:
-        found = self.entries
+        entries = self.entries
         with np.errstate(over="ignore", invalid="ignore"):
-            values = found.values.astype(dtype)
-        X = SparseRows(values, found.columns, found.starts, self.columns.n_features)
-        return X, not found.broken and not self._bad(X).any()
+            values = entries.values.astype(dtype)
+        X = SparseRows(values, entries.columns, entries.starts, self.columns.n_features)
+        return X, not entries.broken and not self._bad(X).any()
 
     def _bad(self, X: SparseRows) -> Array:
         return np.isinf(X.values) if self.columns.missing else ~np.isfinite(X.values)
 
     def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
-        found = self.entries
+        entries = self.entries
         if not isinstance(X, SparseRows):
             raise TypeError("expected what decode gave")
         bad = np.flatnonzero(self._bad(X))
         rows, first = np.unique(X.row_of[bad], return_index=True)
         entry_of = dict(zip(rows.tolist(), bad[first].tolist(), strict=True))
-        for row in sorted({*entry_of, *found.broken}):
-            if row in found.broken:
-                yield InvalidValueError(row, None, found.broken[row][0])
+        for row in sorted({*entry_of, *entries.broken}):
+            if row in entries.broken:
+                yield InvalidValueError(row, None, entries.broken[row][0])
                 continue
             entry = entry_of[row]
-            problem = spell_problem(float(found.values[entry]), None, 0, X.dtype)
+            problem = spell_problem(float(entries.values[entry]), None, 0, X.dtype)
             yield InvalidValueError(row, int(X.columns[entry]), problem)
 
     def cells(self, row: int) -> list[Any]:
@@ -99,9 +99,9 @@ class SparseChunk(Chunk):
         broken = self.entries.broken.get(row)
         return None if broken is None else broken[1]
 
-    def _spelled(self, found: Entries, row: int) -> str:
-        part = slice(found.starts[row], found.starts[row + 1])
-        pairs = zip(found.columns[part].tolist(), found.values[part].tolist(), strict=True)
+    def _spelled(self, entries: Entries, row: int) -> str:
+        part = slice(entries.starts[row], entries.starts[row + 1])
+        pairs = zip(entries.columns[part].tolist(), entries.values[part].tolist(), strict=True)
         return " ".join(f"{column + self._first}:{value!r}" for column, value in pairs)
 
 

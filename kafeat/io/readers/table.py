@@ -88,8 +88,8 @@ class TableChunk(Chunk):
         """Return problem and text of the rows that break the format, by their numbers within the chunk."""
         if self._broken is None:
             return {}
-        found = ((row, self._broken(self.first_row + row)) for row in range(self.rows))
-        return {row: problem for row, problem in found if problem is not None}
+        problems = ((row, self._broken(self.first_row + row)) for row in range(self.rows))
+        return {row: problem for row, problem in problems if problem is not None}
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
         """Decode a column. Return false at the first piece with an invalid entry; `out` is then filled in part."""
@@ -188,10 +188,10 @@ class ArrowReader(Reader):
     def _noted(self, program: bytes) -> dict[str, Any]:
         """Return the JSON object that a program has put into the schema. Its content is not trusted."""
         try:
-            found = json.loads((self.schema.metadata or {}).get(program, b"{}"))
+            metadata = json.loads((self.schema.metadata or {}).get(program, b"{}"))
         except (ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return metadata if isinstance(metadata, dict) else {}
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool

@@ -162,9 +162,9 @@ def first_not_utf8(text: DecompressedStream) -> NotUtf8 | None:
     look = Utf8()
     while True:
         data = text.read(1 << 20)
-        found = look.problem(data)
-        if found is not None or not data:
-            return found
+        invalid = look.problem(data)
+        if invalid is not None or not data:
+            return invalid
 
 
 class Utf8Only(io.RawIOBase):
@@ -178,9 +178,9 @@ class Utf8Only(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         data = self._text.read(size)
-        found = self._look.problem(data)
-        if found is not None:
-            raise DataError(f"{self._location}: {found}")
+        invalid = self._look.problem(data)
+        if invalid is not None:
+            raise DataError(f"{self._location}: {invalid}")
         return data
 
 

@@ -50,12 +50,12 @@ class Parts:
         """Return true if a file at a location would be a part, too. With `folder`, if any file below it would be."""
         if self.folder is None:
             return False
-        own, whole = identity(location), identity(self.folder)
-        if not lies_in(own, whole):
+        inner, base = identity(location), identity(self.folder)
+        if not lies_in(inner, base):
             return False
         if folder:
             return not self.pattern or "**" in self.pattern
-        name = own[len(whole) :].strip("/")
+        name = inner[len(base) :].strip("/")
         return is_hidden(name) <= is_hidden(self.pattern) and (
             not self.pattern or _matches(name, self.pattern)
         )
@@ -75,29 +75,29 @@ def list_parts(location: str, format: str | None = None) -> Parts:
     Files and folders whose names begin with `_` or `.` are left out, as other readers of such data do. Files of unknown
     formats are refused unless `format` names the format.
     """
-    found = find_parts(location)
-    if not found.parts:
+    data_set = find_parts(location)
+    if not data_set.parts:
         raise DataError(f"{location}: expected at least one file, got none")
-    for part in found.parts:
+    for part in data_set.parts:
         _check(location, part, format)
-    return found
+    return data_set
 
 
 def find_parts(location: str) -> Parts:
     """List the parts without a check of their formats."""
     pattern = ""
     if kind_of(location) == "file":
-        folder, found = None, [_part(entry, at, name) for name, at, entry in named_in(location)]
+        folder, parts = None, [_part(entry, at, name) for name, at, entry in named_in(location)]
     elif kind_of(location) == "folder":
-        folder, found = location, list(_in_folder(location, ""))
+        folder, parts = location, list(_in_folder(location, ""))
     elif not is_pattern(location):
         raise SystemRefusedError(f"{location}: expected a folder, got nothing of that name")
     else:
         folder, pattern = _fixed(location)
         if kind_of(folder) != "folder":
             raise DataError(f"{location}: expected files of that pattern, got no folder {shown(folder)}")
-        found = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
-    return Parts(location, folder, tuple(sorted(found, key=lambda part: part.name)), pattern)
+        parts = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
+    return Parts(location, folder, tuple(sorted(parts, key=lambda part: part.name)), pattern)
 
 
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
@@ -108,9 +108,9 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
     """
     out: dict[str, Part] = {}
     for part in parts:
-        own = format_of(part.name, input_format)
-        wanted = format or (own if own in OUTPUTS else "parquet")
-        name = part.name if _is_of(part.name, wanted) else f"{stem(part.name)}.{wanted}"
+        own_format = format_of(part.name, input_format)
+        target_format = format or (own_format if own_format in OUTPUTS else "parquet")
+        name = part.name if _is_of(part.name, target_format) else f"{stem(part.name)}.{target_format}"
         if name in out:
             raise UsageError(
                 f"{part.location}: expected parts with different names in the output, got {quoted(name)} for "
@@ -150,9 +150,9 @@ def _is_list(location: str) -> bool:
 
 
 def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
-    wanted = is_hidden(pattern)  # a pattern that names a hidden file asks for it
+    hidden = is_hidden(pattern)  # a pattern that names a hidden file asks for it
     for entry in listed(folder):
-        if wanted or not is_hidden(entry.name):
+        if hidden or not is_hidden(entry.name):
             yield _part(entry, join(folder, entry.name), entry.name)
 
 

@@ -63,8 +63,8 @@ _KINDS: dict[str, Literal["file", "folder", "other"] | None] = {
 def size_of(location: str) -> int | None:
     """Return the size of a file in bytes, or None if the location is not a file."""
     if is_remote(location):
-        found = _info(location)
-        return int(found.size) if found.type.name == "File" else None
+        status = _info(location)
+        return int(status.size) if status.type.name == "File" else None
     location = local_path(location)
     return os.path.getsize(location) if os.path.isfile(location) else None
 
@@ -76,12 +76,12 @@ def entry_of(location: str) -> Entry | None:
         return _entry(name_of(location), info) if info.type.name == "File" else None
     location = local_path(location)
     try:
-        found = os.stat(location)
+        status = os.stat(location)
     except OSError:
         return None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
-    return Entry(os.path.basename(location), found.st_size, stamp_of(found))
+    return Entry(os.path.basename(location), status.st_size, stamp_of(status))
 
 
 def listed(folder: str) -> Iterator[Entry]:
@@ -166,8 +166,8 @@ def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iter
                 if entry.is_dir():
                     yield from _below(entry.path, name + "/", (*above, key))
                 elif entry.is_file():
-                    found = entry.stat()
-                    yield Entry(name, found.st_size, stamp_of(found))
+                    status = entry.stat()
+                    yield Entry(name, status.st_size, stamp_of(status))
                 else:
                     raise refused(
                         entry.path, OSError("expected a file or a folder, got a broken link or a pipe")
@@ -176,10 +176,10 @@ def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iter
         raise refused(folder, error) from error
 
 
-def stamp_of(found: os.stat_result) -> str:
+def stamp_of(status: os.stat_result) -> str:
     """Return the stamp of a local file."""
     # Unlike the modification time, the change time cannot be set back by a writer.
-    return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_ctime_ns:x}"
+    return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_ctime_ns:x}"
 
 
 def _info(location: str) -> Any:
@@ -201,14 +201,14 @@ def _list_remote(folder: str) -> Iterator[Entry]:
     fs, path = file_system(folder)
     base = path.rstrip("/")
     try:
-        found = fs.get_file_info(FileSelector(base, recursive=True))
+        infos = fs.get_file_info(FileSelector(base, recursive=True))
     except FileNotFoundError:
         raise SystemRefusedError(
             f"{shown(folder)}: expected a folder with something in it, got none"
         ) from None
     except OSError as error:
         raise unreachable(folder, error) from error
-    for info in found:
+    for info in infos:
         if info.type == FileType.File:
             yield _entry(info.path[len(base) + 1 :], info)
 

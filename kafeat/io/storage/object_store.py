@@ -26,9 +26,9 @@ def file_system(location: str) -> tuple[Any, str]:
     uri = parsed(location)
     if not uri.authority.rpartition("@")[2] and uri.scheme in ("s3", "gs", "gcs"):
         raise UsageError(f"{location}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
-    asked = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_LISTENED)))
+    settings = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_LISTENED)))
     try:
-        fs = _file_system(uri.scheme, uri.authority, uri.query, asked, os.getpid())
+        fs = _file_system(uri.scheme, uri.authority, uri.query, settings, os.getpid())
     except (pa.ArrowInvalid, ValueError) as error:
         # Not chained: pyarrow's message shows the whole URI with its credentials.
         raise UsageError(
@@ -44,8 +44,8 @@ _LISTENED = ("AWS_", "GOOGLE_", "CLOUDSDK_", "HADOOP_", "JAVA_HOME", "ARROW_LIBH
 
 
 @lru_cache(maxsize=32)
-def _file_system(scheme: str, authority: str, query: str, asked: Any, process: int) -> Any:
-    del asked, process  # part of the cache key: other credentials or a forked process need another client
+def _file_system(scheme: str, authority: str, query: str, settings: Any, process: int) -> Any:
+    del settings, process  # part of the cache key: other credentials or a forked process need another client
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in query:
         # The default of pyarrow is a quarter of an hour.
         query = "&".join(filter(None, [query, "retry_limit_seconds=30"]))
@@ -81,12 +81,12 @@ def bucket_is_missing(location: str) -> bool:
     """Return true if the bucket does not exist. If the query is denied, assume that it does."""
     fs, path = file_system(location)
     try:
-        found = fs.get_file_info(path.partition("/")[0]) if fs.type_name in ("s3", "gcs") else None
+        info = fs.get_file_info(path.partition("/")[0]) if fs.type_name in ("s3", "gcs") else None
     except OSError as error:
         if _is_denied(str(error)):
             return False
         raise unreachable(location, error) from error
-    return found is not None and found.type == pa_fs.FileType.NotFound
+    return info is not None and info.type == pa_fs.FileType.NotFound
 
 
 class RemoteFile(io.RawIOBase):

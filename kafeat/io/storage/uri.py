@@ -48,16 +48,16 @@ class Uri:
 
 def is_remote(location: str) -> bool:
     """Return true for a URI other than `file:`."""
-    found = _SCHEME.match(location)
-    return _SLIP.match(location) is not None or (found is not None and found[1].lower() != "file")
+    match = _SCHEME.match(location)
+    return _SLIP.match(location) is not None or (match is not None and match[1].lower() != "file")
 
 
 def local_path(location: str) -> str:
     """Return the path of a `file:` URI, and any other location as it is."""
-    found = _SCHEME.match(location)
-    if found is None or found[1].lower() != "file":
+    match = _SCHEME.match(location)
+    if match is None or match[1].lower() != "file":
         return location
-    rest = location[found.end() :]
+    rest = location[match.end() :]
     host, slash, path = rest.partition("/")
     if host not in ("", "localhost") or not slash:
         raise UsageError(
@@ -71,15 +71,15 @@ def parsed(location: str) -> Uri:
 
     The error does not show the URI: one that cannot be parsed may hold a secret anywhere.
     """
-    found = _SCHEME.match(location)
-    scheme = found[1].lower() if found else ""
+    match = _SCHEME.match(location)
+    scheme = match[1].lower() if match else ""
     scheme_shown = _cut(location)
     if _SLIP.match(location):
         raise UsageError(f"{scheme_shown}: expected two slashes after the scheme, got one")
-    if found is None or scheme not in SCHEMES:
+    if match is None or scheme not in SCHEMES:
         known = ", ".join(f"{name}://" for name in SCHEMES)
         raise UsageError(f"{scheme_shown}: expected a local path or a URI of {known}, got {scheme}://")
-    rest, _, query = location[found.end() :].partition("?")
+    rest, _, query = location[match.end() :].partition("?")
     authority, _, path = rest.partition("/")
     if "#" in location:
         raise UsageError(f"{scheme_shown}: expected %23 for a # in a URI, got #")
@@ -148,8 +148,8 @@ def identity(location: str) -> str:
     if not is_remote(location):
         return os.path.realpath(local_path(location))
     uri = parsed(location)
-    found = re.search(r"(?:^|&)endpoint_override=([^&]*)", uri.query)
-    host = unquote(found[1]) if found else re.sub(r"^\w+://", "", _endpoint(uri.scheme))
+    match = re.search(r"(?:^|&)endpoint_override=([^&]*)", uri.query)
+    host = unquote(match[1]) if match else re.sub(r"^\w+://", "", _endpoint(uri.scheme))
     bucket = uri.authority.rpartition("@")[2]
     scheme = {"gcs": "gs", "viewfs": "hdfs"}.get(uri.scheme, uri.scheme)
     return f"{scheme}://{host.rstrip('/')}/{bucket}/{uri.key}"

@@ -46,12 +46,12 @@ class PassthroughColumns:
         if beyond(column, self._format) is None:
             return
         for row in range(len(column)) if good is None else map(int, np.flatnonzero(good)):
-            found = beyond(column.slice(row, 1), self._format)
-            if found is not None:
+            value = beyond(column.slice(row, 1), self._format)
+            if value is not None:
                 raise InvalidValueError(
                     row,
                     name,
-                    f"expected a {found.type} that {NAMES[self._format]} can hold, got {digits(found)}; "
+                    f"expected a {value.type} that {NAMES[self._format]} can hold, got {digits(value)}; "
                     f"{_remedy(self._format)}",
                 )
 

@@ -37,12 +37,12 @@ def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:
 
     Values are compared in the type that was written. In text, a null equals an empty text. NaN equals NaN.
     """
-    found = [
+    differences = [
         ValueDifference(row, name, _shown(ours[row]), _shown(theirs[row]))
         for name, ours, theirs in zip(expected.column_names, expected.columns, got.columns, strict=True)
         if (row := _first(ours, theirs)) is not None
     ]
-    return min(found, key=lambda one: one.row, default=None)
+    return min(differences, key=lambda one: one.row, default=None)
 
 
 def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:

@@ -66,23 +66,23 @@ bad("csv: a longer row", text("1,2,3,4"), 3,
 bad("csv: a shorter row", text("1,2"), 3,
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
 bad("csv: semicolons for commas", raw(sound_csv().replace(b",", b";")), 3,
-    says="in.csv: expected columns 'a', 'b', 'c', got a;b;c; are they apart by another character (--delimiter ';')?")
+    says="in.csv: expected columns 'a', 'b', 'c', got a;b;c; is the delimiter another character (--delimiter ';')?")
 bad("csv: tabs for commas", raw(sound_csv().replace(b",", b"\t")), 3,
-    says="in.csv: expected columns 'a', 'b', 'c', got 'a\\tb\\tc'; are they apart by another character (--delimiter $'\\t')?")
+    says="in.csv: expected columns 'a', 'b', 'c', got 'a\\tb\\tc'; is the delimiter another character (--delimiter $'\\t')?")
 bad("csv: a delimiter that is not there", raw(sound_csv()), 3, "--delimiter", ";",
-    says="in.csv: expected columns 'a', 'b', 'c', got a,b,c; are they apart by another character (--delimiter ',')?")
+    says="in.csv: expected columns 'a', 'b', 'c', got a,b,c; is the delimiter another character (--delimiter ',')?")
 bad("csv: Latin-1 in a value", text("1,2,\xe9", encoding="latin-1"), 3,
     says="in.csv: line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; convert it: iconv -f LATIN1 -t UTF-8, or whatever it is")
 bad("csv: Latin-1 in the header", raw(b"a,b,\xe9\n1,2,3\n"), 3,
     says="in.csv: expected columns 'c', got a, b, �")
 bad("csv: UTF-16", text(encoding="utf-16"), 3,
-    says="in.csv: byte 3: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 3: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: UTF-16 without a mark", text(encoding="utf-16-be"), 3,
-    says="in.csv: byte 0: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: UTF-32", text(encoding="utf-32"), 3,
-    says="in.csv: byte 2: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 2: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: an open quote", text('1,"2,3'), 3,
-    says="in.csv: line 14: expected a quote that closes the value which one opens there, got none")
+    says="in.csv: line 14: expected a quote that closes the value opened in this line, got none")
 bad("csv: text behind a quote", text('1,"2"2,3'), 3,
     says="in.csv: line 14: expected the end of a value after the quote that closes it, got '2,3'; a quote within quotes is written twice")
 bad("csv: a quote in the middle", text('1,2"5,3'), 3,
@@ -108,9 +108,9 @@ bad("csv: nothing", raw(b""), 3,
 bad("csv: blank lines", raw(b"\n\n\n"), 3,
     says="in.csv: expected a header line, got an empty file")
 bad("csv: a zero byte", text("1,2\0,3"), 3,
-    says="in.csv: byte 307: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 307: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: nothing but zero bytes", raw(bytes(1000)), 3,
-    says="in.csv: byte 0: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: nan", text("1,nan,3"), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got nan; --on-bad-rows drop")
 bad("csv: inf", text("1,2,inf"), 3,
@@ -366,7 +366,7 @@ bad("libsvm: beyond float32", libsvm("1 2:1e39"), 3,
 bad("libsvm: Latin-1", libsvm("1 1:\xe9", encoding="latin-1"), 3,
     says="in.svm: row 13 (index 12): expected a number after the index 1, got '�'; --on-bad-rows drop")
 bad("libsvm: a zero byte", libsvm("1 1:\0"), 3,
-    says="expected the text of LIBSVM, got a byte of zero")
+    says="expected the text of LIBSVM, got a NUL byte")
 bad("libsvm: nothing", raw(b"", "in.svm"), 3,
     says="in.svm: expected rows, got an empty file")
 bad("libsvm: a CSV", raw(sound_csv(), "in.svm"), 3,
@@ -431,7 +431,7 @@ bad("overflow in a polynomial", text("1,1e20,3"), 3, model="polynomial",
 bad("overflow behind a scaler", text("1,3e38,3"), 3, model="scaled",
     says="in.csv: row 13 (index 12), column 'b': after standardize: expected a value that float32 can hold, got 6.08334e+38: scale the input, or fit with dtype: float64; --on-bad-rows drop")
 bad("one_hot: an unknown category", text(head="a,b,c"), 3, model="one_hot",
-    says="in.csv: row 1 (index 0), column 'b': expected one of the 2 categories of the fit, got '0.0'; one_hot with unknown: ignore lets others through; --on-bad-rows drop")
+    says="in.csv: row 1 (index 0), column 'b': expected one of the 2 categories of the fit, got '0.0'; one_hot with unknown: ignore accepts others; --on-bad-rows drop")
 bad("a missing number with no impute", text("1,,3"), 3, model="plain",
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got null; --on-bad-rows drop")
 bad("a word with impute", text("1,x,3"), 3, model="impute",

@@ -71,7 +71,7 @@ class Categories:
         """Describe a value whose code is NaN."""
         return _problem(value) or (
             f"expected one of the {len(self.values)} categories of the fit, got {_spell(value)}; "
-            "one_hot with unknown: ignore lets others through"
+            "one_hot with unknown: ignore accepts others"
         )
 
 

@@ -119,7 +119,7 @@ def _advice(known: list[str]) -> str:
     if len(known) == 1:
         for option, char in (("';'", ";"), ("$'\\t'", "\t"), ("'|'", "|"), ("','", ",")):
             if char in known[0]:
-                return f"; are they apart by another character (--delimiter {option})?"
+                return f"; is the delimiter another character (--delimiter {option})?"
     return ""
 
 

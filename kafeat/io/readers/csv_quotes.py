@@ -157,7 +157,7 @@ class Quotes:
         return None
 
     def _open_quote(self) -> str:
-        return f"line {self._opened}: expected a quote that closes the value which one opens there, got none"
+        return f"line {self._opened}: expected a quote that closes the value opened in this line, got none"
 
     def _text_after(self, data: bytes, at: int) -> str:
         text = re.split(b"[\r\n]", data[at : at + 60])[0].decode(errors="replace")

@@ -85,7 +85,7 @@ def _refuse_binary(location: str, head: bytes) -> None:
             )
     if b"\0" in head[:LOOK]:
         raise DataError(
-            f"{location}: byte {head.index(0)}: expected UTF-8 text, got a byte of zero: this looks like a binary "
+            f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "
             "file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
         )
 

@@ -58,7 +58,7 @@ class LibsvmReader(Reader):
             raise DataError(f"{self.location}: expected rows, got an empty file")
         if b"\0" in head:
             raise DataError(
-                f"{self.location}: byte {head.index(0)}: expected the text of LIBSVM, got a byte of zero"
+                f"{self.location}: byte {head.index(0)}: expected the text of LIBSVM, got a NUL byte"
             )
         whole = head + b"\n" if text.whole else head[: head.rfind(b"\n") + 1]
         labels = parsed(tidied(whole)).labels

@@ -256,5 +256,5 @@ def _names(location: str, text: str) -> list[str]:
             )
         content = [part.get("name") if isinstance(part, dict) else None for part in content["parts"]]
     if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
-        raise DataError(f"{location}: expected a list of names, or the manifest of a run, got another JSON")
+        raise DataError(f"{location}: expected a list of names, or the manifest of a run, got other JSON")
     return content

@@ -87,8 +87,8 @@ def refuse_if_alive(folder: str, owner: Owner, location: str) -> None:
 def check(folder: str, owner: Owner | None, run: str) -> None:
     """Refuse a folder that belongs to another run, or to none."""
     if owner is None or owner.run != run:
-        got = f"nobody's: {NAME} is gone" if owner is None else f"one of {_spelled(owner)}"
-        raise SystemRefusedError(f"{shown(folder)}: expected a folder of this run still, got {got}")
+        got = f"no owner: {NAME} is gone" if owner is None else _spelled(owner)
+        raise SystemRefusedError(f"{shown(folder)}: expected this run to own the folder, got {got}")
 
 
 def taken(folder: str, owner: Owner | None) -> SystemRefusedError:
@@ -101,5 +101,5 @@ def taken(folder: str, owner: Owner | None) -> SystemRefusedError:
 
 def _spelled(owner: Owner | None) -> str:
     if owner is None:
-        return "a run that begins"
+        return "a new run"
     return f"a run since {owner.since} (process {owner.process} on {owner.host})"

@@ -22,7 +22,7 @@ from kafeat.io.storage.ownership import Token, owning
 # Owns a folder, tells its token, and does nothing more.
 OWNS = """
 import sys
-from kafeat.io.ownership import owning
+from kafeat.io.storage.ownership import owning
 with owning(sys.argv[1]) as token:
     print(token.run, flush=True)
     sys.stdin.read()

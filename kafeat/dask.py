@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafeat.dataframes.options import Frame, frame_of
 from kafeat.dataframes.shared_map import SharedMap, shared
 from kafeat.errors import DataError, UsageError, quoted
-from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.fields import indices_of
 from kafeat.io.columns.numbers import is_text
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.array import check_array

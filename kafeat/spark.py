@@ -95,7 +95,7 @@ def _partition(
     )
     rows = max(1, _BATCH_BYTES // (fm.n_components * frame.dtype.itemsize))
     for done in run_here(fm.transformer, np.dtype(fm.dtype), chunks, _Fresh(frame, fm.n_components)):
-        kept = [] if done.chunk.kept is None else done.chunk.kept.combine_chunks().columns
+        kept = [] if done.chunk.passthrough is None else done.chunk.passthrough.combine_chunks().columns
         arrays = [*kept, *_arrays(done.features, frame)]
         table = pa.Table.from_arrays(arrays, names=[*frame.keep, *frame.names])
         yield from table.to_batches(max_chunksize=rows)

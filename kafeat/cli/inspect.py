@@ -22,7 +22,7 @@ def inspect(model: str, as_json: bool) -> None:
     import json
 
     from kafeat.errors import quoted
-    from kafeat.io.columns.names import listed
+    from kafeat.io.columns.fields import listed
     from kafeat.io.storage.uri import shown
     from kafeat.jobs.inspect import inspect as job
 

@@ -202,7 +202,7 @@ class _Job:
             raise PartsError(self.target, run.parts, run.failed)
 
     def _warn(self, names: tuple[str, ...], one: str, many: str, end: str) -> None:
-        from kafeat.io.columns.labels import shown
+        from kafeat.io.columns.fields import shown
 
         if names:
             files, what = counted(len(names), "file"), one if len(names) == 1 else many

@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kafeat.errors import UsageError
-from kafeat.io.columns.labels import unique
-from kafeat.io.columns.names import indices_of, require
+from kafeat.io.columns.fields import indices_of, require, unique
 from kafeat.io.readers.base import Reader
 from kafeat.model.feature_map import FeatureMap
 

@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.contract.describe import spell
 from kafeat.errors import DataError, UsageError
-from kafeat.io.columns.labels import shown
+from kafeat.io.columns.fields import shown
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 

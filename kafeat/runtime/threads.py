@@ -133,7 +133,7 @@ def _refusing(
     try:
         X, sound = chunk.decode(reads)
         if not sound:
-            raise next(chunk.mistakes(X))
+            raise next(chunk.invalid_values(X))
         clipped = loop(X, out)
     except InvalidValueError as refused:
         raise DataError(f"{chunk.located(refused)}{watch.advice}") from None
@@ -148,7 +148,7 @@ def _setting_aside(
     The others keep their places in their tiles, and so their bytes.
     """
     X, sound = chunk.decode(reads)
-    aside = {} if sound else {refused.row: refused for refused in chunk.mistakes(X)}
+    aside = {} if sound else {refused.row: refused for refused in chunk.invalid_values(X)}
     clipped = 0
     for start in range(0, chunk.rows, loop.rows):
         stop = min(start + loop.rows, chunk.rows)

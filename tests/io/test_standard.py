@@ -9,12 +9,12 @@ import pytest
 READ = (
     "import numpy as np; from kafeat.io.readers.open import open_reader\n"
     "from kafeat.io.columns.selection import choose\n"
-    "s = open_source('-'); c = choose(s, None, [], None)\n"
+    "s = open_reader('-'); c = choose(s, None, [], None)\n"
     "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
 )
 WRITE = (
     "import numpy as np; from kafeat.io.writers.open import open_writer\n"
-    "with open_sink('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
+    "with open_writer('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
 )
 
 

@@ -39,7 +39,7 @@ def dry_run_parts(asked: DatasetRequest) -> DatasetDryRun:
         return DatasetDryRun(0, True, kept, DryRun(0, True, fm.n_components, 0, 0.0))
     like = max(parts, key=lambda part: part.bytes, default=None) or _first_of_text(asked)
     writing = replace(asked.writing, format=format_of(like.name))
-    plan = estimate(fm, like.place, like.name, asked.reading, writing, asked.rules, asked.engine.jobs)
+    plan = estimate(fm, like.location, like.name, asked.reading, writing, asked.rules, asked.engine.jobs)
     if parts:
         plan = _of_all(plan, like, parts)
     # a folder has the room of any file in it; that of one that is not there yet, the room of its parent

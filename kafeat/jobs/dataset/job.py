@@ -114,7 +114,7 @@ class DatasetJob:
         rejects = None if asked.rules.rejects is None else place(asked.rules.rejects)
         return [
             PartTask(
-                replace(part, place=place(part.place)),
+                replace(part, location=place(part.location)),
                 self.map,
                 place(asked.target),
                 asked.reading,
@@ -136,7 +136,7 @@ class DatasetJob:
 def _given_up(task: PartTask, why: str) -> Outcome:
     return failed(
         task.part.name,
-        f"{shown(task.part.place)}: expected a worker to finish, got none that did ({why}); is there memory enough, "
+        f"{shown(task.part.location)}: expected a worker to finish, got none that did ({why}); is there memory enough, "
         "and the same kafeat?",
         5,
     )

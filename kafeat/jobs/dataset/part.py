@@ -69,11 +69,11 @@ def kafeat_part(task: PartTask) -> Outcome:
         return failed(task.part.name, str(error), error.exit_code)
     except MemoryError:
         advice = "lower chunk_rows, n_components, or the parts that are made at once"
-        return failed(task.part.name, f"{shown(task.part.place)}: out of memory: {advice}", 5)
+        return failed(task.part.name, f"{shown(task.part.location)}: out of memory: {advice}", 5)
     except OSError as error:
         return failed(
             task.part.name,
-            without_secrets(f"{error.filename or task.part.place}: {error.strerror or error}"),
+            without_secrets(f"{error.filename or task.part.location}: {error.strerror or error}"),
             5,
         )
     except Exception:  # a fault of ours: it must not end the other parts
@@ -139,7 +139,7 @@ def _outcome(task: PartTask) -> Outcome:
         rules = replace(rules, rejects=join(rules.rejects, rejects_name(part.name)))
     done = transform_file(
         task.map.map,
-        part.place,
+        part.location,
         task.target,
         reading=task.reading,
         writing=writing,
@@ -160,7 +160,7 @@ def _proven(task: PartTask, known: Record) -> Record | None:
     if entry is None:
         return None
     if part.stamp != known.input.stamp and (
-        known.input.sha256 is None or digest_of(part.place) != known.input.sha256
+        known.input.sha256 is None or digest_of(part.location) != known.input.sha256
     ):
         return None
     if entry.stamp != known.output.stamp and digest_of(task.target) != known.output.sha256:

@@ -121,7 +121,7 @@ def _refuse_overlaps(asked: DatasetRequest, found: Parts | None) -> None:
     if rejects is not None and kind_of(rejects) not in (None, "folder"):
         raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
     parts = () if found is None else found.parts
-    read = [InputPlace("the input", (asked.source, *(part.place for part in parts)), found)]
+    read = [InputPlace("the input", (asked.source, *(part.location for part in parts)), found)]
     read += [InputPlace("the model", (asked.model,))] if isinstance(asked.model, str) else []
     written = [OutputPlace("an output", asked.target, folder=True)]
     written += [] if rejects is None else [OutputPlace("--rejects", rejects, folder=True)]

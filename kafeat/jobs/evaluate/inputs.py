@@ -18,7 +18,7 @@ from kafeat.contract.sparse_rows import dense
 from kafeat.errors import DataError, quoted
 from kafeat.evaluation.learners import Inputs
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.names import require
+from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
@@ -47,7 +47,7 @@ class EvaluatedMap:
             for name in aside:
                 if name in own:
                     raise DataError(
-                        f"{source.place}: label {quoted(name)}: expected a column that is no feature of the map, "
+                        f"{source.location}: label {quoted(name)}: expected a column that is no feature of the map, "
                         "got one"
                     )
 
@@ -150,7 +150,7 @@ class Data:
             raise DataError(str(error).replace(self.what, self.place)) from None
         with opened as source:
             if self.place is not None:
-                source.place = self.place
+                source.location = self.place
             yield source
             source.check_unchanged()
 

@@ -78,7 +78,7 @@ class Evaluator:
         self._split, labels = self._survey(found[0].base_seed)
         if self._learner is not None and labels is not None:
             with self._data.open() as source:
-                place = source.place
+                place = source.location
             try:
                 self._truth = Truth(task_of(labels, question.task), labels, self._split.folds)
             except DataError as error:
@@ -92,7 +92,9 @@ class Evaluator:
         n, columns = self._data.whole({"--label": asked.label, "--split": asked.split})
         if n < _FEWEST:
             with self._data.open() as source:
-                raise DataError(f"{source.place}: expected at least {_FEWEST} rows to evaluate on, got {n}")
+                raise DataError(
+                    f"{source.location}: expected at least {_FEWEST} rows to evaluate on, got {n}"
+                )
         test = None if asked.split is None else _test_rows(asked.split, columns[asked.split])
         return split(n, seed, test), None if asked.label is None else columns[asked.label]
 

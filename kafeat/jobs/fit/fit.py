@@ -14,9 +14,7 @@ from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning, counted, quoted
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
-from kafeat.io.columns.labels import are_numbers
-from kafeat.io.columns.names import MOST_LISTED, listed, require
+from kafeat.io.columns.fields import MOST_LISTED, Field, are_numbers, listed, require
 from kafeat.io.columns.selection import choose
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
@@ -76,7 +74,7 @@ def fit_reader(
     listener.phase("hashing the input")
     digest = source.digest()
     source.check_unchanged()
-    return sampled.learn(source.place, digest, name, split=split, locate=source.locate, listener=listener)
+    return sampled.learn(source.location, digest, name, split=split, locate=source.locate, listener=listener)
 
 
 def columns_of(config: Config, source: Reader, label: str | None, split: str | None = None) -> Columns:
@@ -101,7 +99,7 @@ def features_line(
     config: Config, source: Reader, columns: Columns, label: str | None, split: str | None
 ) -> str:
     """The features of a fit, and the columns that are left out, each with the reason."""
-    line = f"{source.place}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
+    line = f"{source.location}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
     coded = [column.name for column in columns.features if column.categories is not None]
     line += f"; as categories: {listed(coded)}" if coded else ""
     taken = {column.name for column in columns.features}
@@ -118,21 +116,21 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, label: object
     names = [field.name for field in source.fields]
     if source.untyped and not source.positional and are_numbers(names):
         yield (
-            f"{source.place}: the names of the columns are numbers ({', '.join(names[:3])}, …); if the first line is a "
-            "row, read it with --no-header"
+            f"{source.location}: the names of the columns are numbers ({', '.join(names[:3])}, …); if the first line "
+            "is a row, read it with --no-header"
         )
     if config.columns.include:
         return
     absent = [name for name in config.columns.exclude if name not in names]
     if absent and label is None and not source.positional:
         missing = ", ".join(map(quoted, absent))
-        yield f"{source.place}: nothing was left out as {missing} (columns.exclude): the file has no such column"
+        yield f"{source.location}: nothing was left out as {missing} (columns.exclude): the file has no such column"
     odd = [] if source.positional else [c.name for c in columns.features if c.categories is None]
     odd = [name for name in odd if _is_no_feature(name, names)]
     if odd:
         which, meant = ("is", "is it") if len(odd) == 1 else ("are", "is one of them")
         yield (
-            f"{source.place}: {', '.join(map(quoted, odd[:3]))}{', …' if len(odd) > 3 else ''} {which} taken for "
+            f"{source.location}: {', '.join(map(quoted, odd[:3]))}{', …' if len(odd) > 3 else ''} {which} taken for "
             f"{'a feature' if len(odd) == 1 else 'features'}: {meant} the label (--label), or no feature "
             "(columns.exclude)?"
         )

@@ -258,10 +258,10 @@ class Labels:
         """The labels (rows,) of a chunk: finite numbers or text, none of them empty."""
         values = read_label(chunk, self._name)
         kind = "text" if values.dtype.kind == "O" else "numbers"
-        expected, where = self._first = self._first or (kind, chunk.place)
+        expected, where = self._first = self._first or (kind, chunk.location)
         if kind != expected:
             raise DataError(
-                f"{chunk.place}: label {quoted(self._name)}: expected {expected}, as {where} has, got {kind}"
+                f"{chunk.location}: label {quoted(self._name)}: expected {expected}, as {where} has, got {kind}"
             )
         return values
 
@@ -276,25 +276,25 @@ def read_label(chunk: Chunk, name: str) -> Array:
         row = int(np.argmax(bad))
         got = quoted(values[row]) if values.dtype.kind == "O" else f"{values[row]:g}"
         raise DataError(
-            f"{chunk.place}: {spell_row(chunk.first_row + row)}, label {quoted(name)}: expected a value, got {got}"
+            f"{chunk.location}: {spell_row(chunk.first_row + row)}, label {quoted(name)}: expected a value, got {got}"
         )
     return values
 
 
 def _values(chunk: Chunk, name: str) -> Array:
     """Numbers, or an object array of str: what dictionaries and the like stand for."""
-    if chunk.kept is None:
+    if chunk.passthrough is None:
         raise KeyError(name)
-    stored = chunk.kept.column(name)
+    stored = chunk.passthrough.column(name)
     column = decoded(stored)
     if not (is_number(column.type) or is_text(column.type)):
         raise DataError(
-            f"{chunk.place}: label {quoted(name)}: expected numbers or text, got {stored.type}; cast it first"
+            f"{chunk.location}: label {quoted(name)}: expected numbers or text, got {stored.type}; cast it first"
         )
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy()))
         raise DataError(
-            f"{chunk.place}: {spell_row(chunk.first_row + row)}, column {quoted(name)}: expected a value, got null"
+            f"{chunk.location}: {spell_row(chunk.first_row + row)}, column {quoted(name)}: expected a value, got null"
         )
     values: Array = column.to_numpy()
     if values.dtype.kind == "O" and is_number(column.type):  # decimals
@@ -308,7 +308,7 @@ def read_test_rows(chunk: Chunk, name: str) -> Mask:
     test, odd = tested(values)
     if odd is not None:
         raise DataError(
-            f"{chunk.place}: {spell_row(chunk.first_row + odd)}, split {quoted(name)}: expected train or test, got "
+            f"{chunk.location}: {spell_row(chunk.first_row + odd)}, split {quoted(name)}: expected train or test, got "
             f"{spell_value(values[odd])}"
         )
     return test

@@ -12,7 +12,7 @@ from itertools import permutations
 
 from kafeat.config import load_config
 from kafeat.errors import KafeatError, UsageError
-from kafeat.io.storage.data_set import Parts, find_parts, is_data_set, places_in
+from kafeat.io.storage.data_set import Parts, find_parts, is_data_set, locations_in
 from kafeat.io.storage.formats import SUFFIXES
 from kafeat.io.storage.locations import kind_of
 from kafeat.io.storage.uri import identity, is_remote, lies_in, local_path, path_of, shown
@@ -37,10 +37,10 @@ class InputPlace:
         with suppress(KafeatError):
             if (remote or not is_remote(place)) and is_data_set(place):
                 if kind_of(place) == "file":
-                    files += places_in(place)
+                    files += locations_in(place)
                 else:
                     data = find_parts(place)
-                    files += [part.place for part in data.parts]
+                    files += [part.location for part in data.parts]
         return cls(what, tuple(files), data)
 
     @classmethod

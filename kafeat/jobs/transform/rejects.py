@@ -42,7 +42,9 @@ class Rejects:
                 continue
             cells = chunk.cells(refused.row)
             cells += (
-                [chunk.kept.column(name)[refused.row].as_py() for name in self._kept] if chunk.kept else []
+                [chunk.passthrough.column(name)[refused.row].as_py() for name in self._kept]
+                if chunk.passthrough
+                else []
             )
             self._writer.writerow([*start, "", *map(_text, cells)])
 

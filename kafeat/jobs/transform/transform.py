@@ -11,7 +11,7 @@ import numpy as np
 
 from kafeat._version import __version__
 from kafeat.errors import InvalidValueError
-from kafeat.io.columns.names import as_spelled
+from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import WrittenFile
@@ -62,7 +62,7 @@ def transform_file(
     rules.check(fm)
     with reading.open(source, stamp) as opened:
         if only is not None:
-            opened.only(*only)
+            opened = opened.select_rows(*only)
         stream = OpenTransform(fm, opened, format, writing, rules, jobs)
         told = announce(opened.rows) if announce else None
         rows = None if first_chunks is not None else opened.rows
@@ -88,8 +88,6 @@ class OpenTransform:
     ) -> None:
         self._fm, self._opened, self._format = fm, opened, format
         self._writing, self._rules, self._jobs = writing, rules, jobs
-        if rules.on_bad_rows != "error":
-            opened.set_aside()
         every = [field.name for field in opened.fields]
         keep = every if writing.keep is None else as_spelled(opened, writing.keep)
         self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
@@ -101,7 +99,13 @@ class OpenTransform:
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows of the input, in chunks of the map's height."""
-        return self._opened.chunks(self._columns, self._keep, self._fm.chunk_rows, typed_keep=self._typed)
+        return self._opened.chunks(
+            self._columns,
+            self._keep,
+            self._fm.chunk_rows,
+            typed_passthrough=self._typed,
+            set_aside=self._rules.on_bad_rows != "error",
+        )
 
     def pour(
         self,
@@ -135,7 +139,9 @@ class OpenTransform:
             for done in self._fm.run(chunks, sink, self._jobs, watch):
                 try:
                     sink.write(
-                        done.features, done.chunk.kept, done.good if rules.on_bad_rows == "drop" else None
+                        done.features,
+                        done.chunk.passthrough,
+                        done.good if rules.on_bad_rows == "drop" else None,
                     )
                 except InvalidValueError as refused:
                     raise done.chunk.located(refused) from refused
@@ -144,7 +150,7 @@ class OpenTransform:
                     rejects.add(done)
                 if told is not None:
                     told(done.chunk.rows)
-            tally.check(self._opened.place, first)
+            tally.check(self._opened.location, first)
             tally.input_sha256 = self._opened.digest() if hashed else None
             self._opened.check_unchanged()
             sink.finish()
@@ -172,7 +178,9 @@ class OpenTransform:
             rows=rows,
             first=first,
             block_rows=fm.chunk_rows,
-            kept_schema=self._opened.kept_fields(self._keep, self._typed) if self._keep else None,
+            passthrough_schema=self._opened.passthrough_schema(self._keep, self._typed)
+            if self._keep
+            else None,
             layout=writing.layout,
             list_name="features" if writing.prefix is None else writing.prefix,
             compression=writing.compression,

@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.field import Field
+from kafeat.io.columns.fields import Field
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.writers.passthrough_compare import KeptRows, difference
 from kafeat.model.feature_map import FeatureMap
@@ -42,7 +42,7 @@ class OutputRows:
         self.keep = [] if made.positional else [name for name in before if name in ours]
         # The text that stands in a CSV is compared as text.
         self.typed = not made.untyped
-        self._chunks = made.chunks(columns, self.keep, fm.chunk_rows, typed_keep=self.typed)
+        self._chunks = made.chunks(columns, self.keep, fm.chunk_rows, typed_passthrough=self.typed)
         self._chunk: Chunk | None = next(self._chunks, None)
         self.at = 0
         self.rows = 0
@@ -66,7 +66,8 @@ class OutputRows:
             got, got_kept = self._next(len(expected))
             if not len(got):
                 raise GateError(
-                    f"{self._made.place}: expected more than {self.at:,} rows, as {made_of.place} has them, got no more"
+                    f"{self._made.location}: expected more than {self.at:,} rows, as {made_of.location} has them, "
+                    "got no more"
                 )
             largest = max(largest, self._difference(expected[: len(got)], got))
             expected = expected[len(got) :]
@@ -85,14 +86,14 @@ class OutputRows:
             return np.empty((0, self._width)), None
         first = self.at - chunk.start
         features = chunk.matrix(np.dtype(np.float64))[first : first + most]
-        kept = chunk.kept
+        kept = chunk.passthrough
         return features, None if kept is None else kept.slice(first, len(features))
 
     def _compare_kept(self, expected: KeptRows, got: KeptRows) -> None:
         found = difference(expected, got)
         if found is not None:
             raise GateError(
-                f"{self._made.place}: {spell_row(self.at + found.row)}, column {quoted(found.column)}: expected "
+                f"{self._made.location}: {spell_row(self.at + found.row)}, column {quoted(found.column)}: expected "
                 f"{found.expected} as in the input, got {found.got}"
             )
 
@@ -108,7 +109,7 @@ class OutputRows:
             row = int(np.argmax(wrong))
             column = int(np.argmax(np.where(np.isnan(apart[row]), np.inf, apart[row])))
             raise GateError(
-                f"{self._made.place}: {spell_row(self.at + row)}, feature {column}: expected "
+                f"{self._made.location}: {spell_row(self.at + row)}, feature {column}: expected "
                 f"{expected[row, column]:.9g}, got {rounded[row, column]:.9g}"
             )
         return float(relative.max(initial=0.0))
@@ -127,7 +128,7 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
     }
     if len(spelled) != 1:
         raise DataError(
-            f"{made.place}: expected features of one floating type, got {', '.join(sorted(spelled))}"
+            f"{made.location}: expected features of one floating type, got {', '.join(sorted(spelled))}"
         )
     name = spelled.pop()
     dtype: np.dtype[Any] = np.dtype(_OF_ARROW.get(name, name))
@@ -142,7 +143,7 @@ def _features(made: Reader, fm: FeatureMap) -> list[Field]:
         return [replace(last[0], width=fm.n_components)]
     if len(fields) < fm.n_components:
         raise GateError(
-            f"{made.place}: expected {fm.n_components:,} columns of features, got {len(fields):,} columns"
+            f"{made.location}: expected {fm.n_components:,} columns of features, got {len(fields):,} columns"
         )
     return fields[-fm.n_components :]
 
@@ -153,6 +154,6 @@ def _check_names(made: Reader, fields: list[Field]) -> None:
     prefix = names[0][:-1]
     if not made.positional and len(names) > 1 and names != [f"{prefix}{i}" for i in range(len(names))]:
         raise GateError(
-            f"{made.place}: expected the columns of the features in their order, as {prefix}0 ... "
+            f"{made.location}: expected the columns of the features in their order, as {prefix}0 ... "
             f"{prefix}{len(names) - 1}, got {quoted(names[0])} ... {quoted(names[-1])}"
         )

@@ -61,8 +61,6 @@ def verify_file(
         (reading or InputOptions()).open(source) as given,
         (reading_output or InputOptions()).open(target) as made,
     ):
-        if on_bad_rows != "error":
-            given.set_aside()
         maker = made.notes.get("map")
         if maker not in (None, fm.digest):
             raise GateError(
@@ -71,9 +69,11 @@ def verify_file(
         output = OutputRows(made, given, fm, output_dtype or known.get("output", {}).get("dtype"))
         columns = match(given, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
-        chosen = _Chosen(
-            given.chunks(columns, output.keep, fm.chunk_rows, typed_keep=output.typed), seed, size
+        aside = on_bad_rows != "error"
+        chunks = given.chunks(
+            columns, output.keep, fm.chunk_rows, typed_passthrough=output.typed, set_aside=aside
         )
+        chosen = _Chosen(chunks, seed, size)
         compared, largest = 0, 0.0
         for done in fm.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
             if on_bad_rows != "drop":
@@ -93,7 +93,7 @@ def verify_file(
 def _expected(done: Transformed, on_bad_rows: str) -> tuple[Floats, KeptRows | None]:
     if done.aside and on_bad_rows == "error":
         raise done.chunk.located(done.aside[0])
-    kept = done.chunk.kept
+    kept = done.chunk.passthrough
     if done.good is None or on_bad_rows != "drop":
         return done.features, kept
     return done.features[done.good], None if kept is None else taken(kept, done.good)

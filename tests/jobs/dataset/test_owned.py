@@ -93,7 +93,7 @@ def late(known: bool = False) -> tuple[PartTask, bytes]:
 def refused(outcome: Outcome) -> bool:
     assert outcome.failure is not None
     return (
-        "out: expected a folder of this run still, got" in outcome.failure.error
+        "out: expected this run to own the folder, got" in outcome.failure.error
         and outcome.failure.exit_code == 5
     )
 
@@ -135,7 +135,7 @@ def test_a_run_that_has_lost_its_folder_ends_and_tells_it(monkeypatch: pytest.Mo
             Path("out", NAME).unlink(missing_ok=True)
 
     with pytest.raises(
-        SystemRefusedError, match=f"out: expected a folder of this run still, got nobody's: {NAME}"
+        SystemRefusedError, match=f"out: expected this run to own the folder, got no owner: {NAME}"
     ):
         transform_parts("map0.joblib", "in", "out", engine=Engine(jobs=1), announce=lambda _parts: lose)
     transform_parts("map1.joblib", "in", "out", resume=True)

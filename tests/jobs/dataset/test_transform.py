@@ -139,7 +139,7 @@ def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model: str, data: 
         (r'["s3://bucket/\ud800.parquet"]', r"expected names that a file can have, got 's3://"),
         ("[" * 100_000, "expected a list of names, got lists in lists"),
         ('["a.parquet', "expected JSON, got Unterminated string"),
-        ('{"a": 1}', "expected a list of names, or the manifest of a run, got another JSON"),
+        ('{"a": 1}', "expected a list of names, or the manifest of a run, got other JSON"),
         ('["no.parquet"]', "expected a file, got none of the name 'no.parquet'"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import KafeatWarning
-from kafeat.io.columns.labels import are_numbers
+from kafeat.io.columns.fields import are_numbers
 
 CONFIG = "columns: {exclude: [label]}\nsteps: [{kind: minmax}]\n"
 

@@ -12,7 +12,7 @@ from kafeat.cli.options import DatasetOptions, scale_options
 from kafeat.errors import counted
 
 if TYPE_CHECKING:
-    from kafeat.jobs.dataset.journal import Run
+    from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.transform.counts import TransformResult
     from kafeat.jobs.transform.dry_run import DryRun
     from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
@@ -187,7 +187,10 @@ class _Job:
             run.removed, "was removed: it has no input", "were removed: they have no input", " any more"
         )
         self._warn(
-            run.strange, "is no part of it, and is read", "are no parts of it, and are read", " with them"
+            run.unknown_files,
+            "is no part of it, and is read",
+            "are no parts of it, and are read",
+            " with them",
         )
         if run.failed:
             raise PartsError(self.target, run.parts, run.failed)
@@ -200,7 +203,7 @@ class _Job:
             listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
             log.warn(f"{self.target}: {files} {what}{end}: {listed}")
 
-    def _say(self, what: str, done: TransformResult | Run) -> None:
+    def _say(self, what: str, done: TransformResult | DatasetResult) -> None:
         from kafeat.cli.summary import summarize
 
         clipped = (
@@ -215,9 +218,9 @@ class _Job:
         )
 
     def say_plan(self) -> None:
-        from kafeat.jobs.transform.dry_run import plan_transform
+        from kafeat.jobs.transform.dry_run import dry_run_transform
 
-        plan = plan_transform(
+        plan = dry_run_transform(
             self.model, self.source, self.target, reading=self.reading, writing=self.writing,
             rules=self.rules, jobs=self.jobs,
         )  # fmt: skip
@@ -234,7 +237,7 @@ class _Job:
         kept = f" ({found.kept:,} more are kept)" if found.kept else ""
         click.echo(f"parts:   {'' if found.exact_parts else 'about '}{found.parts:,}{kept}")
         self._say_plan(
-            found.plan, "" if scale.engine_name == "threads" else " with the threads of this machine"
+            found.estimate, "" if scale.engine_name == "threads" else " with the threads of this machine"
         )
 
     def _say_plan(self, plan: DryRun, by: str = "") -> None:

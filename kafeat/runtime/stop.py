@@ -1,4 +1,4 @@
-"""How work in a process is told to end, and waited for until it has cleaned up."""
+"""Stop the work of a process, and wait until it has cleaned up."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE_SECONDS = 10.0
-"""How long work that was told to end is waited for."""
+"""Seconds to wait for stopped work."""
 
 
 class Stop:
-    """Tells work to end. A copy that travels to another process is the one of that process."""
+    """A flag that stops work. Unpickled in another process, it is the flag of that process."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -23,7 +23,7 @@ class Stop:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Around the work."""
+        """Count the work in the block, so that `ask` waits for its end."""
         with self._changed:
             self._at_work += 1
         try:
@@ -34,12 +34,12 @@ class Stop:
                 self._changed.notify_all()
 
     def check(self) -> None:
-        """Called by the work, now and then: raises `InterruptedError` when it is to end."""
+        """Raise `InterruptedError` if the work has to end; the work calls this now and then."""
         if self._asked.is_set():
             raise InterruptedError("the run has ended")
 
     def ask(self, patience: float = PATIENCE_SECONDS) -> None:
-        """End all of it; returns when it has ended, or after so many seconds."""
+        """Stop all work, and return when it has ended, or after `patience` seconds."""
         self._asked.set()
         with self._changed:
             self._changed.wait_for(lambda: not self._at_work, patience)
@@ -49,5 +49,5 @@ _of_this_process = Stop()
 
 
 def of_this_process() -> Stop:
-    """The one that work meets which came from another process."""
+    """Return the flag of this process, for work that was sent by another one."""
     return _of_this_process

@@ -8,9 +8,9 @@ from kafeat.jobs.dataset.manifest import File
 
 
 def remove_written(folder: str, name: str, file: File) -> bool:
-    """Remove a file below a folder if it is the one that a manifest tells, by its stamp or its hash; whether it was.
+    """Remove a file below a folder if its stamp or hash is that of the manifest; return true if it was removed.
 
-    One that somebody has changed or put there stays, and so does what a link leads to.
+    A file that somebody changed or put there stays, and so does the target of a link.
     """
     place = join(folder, name)
     entry = entry_of(place) if lies_below(folder, name) else None

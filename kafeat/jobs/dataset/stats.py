@@ -8,11 +8,11 @@ from kafeat._version import __version__
 from kafeat.runtime.environment import machine, versions
 
 if TYPE_CHECKING:
-    from kafeat.jobs.dataset.journal import Run
+    from kafeat.jobs.dataset.journal import DatasetResult
 
 
-def stats_of_parts(run: Run, model: str, source: str, target: str) -> dict[str, Any]:
-    """Sums over the parts of a run; its manifest tells each of them."""
+def stats_of_parts(run: DatasetResult, model: str, source: str, target: str) -> dict[str, Any]:
+    """Return the sums over the parts of a run as builtins; the manifest lists every part."""
     return {
         "kafeat": __version__,
         "command": "transform",

@@ -1,4 +1,4 @@
-"""Stream a data set of many files through a map to a folder: each part by itself, complete or not there."""
+"""Transform a data set of many files to a folder; each part is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from kafeat.dataframes.shared_map import shared
 from kafeat.io.storage.locations import making
 from kafeat.io.storage.ownership import owning
 from kafeat.jobs.dataset.job import Announce, DatasetJob
-from kafeat.jobs.dataset.journal import Run
-from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, parts_of
+from kafeat.jobs.dataset.journal import DatasetResult
+from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
 from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions, RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine
@@ -29,23 +29,23 @@ def transform_parts(
     overwrite: bool = False,
     stats: str | None = None,
     announce: Announce | None = None,
-) -> Run:
+) -> DatasetResult:
     """Write the features of every part of `source` to a part of the same name below the folder `target`.
 
-    `source` is a folder, a glob or a list of names; with `rows_per_file` one file, which is cut into parts of so many
-    rows at most. `resume` keeps parts that the manifest of an earlier run proves done and unchanged. A part that fails
-    does not end the others. `stats` is a file that the caller writes: it is refused among the parts.
-    `announce(parts)` returns what is told of each part that is done.
+    `source` is a folder, a glob or a list of names. With `rows_per_file` it is one file, which is cut into parts of at
+    most so many rows. `resume` keeps the parts of the previous run that are up to date. A part that fails does not end
+    the others. `stats` is a file that the caller writes; it must not lie among the parts. `announce(parts)` returns a
+    callback for the number of finished parts.
     """
-    asked = DatasetRequest(
+    request = DatasetRequest(
         model, source, target, reading or InputOptions(), writing or OutputOptions(), rules, engine or Engine(),
         rows_per_file, resume, overwrite, stats,
     )  # fmt: skip
-    asked.check()
-    travelling = shared(model)
-    parts = parts_of(asked, travelling.map)
+    request.check()
+    shared_map = shared(model)
+    parts = plan_parts(request, shared_map.map)
     folders = [folder for folder in (target, rules.rejects) if folder is not None]
     with making(*folders) as make, owning(*folders) as token:
-        asked = replace(asked, writing=replace(asked.writing, guard=token.publishing))
-        job = DatasetJob(asked, travelling, DatasetPlan.of(asked, travelling, parts), make)
+        request = replace(request, writing=replace(request.writing, guard=token.publishing))
+        job = DatasetJob(request, shared_map, DatasetPlan.of(request, shared_map, parts), make)
         return job.run(announce or (lambda _parts: lambda _done: None))

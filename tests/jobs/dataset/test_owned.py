@@ -56,7 +56,7 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
     run = transform_parts(
         "map0.joblib", "in", "out", rules=RowOptions("drop", "rejects"), announce=lambda _parts: second
     )
-    assert (run.parts, run.strange) == (4, ())
+    assert (run.parts, run.unknown_files) == (4, ())
     assert len(told) == 5
     owned = "rejects" if rejects == "rejects" else "out"
     assert all(

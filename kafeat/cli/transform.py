@@ -12,10 +12,11 @@ from kafeat.cli.options import DatasetOptions, scale_options
 from kafeat.errors import counted
 
 if TYPE_CHECKING:
+    from kafeat.io.writers.options import OutputOptions
     from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.transform.counts import TransformResult
     from kafeat.jobs.transform.dry_run import DryRun
-    from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+    from kafeat.jobs.transform.options import InputOptions, RowOptions
 
 
 @click.command(
@@ -111,7 +112,8 @@ def transform(
     If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each file is a part,
     and OUT a folder with a part of the same name for each.
     """
-    from kafeat.jobs.transform.options import OutputOptions, RowOptions
+    from kafeat.io.writers.options import OutputOptions
+    from kafeat.jobs.transform.options import RowOptions
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = OutputOptions(

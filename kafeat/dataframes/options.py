@@ -12,6 +12,7 @@ from kafeat.errors import UsageError
 from kafeat.io.columns.labels import unique
 from kafeat.io.columns.names import indices_of, require
 from kafeat.io.readers.base import Reader
+from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 
 
@@ -62,10 +63,8 @@ def frame_of(
     indices_of(source, kept)
     if not unique(kept):
         raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
-    if layout == "list":
-        names: tuple[str, ...] = ("features" if prefix is None else prefix,)
-    else:
-        names = tuple(f"{'f' if prefix is None else prefix}{i}" for i in range(fm.n_components))
+    options = OutputOptions(prefix=prefix)
+    names = (options.list_name,) if layout == "list" else tuple(options.feature_names(fm.n_components))
     both = [name for name in kept if name in set(names)]
     if both:
         raise UsageError(

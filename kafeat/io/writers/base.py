@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from kafeat.io.writers.options import OutputOptions
 from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ class Layout:
     block_rows: int = 8192
     """No block is higher; only the last one is lower."""
     kept_schema: pa.Schema | None = None
-    layout: Literal["columns", "list", "tensor"] = "columns"
-    list_name: str = "features"
-    compression: str | None = None
+    options: OutputOptions = field(default_factory=OutputOptions)
     metadata: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ","
     header: bool = True
@@ -41,6 +40,21 @@ class Layout:
     """Rows may be left out, so that a row's number does not tell its place."""
     kept: PassthroughColumns | None = None
     """What makes kept columns those of `kept_schema`."""
+
+    @property
+    def layout(self) -> Literal["columns", "list", "tensor"]:
+        """One column for each feature, one column of lists, or one of tensors."""
+        return self.options.layout
+
+    @property
+    def list_name(self) -> str:
+        """Name of the column of lists or tensors."""
+        return self.options.list_name
+
+    @property
+    def compression(self) -> str | None:
+        """Compression; None is the default of the format."""
+        return self.options.compression
 
 
 class Writer(ABC):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kafeat.errors import UsageError
 from kafeat.io.columns.labels import unique
-from kafeat.io.storage.atomic import Guard, WrittenFile, atomic
+from kafeat.io.storage.atomic import WrittenFile, atomic
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.formats import OUTPUTS, PIPED, delimiter_of
 from kafeat.io.storage.uri import shown
@@ -24,39 +23,19 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_writer(
-    place: str,
-    format: str,
-    *,
-    names: Sequence[str],
-    dtype: np.dtype[Any],
-    rows: int | None = None,
-    first: int = 0,
-    block_rows: int = 8192,
-    kept_schema: pa.Schema | None = None,
-    layout: Literal["columns", "list", "tensor"] = "columns",
-    list_name: str = "features",
-    compression: str | None = None,
-    metadata: Mapping[str, str] | None = None,
-    clobber: bool = True,
-    fsync: bool = True,
-    delimiter: str = ",",
-    header: bool = True,
-    nullable: bool = False,
-    dropping: bool = False,
-    written: WrittenFile | None = None,
-    sweep: bool = True,
-    guard: Guard = nullcontext,
+    place: str, format: str, layout: Layout, written: WrittenFile | None = None
 ) -> Iterator[Writer]:
-    """A sink whose file appears when the block ends without an error; `-` is standard output."""
-    delimiter = delimiter_of(place, delimiter)
+    """Open a writer. Its file appears when the block ends without an error. `-` is standard output."""
+    options = layout.options
     kept = None
-    if kept_schema is not None and len(kept_schema):
-        kept = _kept(shown(place), format, kept_schema)
-        kept_schema = kept_schema if kept is None else kept.schema
-    wanted = Layout(
-        tuple(names), np.dtype(dtype), rows, first, block_rows, kept_schema, layout, list_name, compression,
-        dict(metadata or {}), delimiter, header, nullable, dropping, kept,
-    )  # fmt: skip
+    if layout.kept_schema is not None and len(layout.kept_schema):
+        kept = _kept(shown(place), format, layout.kept_schema)
+    wanted = replace(
+        layout,
+        kept_schema=layout.kept_schema if kept is None else kept.schema,
+        delimiter=delimiter_of(place, layout.delimiter),
+        kept=kept,
+    )
     _refuse_clash(shown(place), wanted)
     if place == "-":
         if format not in PIPED:
@@ -72,7 +51,14 @@ def open_writer(
             raise refused("-", error) from error
         return
     with (
-        atomic(place, clobber, fsync=fsync, written=written, sweep=sweep, guard=guard) as output,
+        atomic(
+            place,
+            options.overwrite,
+            fsync=options.fsync,
+            written=written,
+            sweep=options.sweep,
+            guard=options.guard,
+        ) as output,
         _ended(_sink(shown(place), output.path, output.regular, format, wanted)) as sink,
     ):
         yield sink

@@ -9,10 +9,11 @@ from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed
 from kafeat.io.storage.locations import entry_of, kind_of
 from kafeat.io.storage.uri import shown
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
 from kafeat.jobs.dataset.split import check_pouring, ranges
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine
@@ -138,17 +139,12 @@ def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
 
 def _settings(request: DatasetRequest) -> dict[str, object]:
     """Return all options that the bytes of the parts depend on, besides the map and the input."""
-    reading, writing = request.reading, request.writing
+    reading = request.reading
     return {
         "input_format": reading.format,
         "delimiter": reading.delimiter,
         "header": reading.header,
-        "format": writing.format,
-        "keep": None if writing.keep is None else list(writing.keep),
-        "layout": writing.layout,
-        "prefix": writing.prefix,
-        "compression": writing.compression,
-        "dtype": writing.dtype,
+        **request.writing.content,
         "on_bad_rows": request.rules.on_bad_rows,
         "rows_per_file": request.rows_per_file,
     }

@@ -14,8 +14,9 @@ from kafeat.io.storage.data_set import Part, stem
 from kafeat.io.storage.formats import OUTPUTS, format_of
 from kafeat.io.storage.locations import entry_of, join
 from kafeat.io.storage.uri import name_of
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.part import Outcome, failure_outcome, record_of, this_environment
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import OpenTransform
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine

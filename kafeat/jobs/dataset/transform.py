@@ -7,10 +7,11 @@ from dataclasses import replace
 from kafeat.dataframes.shared_map import shared
 from kafeat.io.storage.locations import making
 from kafeat.io.storage.ownership import owning
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.job import Announce, DatasetJob
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
-from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine
 

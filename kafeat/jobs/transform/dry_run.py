@@ -12,7 +12,8 @@ from kafeat.io.storage.disk_space import free_bytes, require_space
 from kafeat.io.storage.formats import COUNTED, OUTPUTS, format_of
 from kafeat.io.storage.locations import kind_of
 from kafeat.io.storage.uri import name_of
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap, load

@@ -1,9 +1,7 @@
-"""Options of a transform: how files are read and written, and what happens to bad rows."""
+"""Options of a transform: how files are read, and what happens to bad rows; `io.writers` has those of outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +9,6 @@ from kafeat.errors import UsageError
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.limit import LimitedReader
-from kafeat.io.storage.atomic import Guard
 from kafeat.model.feature_map import FeatureMap
 
 
@@ -35,35 +32,6 @@ class InputOptions:
         """Open a reader; a file whose stamp is no longer `stamp` is refused."""
         source = open_data(place, self.format, delimiter=self.delimiter, header=self.header, stamp=stamp)
         return source if self.limit is None else LimitedReader(source, self.limit)
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """Options for writing a file of features.
-
-    Attributes:
-        format: Format of the output; None takes it from the suffix.
-        keep: Passthrough columns, which are copied unchanged; None copies all columns.
-        layout: One column for each feature, one column of lists, or one of Arrow's fixed-shape tensors.
-        prefix: Prefix of the feature columns, or the name of the list column; None gives f0, f1, … or features.
-        compression: Compression; None leaves it to the format and the suffix.
-        overwrite: True replaces an existing file, False refuses to.
-        fsync: True returns only when the file is on the disk.
-        dtype: Type of the features; None takes that of the map.
-        sweep: True removes temporary files that killed writers of the same file have left beside it.
-        guard: Context manager held while the file gets its name; it may refuse by raising an error.
-    """
-
-    format: str | None = None
-    keep: Sequence[str] | None = ()
-    layout: Literal["columns", "list", "tensor"] = "columns"
-    prefix: str | None = None
-    compression: str | None = None
-    overwrite: bool = True
-    fsync: bool = True
-    dtype: Literal["float16", "float32", "float64"] | None = None
-    sweep: bool = True
-    guard: Guard = nullcontext
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.atomic import beside
-from kafeat.jobs.transform.options import OutputOptions
+from kafeat.io.writers.options import OutputOptions
 from kafeat.runtime.threads import Transformed
 
 _OWN_COLUMNS = ("row", "column", "problem", "text")

@@ -12,8 +12,9 @@ from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.locations import size_of
 from kafeat.io.storage.uri import shown
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.counts import TransformResult
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
 

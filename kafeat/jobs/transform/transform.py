@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 
 import numpy as np
@@ -17,10 +17,11 @@ from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import OUTPUTS, format_of
-from kafeat.io.writers.base import Writer
+from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.open import open_writer
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.counts import Counts, TransformResult
-from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.rejects import open_rejects
 from kafeat.model.feature_map import FeatureMap, load
@@ -150,40 +151,26 @@ class OpenTransform:
             writer.finish()
         return counts
 
-    @contextmanager
     def _open_writer(
         self, target: str, rows: int | None, first: int, written: WrittenFile | None
-    ) -> Iterator[Writer]:
+    ) -> AbstractContextManager[Writer]:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
-        prefix = "f" if writing.prefix is None else writing.prefix
         dtype = np.dtype(writing.dtype or fm.dtype)
         rows = None if dropping else rows
-        if (
-            rows is not None
-            and self._format not in ("csv", "jsonl")
-            and writing.compression in (None, "none")
-        ):
+        plain = self._format not in ("csv", "jsonl") and writing.compression in (None, "none")
+        if rows is not None and plain:
             require_space(target, rows * fm.n_components * dtype.itemsize)
-        with open_writer(
-            target,
-            self._format,
-            names=[f"{prefix}{i}" for i in range(fm.n_components)],
-            dtype=dtype,
-            rows=rows,
-            first=first,
-            block_rows=fm.chunk_rows,
-            kept_schema=self._opened.kept_fields(self._keep, self._typed) if self._keep else None,
-            layout=writing.layout,
-            list_name="features" if writing.prefix is None else writing.prefix,
-            compression=writing.compression,
-            metadata={"version": __version__, "layout": writing.layout}
+        layout = Layout(
+            writing.feature_names(fm.n_components),
+            dtype,
+            rows,
+            first,
+            fm.chunk_rows,
+            self._opened.kept_fields(self._keep, self._typed) if self._keep else None,
+            writing,
+            {"version": __version__, "layout": writing.layout}
             | ({} if fm.digest is None else {"map": fm.digest}),
-            clobber=writing.overwrite,
-            fsync=writing.fsync,
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
-            written=written,
-            sweep=writing.sweep,
-            guard=writing.guard,
-        ) as writer:
-            yield writer
+        )
+        return open_writer(target, self._format, layout, written)

@@ -23,7 +23,8 @@ from kafeat.io.readers import libsvm_text
 from kafeat.io.readers.libsvm_text import cut, parsed, tidied
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from kafeat.runtime.column_ranges import ColumnRanges

@@ -14,11 +14,12 @@ from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.data_set import list_parts
 from kafeat.io.storage.owner import NAME, Owner
 from kafeat.io.storage.ownership import Token, owning
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.runtime.backends import _threads
 from kafeat.runtime.pool import Engine
 from kafeat.runtime.stop import Stop

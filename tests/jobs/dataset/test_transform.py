@@ -21,9 +21,10 @@ import kafeat
 from kafeat.dataframes.shared_map import SharedMap
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.storage.locations import entry_of
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.pool import Engine
 from kafeat.runtime.stop import Stop

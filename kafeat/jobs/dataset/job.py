@@ -2,91 +2,84 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.dataframes.shared_map import SharedMap
-from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.formats import format_of
-from kafeat.io.storage.locations import absolute, join
 from kafeat.io.storage.temporary_files import remove_stale_below
-from kafeat.io.storage.uri import shown
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
-from kafeat.jobs.dataset.part import Outcome, PartTask, failure_outcome, kafeat_part
+from kafeat.jobs.dataset.part import Outcome
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
-from kafeat.jobs.dataset.split import pour_parts
 from kafeat.runtime.backends import start_engine
-from kafeat.runtime.engine import run_all
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.pool import Engine, Pool
-from kafeat.runtime.stop import Stop
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
 
 
+class Parts(Protocol):
+    """The parts to write: `KnownParts`, or `TextParts`, which are cut while they are read."""
+
+    def outcomes(self, pool: Pool) -> Generator[Outcome]:
+        """Write the parts, and yield their outcomes as they are done."""
+
+
 @dataclass(frozen=True)
 class DatasetJob:
-    """A planned run over parts.
-
-    `request.writing.guard` is held while files are written or removed. `make` makes a folder.
-    """
+    """A planned run over parts. `request.writing.guard` is held while files are written or removed."""
 
     request: DatasetRequest
-    map: SharedMap
     plan: DatasetPlan
-    make: Callable[[str], None]
+    parts: Parts
 
-    def run(self, announce: Announce) -> DatasetResult:
-        """Write all parts that are not up to date."""
-        began, plan, previous, target = (
-            time.perf_counter(),
-            self.plan,
-            self.plan.previous,
-            self.request.target,
-        )
-        up_to_date = plan.up_to_date
-        journal = Journal(target, plan.manifest, list(up_to_date.values()), self.request.writing.guard)
+    def run(self, columns: int, announce: Announce) -> DatasetResult:
+        """Write all parts that are not up to date, as files of `columns` features."""
+        began, plan = time.perf_counter(), self.plan
+        kept = list(plan.up_to_date.values())
+        journal = Journal(self.request.target, plan.manifest, kept, self.request.writing.guard)
         try:
-            with (
-                start_engine(self._engine) as pool,
-                one_blas_thread(),
-            ):  # an engine that fails to start must cost no file
-                removed = self._clear({*up_to_date, *plan.to_check})
-                journal.write()
-                progress = announce(None if plan.parts is None else len(plan.parts))
-                progress(len(up_to_date))
-                with closing(self._outcomes(pool)) as outcomes:
-                    for outcome in outcomes:
-                        journal.add(outcome)
-                        progress(1)
+            removed = self._write_parts(journal, announce)
         except BaseException as error:
             if plan.parts is not None and journal.done:
                 done = f"{len(journal.done):,} of {len(plan.parts):,} parts are done"
                 error.add_note(f"{done}: --resume goes on with the others")
             self._sweep()
-            journal.leave(new=not previous.entries and self.request.engine.ends_workers)
+            journal.leave(new=not plan.previous.entries and self.request.engine.ends_workers)
             raise
         self._sweep()
         seconds = time.perf_counter() - began
         journal.end(seconds)
-        without_input = [] if plan.parts is None else sorted({*removed} - {part.name for part in plan.parts})
-        unknown_files = previous.remaining(target, {*journal.done, *removed})
-        return journal.result(
-            len(up_to_date), self.map.map.n_components, seconds, tuple(without_input), unknown_files
-        )
+        unknown_files = plan.previous.remaining(self.request.target, {*journal.done, *removed})
+        without_input = set() if plan.parts is None else {*removed} - {part.name for part in plan.parts}
+        return journal.result(len(kept), columns, seconds, tuple(sorted(without_input)), unknown_files)
+
+    def _write_parts(self, journal: Journal, announce: Announce) -> list[str]:
+        """Write the parts, and return the names of the outdated ones that were removed before."""
+        plan = self.plan
+        # The engine starts first: if it fails to, nothing must have been removed.
+        with start_engine(self._engine) as pool, one_blas_thread():
+            removed = self._clear({*plan.up_to_date, *plan.to_check})
+            journal.write()
+            progress = announce(None if plan.parts is None else len(plan.parts))
+            progress(len(plan.up_to_date))
+            with closing(self.parts.outcomes(pool)) as outcomes:
+                for outcome in outcomes:
+                    journal.add(outcome)
+                    progress(1)
+        return removed
 
     @property
     def _engine(self) -> Engine:
         """The engine. In this process no more parts run at once than there are, and these share the threads."""
-        if not self.request.engine.in_this_process:
-            return self.request.engine
+        engine = self.request.engine
+        if not engine.in_this_process:
+            return engine
         parts = len(self.plan.parts) if self.plan.parts else 1
-        return replace(self.request.engine, jobs=min(count_jobs(self.request.engine.jobs), parts))
+        return replace(engine, jobs=min(count_jobs(engine.jobs), parts))
 
     def _clear(self, good: set[str]) -> list[str]:
         """Remove temporary files and outdated parts, but for `good` ones; return the names of the removed parts."""
@@ -98,55 +91,3 @@ class DatasetJob:
         for folder in (self.request.target, self.request.rules.rejects):
             if folder is not None:
                 remove_stale_below(folder)
-
-    def _outcomes(self, pool: Pool) -> Generator[Outcome]:
-        """Yield the outcomes of the parts, in the order in which they are done."""
-        request = self.request
-        if self.plan.parts is not None:
-            parts = [part for part in self.plan.parts if part.name not in self.plan.up_to_date]
-            yield from run_all(pool, kafeat_part, self._tasks(parts, pool.stop), _worker_lost)
-        elif not self.plan.up_to_date:
-            yield from pour_parts(
-                self.map.map, request.source, request.target, request.reading, request.writing, request.rules,
-                request.engine.jobs, request.rows_per_file or 0, self.plan.previous.may_replace,
-            )  # fmt: skip
-
-    def _tasks(self, parts: list[Part], stop: Stop) -> list[PartTask]:
-        request = self.request
-        for below in {os.path.dirname(part.name) for part in parts} - {""}:
-            for folder in (request.target, request.rules.rejects):
-                if folder is not None:
-                    self.make(join(folder, below))
-        threads = request.engine.in_this_process
-        jobs = max(1, count_jobs(request.engine.jobs) // max(1, len(parts))) if threads else 1
-        # Workers may run in another folder.
-        place = (lambda name: name) if threads else absolute
-        rejects = None if request.rules.rejects is None else place(request.rules.rejects)
-        return [
-            PartTask(
-                replace(part, place=place(part.place)),
-                self.map,
-                place(request.target),
-                request.reading,
-                replace(
-                    request.writing,
-                    format=format_of(part.name),
-                    overwrite=self.plan.previous.may_replace(part.name),
-                    sweep=False,
-                ),
-                replace(request.rules, rejects=rejects),
-                jobs,
-                stop,
-                self.plan.to_check.get(part.name),
-            )
-            for part in parts
-        ]
-
-
-def _worker_lost(task: PartTask, why: str) -> Outcome:
-    return failure_outcome(
-        task.part.name,
-        f"{shown(task.part.place)}: expected a worker to finish, got none that did ({why}); is there memory enough, "
-        "and the same kafeat?",
-        5,
-    )

@@ -12,7 +12,7 @@ from kafeat.io.storage.uri import shown
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
-from kafeat.jobs.dataset.split import check_pouring, ranges
+from kafeat.jobs.dataset.split import ranges
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
@@ -105,8 +105,19 @@ def plan_parts(request: DatasetRequest, fm: FeatureMap) -> list[Part] | None:
         request.source, request.reading, request.writing, fm.chunk_rows, request.rows_per_file or 0
     )
     if parts is None:
-        check_pouring(request.source, request.rules, request.engine)
+        _refuse_for_text(request)
     return parts
+
+
+def _refuse_for_text(request: DatasetRequest) -> None:
+    """Refuse options that do not work with text, whose rows are cut while they are read."""
+    if not request.engine.in_this_process:
+        raise UsageError(
+            f"{request.source}: expected Parquet or NPY for --engine {request.engine.name}, got text, whose rows "
+            "cannot be found without reading all before; --engine threads cuts it"
+        )
+    if request.rules.rejects is not None:
+        raise UsageError("--rejects: expected Parquet or NPY with --rows-per-file, got text")
 
 
 def _listed_parts(request: DatasetRequest) -> Parts | None:

@@ -8,9 +8,11 @@ from kafeat.dataframes.shared_map import shared
 from kafeat.io.storage.locations import making
 from kafeat.io.storage.ownership import owning
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.dataset.job import Announce, DatasetJob
+from kafeat.jobs.dataset.job import Announce, DatasetJob, Parts
 from kafeat.jobs.dataset.journal import DatasetResult
+from kafeat.jobs.dataset.known_parts import KnownParts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
+from kafeat.jobs.dataset.text_parts import TextParts
 from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine
@@ -44,9 +46,15 @@ def transform_parts(
     )  # fmt: skip
     request.check()
     shared_map = shared(model)
-    parts = plan_parts(request, shared_map.map)
+    listed = plan_parts(request, shared_map.map)
     folders = [folder for folder in (target, rules.rejects) if folder is not None]
-    with making(*folders) as make, owning(*folders) as token:
+    with making(*folders) as make_folder, owning(*folders) as token:
         request = replace(request, writing=replace(request.writing, guard=token.publishing))
-        job = DatasetJob(request, shared_map, DatasetPlan.of(request, shared_map, parts), make)
-        return job.run(announce or (lambda _parts: lambda _done: None))
+        plan = DatasetPlan.of(request, shared_map, listed)
+        parts: Parts
+        if listed is None:
+            parts = TextParts(request, shared_map.map, plan)
+        else:
+            parts = KnownParts(request, shared_map, plan, make_folder)
+        job = DatasetJob(request, plan, parts)
+        return job.run(shared_map.map.n_components, announce or (lambda _parts: lambda _done: None))

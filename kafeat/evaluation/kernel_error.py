@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafeat.errors import DataError
+from kafeat.evaluation.records import Distortion, KernelError
 from kafeat.maths.units import power_of_two
 from kafeat.types import Floats
 
@@ -17,7 +18,7 @@ def relative_frobenius(K: Floats, Z: Floats) -> float:
     return _ratio(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
 
 
-def kernel_error(K: Floats, Z: Floats) -> dict[str, float]:
+def kernel_error(K: Floats, Z: Floats) -> KernelError:
     """Errors of K̂ = ZZᵀ against the exact kernel K (n, n), on features Z (n, D); all float64.
 
     relative_frobenius ‖K − K̂‖_F/‖K‖_F, relative_spectral ‖K − K̂‖₂/‖K‖₂, and over all entries of K̂ − K:
@@ -61,7 +62,7 @@ def _ratio(error: float, size: float) -> float:
     return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))
 
 
-def distortion(K: Floats, Z: Floats) -> dict[str, float]:
+def distortion(K: Floats, Z: Floats) -> Distortion:
     """Over all pairs of rows, |‖z(x) − z(y)‖²/‖x − y‖² − 1|: its largest, its mean, and the ε that the lemma gives.
 
     K (n, n) are the exact dot products. ε is the smallest with D ≥ 4 ln n/(ε²/2 − ε³/3), and 1 or more says nothing.

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
 from kafeat.errors import DataError, GateError, KafeatWarning, SystemRefusedError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
+from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
 from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.evaluation.summary import budgets, spell, summarize
 from kafeat.io.storage.atomic import write_bytes
@@ -149,7 +150,7 @@ def evaluate(
             ]
         summary = summarize(records)
         chosen = choose(summary)
-        result: dict[str, Any] = {
+        result: Report = {
             "records": records,
             "summary": summary,
             "budgets": budgets(summary) if len(summary) > 1 else {},
@@ -160,7 +161,7 @@ def evaluate(
             write_report(report, rows_source.name, result, figure_data)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
-    return {**records[0], **result} if len(records) == 1 else result
+    return {**records[0], **result} if len(records) == 1 else {**result}
 
 
 def check_bounds(max_error: float | None, min_score: float | None) -> None:
@@ -170,7 +171,7 @@ def check_bounds(max_error: float | None, min_score: float | None) -> None:
             raise UsageError(f"{option}: expected a number, got {bound}")
 
 
-def gate(report: Mapping[str, Any], max_error: float | None, min_score: float | None) -> None:
+def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
     """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
     check_bounds(max_error, min_score)
     missed = []
@@ -180,7 +181,7 @@ def gate(report: Mapping[str, Any], max_error: float | None, min_score: float | 
                 continue
             if key not in entry:
                 raise UsageError("--min-score: expected --label, as without one there is no score")
-            value = entry[key]["mean"]
+            value = estimate_of(entry, key)["mean"]
             if value is None or sign * value > sign * bound:
                 most = "at most" if sign > 0 else "at least"
                 got = "none" if value is None else f"{value:.4g}"
@@ -197,7 +198,7 @@ def _as_list(value: Any) -> list[Any]:
 
 def _record(
     evaluator: Evaluator, candidate: Candidate, say: Say | None, listener: Listener, n: int
-) -> dict[str, Any]:
+) -> EvaluationRecord:
     """Evaluate one map of n; if there are several, an error names the map."""
     try:
         return evaluator.record(candidate, say, listener)
@@ -207,12 +208,13 @@ def _record(
         raise DataError(f"{candidate.spelled}: {error}") from None
 
 
-def _finite(record: dict[str, Any]) -> dict[str, Any]:
+def _finite(record: EvaluationRecord) -> EvaluationRecord:
     # A ratio to zero has no value, and is null in JSON.
-    return {
+    values = {
         key: None if isinstance(value, float) and not np.isfinite(value) else value
         for key, value in record.items()
     }
+    return cast(EvaluationRecord, values)
 
 
 _PICTURES = (".png", ".svg")
@@ -264,7 +266,7 @@ def pages_of(folder: str) -> list[str]:
     return [os.path.join(folder, "index.html")]
 
 
-def write_report(folder: str, data: str, report: Mapping[str, Any], figure_data: FigureData) -> None:
+def write_report(folder: str, data: str, report: Report, figure_data: FigureData) -> None:
     """Write `index.html`, which needs no other file, and each picture as a separate file beside it."""
     from kafeat.evaluation.report.page import page
     from kafeat.evaluation.report.pictures import pictures

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from kafeat.evaluation.choose_learner import learner_of
 from kafeat.evaluation.folds import Split, split
 from kafeat.evaluation.kernel_error import distortion, kernel_error
 from kafeat.evaluation.learners import Inputs, Learner, Truth, score
+from kafeat.evaluation.records import EvaluationRecord, Scores
 from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.evaluation.task import task_of
 from kafeat.jobs.evaluate.candidates import Candidate
@@ -73,6 +74,25 @@ def _timed(work: Callable[[], Floats], runs: int) -> tuple[Floats, float]:
 _LEAST_ROWS = 5
 
 
+@dataclass(frozen=True)
+class _Learned:
+    """Result of a learner on some columns."""
+
+    score: float
+    seconds: float
+    nonzero: int
+    penalty: float
+    converged: bool
+
+
+@dataclass(frozen=True)
+class _LearnedExact(_Learned):
+    """Result of a learner with the exact kernel, and the numbers of its rows."""
+
+    rows: int
+    rows_test: int
+
+
 class Evaluator:
     """Evaluates every candidate map on the same rows."""
 
@@ -99,8 +119,9 @@ class Evaluator:
                 self._truth = Truth(task_of(labels, request.task), labels, self._split.folds)
             except DataError as error:
                 raise DataError(f"{place}: {error}") from None
-        self._learned_before: dict[Any, Any] = {}
-        """Results of learners by raw columns or kernel matrix, which several maps often share."""
+        # Several maps often share their raw columns, or their exact kernel.
+        self._raw: dict[tuple[object, ...], _Learned] = {}
+        self._kernels: dict[bytes, _LearnedExact] = {}
 
     def _split_rows(self, seed: int) -> tuple[Split, Array | None]:
         """Return the training, test and validation rows, and the labels."""
@@ -115,7 +136,7 @@ class Evaluator:
         test = None if request.split is None else _test_rows(request.split, columns[request.split])
         return split(n, seed, test), None if request.label is None else columns[request.label]
 
-    def record(self, candidate: Candidate, say: Say | None, listener: Listener) -> dict[str, Any]:
+    def record(self, candidate: Candidate, say: Say | None, listener: Listener) -> EvaluationRecord:
         """Evaluate one map; `listener` follows the fit of a recipe."""
         tell = say or (lambda _step: None)
         tell(f"{candidate.spelled}: fitting")
@@ -132,14 +153,12 @@ class Evaluator:
             fm, self._data, len(self._split.test), columns, request.jobs, request.output_dtype
         )
         rows, X = subject.select_rows(self._compared_rows(candidate))
-        _ = (
-            subject.map.transformer
-        )  # derived arrays are computed once, which is not part of the measured time
+        _ = subject.map.transformer  # compute derived arrays before the time is measured
         Z, transform_seconds = _timed(lambda: subject.transform(X), _RUNS)
         K, exact_seconds = _timed(lambda: subject.map.exact_kernel(X), 1)
         Z = Z.astype(np.float64)
         projects = fm.chain.steps[-1].step.kind == "projection"
-        record: dict[str, Any] = {
+        values = {
             "map": candidate.name,
             "setting": candidate.setting,
             "seed": fm.config.seed,
@@ -160,7 +179,8 @@ class Evaluator:
         }
         if self._learner is not None:
             tell(f"{candidate.spelled}: learning")
-            record |= self._scores(subject, self._learner)
+            values |= self._scores(subject, self._learner)
+        record = cast(EvaluationRecord, values)
         if self._figure_data is not None:
             between = not (any(fm.columns.n_categories) or fm.columns.missing)
             self._figure_data.keep(record, subject.map, X, K, Z, between)
@@ -173,7 +193,7 @@ class Evaluator:
             self._split.test if held else np.ones(len(self._split.test), bool), self._request.rows
         )
 
-    def _scores(self, subject: EvaluatedMap, learner: Learner) -> dict[str, Any]:
+    def _scores(self, subject: EvaluatedMap, learner: Learner) -> Scores:
         """Score the learner on raw columns, on the features, and on the exact kernel."""
         test, truth = self._split.test, self._truth
         train = ~test
@@ -181,15 +201,6 @@ class Evaluator:
             raise DataError(
                 f"label: expected rows to train and rows to test on, got {train.sum()} and {test.sum()}"
             )
-        record: dict[str, Any] = {
-            "label": self._request.label, "split": self._request.split,
-            "task": truth.task.kind, "learner": learner.name,
-            "rows_train": int(train.sum()), "rows_test": int(test.sum()),
-        }  # fmt: skip
-        key = ("raw", *subject.raw_key)
-        if key not in self._learned_before:
-            self._learned_before[key] = self._learned("raw", subject.raw, learner)
-        record |= self._learned_before[key]
         known = (
             np.isin(truth.labels[test], truth.labels[train]) if truth.task.classes is not None else test[test]
         )
@@ -198,54 +209,63 @@ class Evaluator:
                 f"label {quoted(str(self._request.label))}: expected classes of the test rows among the training "
                 "rows, got none of them: each class needs several rows"
             )
-        return record | self._learned("map", subject.features, learner) | self._exact(subject, learner)
+        key = subject.raw_key
+        if key not in self._raw:
+            self._raw[key] = self._learned(subject.raw, learner)
+        raw, features = self._raw[key], self._learned(subject.features, learner)
+        exact, map_exact_rows = self._exact(subject, learner)
+        return {
+            "label": self._request.label, "split": self._request.split,
+            "task": truth.task.kind, "learner": learner.name,
+            "rows_train": int(train.sum()), "rows_test": int(test.sum()),
+            "score_raw": raw.score, "learn_seconds_raw": raw.seconds, "nonzero_raw": raw.nonzero,
+            "penalty_raw": raw.penalty, "converged_raw": raw.converged,
+            "score_map": features.score, "learn_seconds_map": features.seconds, "nonzero_map": features.nonzero,
+            "penalty_map": features.penalty, "converged_map": features.converged,
+            "score_exact": exact.score, "learn_seconds_exact": exact.seconds, "nonzero_exact": exact.nonzero,
+            "penalty_exact": exact.penalty, "converged_exact": exact.converged, "rows_exact": exact.rows,
+            "rows_test_exact": exact.rows_test, "score_map_exact_rows": map_exact_rows,
+        }  # fmt: skip
 
-    def _learned(self, name: str, inputs: Inputs, learner: Learner) -> dict[str, Any]:
-        """Fit and score the learner on these inputs; keys of the result end with `name`."""
+    def _learned(self, inputs: Inputs, learner: Learner) -> _Learned:
+        """Fit and score the learner on these inputs."""
         timed = TimedInputs(inputs)
         started = time.perf_counter()
         model = learner.linear(replace(inputs, blocks=timed.blocks), ~self._split.test, self._truth)
         seconds = time.perf_counter() - started - timed.seconds
-        return {
-            f"score_{name}": score(model, inputs, self._split.test, self._truth),
-            f"learn_seconds_{name}": seconds,
-            f"nonzero_{name}": model.nonzero,
-            f"penalty_{name}": model.penalty,
-            f"converged_{name}": model.converged,
-        }
+        reached = score(model, inputs, self._split.test, self._truth)
+        return _Learned(reached, seconds, model.nonzero, model.penalty, model.converged)
 
-    def _exact(self, subject: EvaluatedMap, learner: Learner) -> dict[str, Any]:
-        """Fit and score the learner with the exact kernel, on at most `exact_rows` rows."""
+    def _exact(self, subject: EvaluatedMap, learner: Learner) -> tuple[_LearnedExact, float]:
+        """Score the learner with the exact kernel, and on features of the same rows; at most `exact_rows` rows."""
         most, test = self._request.exact_rows, self._split.test
         train_rows, train = subject.select_rows(self._split.some(~test, most))
-        test_rows, tests = subject.select_rows(self._split.some(test, 5 * most))
         K = subject.map.exact_kernel(train)
-        key = ("exact", sha256(np.ascontiguousarray(K).data).digest())
-        if key not in self._learned_before:
-            started = time.perf_counter()
-            model = learner.exact(K, train_rows, self._truth)
-            seconds = time.perf_counter() - started
-            predicted = [
-                model(subject.map.exact_kernel(tests[i : i + most], train))
-                for i in range(0, len(tests), most)
-            ]
-            self._learned_before[key] = {
-                "score_exact": self._truth.task.score(
-                    np.concatenate(predicted), self._truth.labels[test_rows]
-                ),
-                "learn_seconds_exact": seconds,
-                "nonzero_exact": model.nonzero,
-                "penalty_exact": model.penalty,
-                "converged_exact": model.converged,
-                "rows_exact": len(train_rows),
-                "rows_test_exact": len(test_rows),
-            }
+        key = sha256(np.ascontiguousarray(K).data).digest()
+        if key not in self._kernels:
+            self._kernels[key] = self._learned_exact(subject, learner, K, train_rows, train)
         # The loss by the approximation shows if the features are trained on the same rows as the exact kernel.
         same_rows = np.zeros(len(test), dtype=bool)
         same_rows[train_rows] = True
         model = learner.linear(subject.features, same_rows, self._truth)
-        map_score = score(model, subject.features, test, self._truth)
-        return {**self._learned_before[key], "score_map_exact_rows": map_score}
+        return self._kernels[key], score(model, subject.features, test, self._truth)
+
+    def _learned_exact(
+        self, subject: EvaluatedMap, learner: Learner, K: Floats, train_rows: Array, train: Floats
+    ) -> _LearnedExact:
+        """Fit and score the learner with the kernel matrix K of the rows `train`."""
+        most, truth = self._request.exact_rows, self._truth
+        test_rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))
+        started = time.perf_counter()
+        model = learner.exact(K, train_rows, truth)
+        seconds = time.perf_counter() - started
+        predicted = [
+            model(subject.map.exact_kernel(tests[i : i + most], train)) for i in range(0, len(tests), most)
+        ]
+        reached = truth.task.score(np.concatenate(predicted), truth.labels[test_rows])
+        return _LearnedExact(
+            reached, seconds, model.nonzero, model.penalty, model.converged, len(train_rows), len(test_rows)
+        )
 
 
 def _test_rows(name: str, values: Array) -> Mask:

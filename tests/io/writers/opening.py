@@ -11,7 +11,7 @@ from kafeat.io.writers import open as opening
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.options import OutputOptions
 
-OPTIONS = {field.name for field in fields(OutputOptions)}
+OPTIONS = {field.name for field in fields(OutputOptions)} - {"dtype"}
 
 
 def open_writer(

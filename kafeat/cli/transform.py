@@ -169,8 +169,7 @@ class _Job:
     def run_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
         from kafeat.cli.progress import progress
         from kafeat.errors import PartsError
-        from kafeat.jobs.dataset.stats import stats_of_parts
-        from kafeat.jobs.dataset.transform import transform_parts
+        from kafeat.jobs.dataset.transform import stats_of_parts, transform_parts
         from kafeat.jobs.transform.stats import open_stats
 
         with (

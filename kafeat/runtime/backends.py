@@ -14,9 +14,8 @@ from uuid import uuid4
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.pool import Engine, Pool
+from kafeat.runtime.pool import Engine, Pool, Stop
 from kafeat.runtime.processes import Processes
-from kafeat.runtime.stop import Stop
 
 _CONNECT_SECONDS = 30
 # Items per thread, so that a thread has its next item when it is done with one.

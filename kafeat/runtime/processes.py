@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from kafeat.errors import SystemRefusedError
-from kafeat.runtime.stop import PATIENCE_SECONDS
+from kafeat.runtime.pool import PATIENCE_SECONDS
 
 T = TypeVar("T")
 R = TypeVar("R")

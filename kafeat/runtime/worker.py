@@ -14,7 +14,7 @@ from typing import IO, NoReturn
 
 from kafeat.errors import first_line
 from kafeat.io.storage.temporary_files import remove_ours
-from kafeat.runtime.stop import of_this_process
+from kafeat.runtime.pool import of_this_process
 
 
 def main() -> None:

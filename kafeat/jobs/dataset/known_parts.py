@@ -15,8 +15,7 @@ from kafeat.jobs.dataset.part import Outcome, PartTask, failure_outcome, kafeat_
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
 from kafeat.runtime.engine import run_all
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.pool import Pool
-from kafeat.runtime.stop import Stop
+from kafeat.runtime.pool import Pool, Stop
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from kafeat._version import __version__
 from kafeat.errors import DataError
 from kafeat.io.storage.atomic import Guard, write_bytes
 from kafeat.io.storage.data_set import MANIFEST
-from kafeat.io.storage.files import opened
-from kafeat.io.storage.locations import join, kind_of
+from kafeat.io.storage.files import digest_of, opened
+from kafeat.io.storage.locations import entry_of, join, kind_of, lies_below, remove
 
 
 class _Entry(BaseModel):
@@ -141,3 +141,18 @@ def _lines(entries: list[dict[str, Any]]) -> str:
     if not entries:
         return "[]"
     return "[\n    " + ",\n    ".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "\n  ]"
+
+
+def remove_written(folder: str, name: str, file: File) -> bool:
+    """Remove a file below a folder if its stamp or hash is that of the manifest; return true if it was removed.
+
+    A file that somebody changed or put there stays, and so does the target of a link.
+    """
+    place = join(folder, name)
+    entry = entry_of(place) if lies_below(folder, name) else None
+    if entry is None or entry.bytes != file.bytes:
+        return False
+    if entry.stamp != file.stamp and (file.sha256 is None or digest_of(place) != file.sha256):
+        return False
+    remove(place)
+    return True

@@ -16,14 +16,13 @@ from kafeat.io.storage.files import digest_of
 from kafeat.io.storage.locations import Entry, entry_of, join
 from kafeat.io.storage.uri import shown
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord
-from kafeat.jobs.dataset.removal import remove_written
+from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
 from kafeat.jobs.transform.counts import TransformResult
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.rejects import rejects_name
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.environment import machine, versions
-from kafeat.runtime.stop import Stop
+from kafeat.runtime.pool import Stop
 
 _CHECK_SECONDS = 5.0
 

@@ -11,8 +11,7 @@ from kafeat.errors import UsageError, counted
 from kafeat.io.storage.data_set import MANIFEST, Part, is_hidden
 from kafeat.io.storage.locations import Entry, entry_of, join, kind_of, listed
 from kafeat.io.storage.ownership import is_lock
-from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest
-from kafeat.jobs.dataset.removal import remove_written
+from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_written
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.rejects import rejects_name
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from kafeat._version import __version__
 from kafeat.dataframes.shared_map import shared
 from kafeat.io.storage.locations import making
 from kafeat.io.storage.ownership import owning
@@ -15,6 +17,7 @@ from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
 from kafeat.jobs.dataset.text_parts import TextParts
 from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.environment import machine, versions
 from kafeat.runtime.pool import Engine
 
 
@@ -58,3 +61,34 @@ def transform_parts(
             parts = KnownParts(request, shared_map, plan, make_folder)
         job = DatasetJob(request, plan, parts)
         return job.run(shared_map.map.n_components, announce or (lambda _parts: lambda _done: None))
+
+
+def stats_of_parts(run: DatasetResult, model: str, source: str, target: str) -> dict[str, Any]:
+    """Return the sums over the parts of a run as builtins; the manifest lists every part."""
+    return {
+        "kafeat": __version__,
+        "command": "transform",
+        "model": {"path": model},
+        "input": {"path": source, "rows": run.rows_read},
+        "output": {
+            "path": target,
+            "parts": run.parts,
+            "kept": run.kept,
+            "failed": len(run.failed),
+            "rows": run.rows,
+            "columns": run.columns,
+            "bytes": run.bytes,
+        },
+        "seconds": run.seconds,
+        "clipped_values": run.clipped,
+        "bad_rows": {"count": run.bad_rows},
+        "drift": None
+        if run.largest_drift is None
+        else {
+            "largest": run.largest_drift.share,
+            "column": run.largest_drift.column,
+            "parts": run.drifts_known,
+        },
+        "versions": versions(),
+        "machine": machine(),
+    }

@@ -26,8 +26,7 @@ from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
-from kafeat.runtime.pool import Engine
-from kafeat.runtime.stop import Stop
+from kafeat.runtime.pool import Engine, Stop
 
 CONFIG = {
     "chunk_rows": 256,

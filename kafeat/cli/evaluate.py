@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from kafeat.cli import log, options
 
 if TYPE_CHECKING:
+    from kafeat.evaluation.records import Report
     from kafeat.jobs.evaluate.measure import Task
     from kafeat.jobs.transform.options import InputOptions
 
@@ -162,8 +163,8 @@ def evaluate(
     elif json_file:
         write_bytes(json_file, text.encode())
     if json_file != "-" and not quiet:
-        show(found)
-    gate(found, max_error, min_score)
+        show(cast("Report", found))
+    gate(cast("Report", found), max_error, min_score)
 
 
 def _without_idle_defaults(

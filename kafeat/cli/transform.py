@@ -12,10 +12,11 @@ from kafeat.cli.options import DatasetOptions, scale_options
 from kafeat.errors import counted
 
 if TYPE_CHECKING:
-    from kafeat.jobs.dataset.journal import Run
+    from kafeat.io.writers.options import OutputOptions
+    from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.transform.counts import TransformResult
     from kafeat.jobs.transform.dry_run import DryRun
-    from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+    from kafeat.jobs.transform.options import InputOptions, RowOptions
 
 
 @click.command(
@@ -120,7 +121,8 @@ def transform(
     If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each of its files is
     a part. OUT is then a folder with one file of the same name for each part.
     """
-    from kafeat.jobs.transform.options import OutputOptions, RowOptions
+    from kafeat.io.writers.options import OutputOptions
+    from kafeat.jobs.transform.options import RowOptions
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = OutputOptions(
@@ -176,8 +178,7 @@ class _Job:
     def run_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
         from kafeat.cli.progress import progress
         from kafeat.errors import PartsError
-        from kafeat.jobs.dataset.stats import stats_of_parts
-        from kafeat.jobs.dataset.transform import transform_parts
+        from kafeat.jobs.dataset.transform import stats_of_parts, transform_parts
         from kafeat.jobs.transform.stats import open_stats
 
         with (
@@ -196,7 +197,10 @@ class _Job:
             run.removed, "was removed: it has no input", "were removed: they have no input", " any more"
         )
         self._warn(
-            run.strange, "is no part of it, and is read", "are no parts of it, and are read", " with them"
+            run.unknown_files,
+            "is no part of it, and is read",
+            "are no parts of it, and are read",
+            " with them",
         )
         if run.failed:
             raise PartsError(self.target, run.parts, run.failed)
@@ -209,7 +213,7 @@ class _Job:
             listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
             log.warn(f"{self.target}: {files} {what}{end}: {listed}")
 
-    def _say(self, what: str, done: TransformResult | Run) -> None:
+    def _say(self, what: str, done: TransformResult | DatasetResult) -> None:
 
         clipped = (
             f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
@@ -223,9 +227,9 @@ class _Job:
         )
 
     def say_plan(self) -> None:
-        from kafeat.jobs.transform.dry_run import plan_transform
+        from kafeat.jobs.transform.dry_run import dry_run_transform
 
-        plan = plan_transform(
+        plan = dry_run_transform(
             self.model, self.source, self.target, reading=self.reading, writing=self.writing,
             rules=self.rules, jobs=self.jobs,
         )  # fmt: skip
@@ -242,7 +246,7 @@ class _Job:
         kept = f" ({found.kept:,} more are kept)" if found.kept else ""
         click.echo(f"parts:   {'' if found.exact_parts else 'about '}{found.parts:,}{kept}")
         self._say_plan(
-            found.plan, "" if scale.engine_name == "threads" else " with the threads of this machine"
+            found.estimate, "" if scale.engine_name == "threads" else " with the threads of this machine"
         )
 
     def _say_plan(self, plan: DryRun, by: str = "") -> None:

@@ -60,7 +60,37 @@ class Prune(BaseModel):
 
 
 class Config(BaseModel):
-    """The recipe of a map: its steps, and the settings that its result depends on besides the data."""
+    """A recipe for a map: its steps, and all options of the fit. It is checked when it is made, and cannot be changed.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Seed of every random draw.
+    dtype : {"float32", "float64"}, default "float32"
+        Type of the features.
+    columns : mapping, default {}
+        `include` names the features, `exclude` columns that are none; by default every numeric column is one.
+    fit_rows : int or "all", default 100_000
+        Number of rows that are sampled to fit on.
+    chunk_rows : int, default 8192
+        Number of rows that are transformed at once.
+    prune : mapping or None, default None
+        `keep` is the number of outputs to keep, chosen by a sparse linear model of the label.
+    steps : list of mappings
+        The chain; each step has a `kind` and its parameters.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        A key or value is invalid. `kafeat.fit` and `kafeat.evaluate` raise `kafeat.errors.ConfigError` instead.
+
+    Examples
+    --------
+    >>> import kafeat
+    >>> config = kafeat.Config(steps=[{"kind": "fourier", "n_components": 64}], seed=1)
+    >>> config.steps[0].kind, config.seed
+    ('fourier', 1)
+    """
 
     model_config = FROZEN
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafeat.errors import DataError
+from kafeat.evaluation.records import Distortion, KernelError
 from kafeat.maths.units import power_of_two
 from kafeat.types import Floats
 
@@ -17,7 +18,7 @@ def relative_frobenius(K: Floats, Z: Floats) -> float:
     return _ratio(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
 
 
-def kernel_error(K: Floats, Z: Floats) -> dict[str, float]:
+def kernel_error(K: Floats, Z: Floats) -> KernelError:
     """Return the errors of K̂ = ZZᵀ, with features Z (n, D), against the exact kernel K (n, n), all float64.
 
     They are relative_frobenius ‖K − K̂‖_F/‖K‖_F, relative_spectral ‖K − K̂‖₂/‖K‖₂, and, over all entries of K̂ − K,
@@ -61,7 +62,7 @@ def _ratio(error: float, size: float) -> float:
     return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))
 
 
-def distortion(K: Floats, Z: Floats) -> dict[str, float]:
+def distortion(K: Floats, Z: Floats) -> Distortion:
     """Return the maximum and mean of |‖z(x) − z(y)‖²/‖x − y‖² − 1| over all pairs of rows, and a bound ε.
 
     K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with

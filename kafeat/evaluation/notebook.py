@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from kafeat.model.feature_map import FeatureMap
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from kafeat.evaluation.report.figure_data import MapFigures
+    from kafeat.evaluation.records import EvaluationRecord
+from kafeat.evaluation.report.figure_data import MapFigures
 
 _MOST_NAMES = 8
 
@@ -117,5 +118,5 @@ def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
             "n_components": fm.n_components,
             "relative_frobenius": relative_frobenius(K, Z),
         }
-        gallery.keep(record, read, part, K, Z, between=False)
+        gallery.keep(cast(EvaluationRecord, record), read, part, K, Z, between=False)
     return gallery.exhibits[0]

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-Record = Mapping[str, Any]
+from kafeat.evaluation.records import (
+    Budget,
+    Estimate,
+    EvaluationRecord,
+    Named,
+    Summary,
+    estimate_of,
+    known_mean,
+)  # fmt: skip
 
 # Kernels whose means differ by more than this share are different kernels.
 _SAME_KERNEL = 0.1
@@ -22,25 +30,27 @@ FIGURES = (
 )  # fmt: skip
 
 
-def summarize(records: Iterable[Record]) -> list[dict[str, Any]]:
+def summarize(records: Iterable[EvaluationRecord]) -> list[Summary]:
     """Return, for each map and setting, the mean of every figure over the seeds and its standard error s/√n."""
-    groups: dict[tuple[str, str], list[Record]] = {}
+    groups: dict[tuple[str, str], list[EvaluationRecord]] = {}
     for record in records:
         groups.setdefault((record["map"], repr(record["setting"])), []).append(record)
     return [_summary(group) for group in groups.values()]
 
 
-def _summary(group: Sequence[Record]) -> dict[str, Any]:
-    first = group[0]
+def _summary(group: Sequence[EvaluationRecord]) -> Summary:
+    records = cast(Sequence[Mapping[str, Any]], group)
+    first = records[0]
     same = ("map", "setting", "n_components", "bytes_per_row", "rows", "task", "rows_test", "rows_exact")
-    return {
+    values = {
         **{key: first[key] for key in same if key in first},
         "seeds": len(group),
-        **{key: _figure([record[key] for record in group]) for key in FIGURES if key in first},
+        **{key: _figure([record[key] for record in records]) for key in FIGURES if key in first},
     }
+    return cast(Summary, values)
 
 
-def _figure(values: Sequence[float | None]) -> dict[str, float | None]:
+def _figure(values: Sequence[float | None]) -> Estimate:
     known = [value for value in values if value is not None]
     if not known:
         return {"mean": None, "standard_error": None}
@@ -52,25 +62,25 @@ def _figure(values: Sequence[float | None]) -> dict[str, float | None]:
     }
 
 
-def goodness(summary: Record) -> float:
+def goodness(summary: Summary) -> float:
     """Return the quantity to maximize: the score if there is one, else the negative error."""
     key, sign = ("score_map", 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
-    value = summary[key]["mean"]
+    value = estimate_of(summary, key)["mean"]
     return -np.inf if value is None else sign * float(value)
 
 
-def budgets(summaries: Sequence[Record]) -> dict[str, list[dict[str, Any]]]:
+def budgets(summaries: Sequence[Summary]) -> dict[str, list[Budget]]:
     """Return the best map for each budget of columns, and of seconds to transform the compared rows."""
-    prices: dict[str, tuple[Callable[[Record], float], float]] = {
+    prices: dict[str, tuple[Callable[[Summary], float], float]] = {
         "columns": (lambda s: s["n_components"], 1.0),
-        "seconds": (lambda s: s["transform_seconds"]["mean"], _SAME_TIME),
+        "seconds": (lambda s: known_mean(s["transform_seconds"]), _SAME_TIME),
     }
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[Budget]] = {}
     if not comparable(summaries):
         return found
     for name, (price, same) in prices.items():
         found[name] = []
-        last: Record | None = None
+        last: Summary | None = None
         for budget in _levels(map(price, summaries), same):
             best = max((s for s in summaries if price(s) <= budget), key=goodness)
             # A larger budget is listed only if it improves the best map significantly.
@@ -95,19 +105,19 @@ def _levels(prices: Iterable[float], same: float) -> list[float]:
     return levels
 
 
-def comparable(summaries: Sequence[Record]) -> bool:
+def comparable(summaries: Sequence[Summary]) -> bool:
     """Return True if the maps can be ranked: by a score, or by errors against the same kernel.
 
     Kernels are compared by the mean of their entries on the compared rows, which varies little between fits.
     """
     if all("score_map" in summary for summary in summaries):
         return any(goodness(summary) > -np.inf for summary in summaries)
-    means = [summary["kernel_mean"]["mean"] for summary in summaries]
+    means = [known_mean(summary["kernel_mean"]) for summary in summaries]
     largest = max(abs(mean) for mean in means)
     return bool(max(means) - min(means) <= _SAME_KERNEL * largest)
 
 
-def margin_of(best: Record) -> float:
+def margin_of(best: Summary) -> float:
     """Return the standard error of the best: over the seeds, or that of its score on the test rows if larger.
 
     It is √(p(1 − p)/n) for an accuracy p, and 2|R|(1 − R²)/√n for R² (Olkin & Finn 1995).
@@ -116,9 +126,9 @@ def margin_of(best: Record) -> float:
         return best["relative_frobenius"]["standard_error"] or 0.0
     of_seeds = best["score_map"]["standard_error"] or 0.0
     if best["task"] != "classification":
-        square = min(max(best["score_map"]["mean"], 0.0), 1.0)
+        square = min(max(known_mean(best["score_map"]), 0.0), 1.0)
         return max(of_seeds, float(2.0 * np.sqrt(square / max(best["rows_test"], 1)) * (1.0 - square)))
-    share = min(max(best["score_map"]["mean"], 0.0), 1.0)
+    share = min(max(known_mean(best["score_map"]), 0.0), 1.0)
     return max(of_seeds, float(np.sqrt(share * (1.0 - share) / max(best["rows_test"], 1))))
 
 
@@ -127,13 +137,13 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def spell_briefly(summary: Record) -> str:
+def spell_briefly(summary: Named) -> str:
     """Return the map with its setting, without the number of columns, which tables show separately."""
     rest = {key: value for key, value in summary["setting"].items() if not key.endswith("n_components")}
     return spell({"map": summary["map"], "setting": rest})
 
 
-def spell(summary: Record) -> str:
+def spell(summary: Named) -> str:
     """Return the map with its setting."""
     setting = ", ".join(f"{key} = {value}" for key, value in summary["setting"].items())
     return f"{summary['map']} ({setting})" if setting else str(summary["map"])

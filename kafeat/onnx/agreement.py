@@ -167,12 +167,15 @@ def probe_rows(fm: FeatureMap) -> Floats:
 
 def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
     shape = (_ROWS, fm.n_features_in)
-    if fm.seen is None:  # older than that: of both signs, and of one
+    if fm.column_ranges is None:  # older than that: of both signs, and of one
         X = rng.standard_normal(shape)
         X[::2] = np.abs(X[::2])
         return X.astype(fm.input_dtype)
     highest = float(np.finfo(fm.input_dtype).max)
-    low, high = (np.clip(np.nan_to_num(end), -highest, highest) for end in (fm.seen.low, fm.seen.high))
+    low, high = (
+        np.clip(np.nan_to_num(end), -highest, highest)
+        for end in (fm.column_ranges.low, fm.column_ranges.high)
+    )
     share = rng.random(shape)
     share[1::3] **= 8
     share[2::3] = np.rint(share[2::3])

@@ -155,10 +155,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         with as_value_errors(source.rows):
             if sampled is None:
                 config = self._with_dtype(config, source)
-                sampled, before = SampledFit.nothing(config, columns_of(config, source, None)), ""
+                sampled, before = SampledFit.empty(config, columns_of(config, source, None)), ""
             else:
-                sampled, before = sampled.copied(), self._digest
-            sampled.read(source, match(source, sampled.columns, ()), given=self._labels(y, config))
+                sampled, before = sampled.copy(), self._digest
+            sampled.read(source, match(source, sampled.columns, ()), given_labels=self._labels(y, config))
         self._digest: str = hashlib.sha256(f"{before}{source.digest()}".encode()).hexdigest()
         self._sampled, self._map = sampled, None
         return self

@@ -15,7 +15,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import SystemRefusedError
-from kafeat.runtime.processes import Died, Processes
+from kafeat.runtime.processes import Processes, WorkerDiedError
 from tests.engines.work import double, sleep
 
 if not os.path.exists("/proc/self/environ"):
@@ -49,7 +49,7 @@ def test_one_that_dies_loses_its_own_work_alone() -> None:
     processes = Processes(2)
     try:
         slow, dead = processes.submit(sleep, 0.5), processes.submit(double, 7)
-        assert isinstance(dead.exception(20), Died)
+        assert isinstance(dead.exception(20), WorkerDiedError)
         assert slow.exception(20) is None
         assert [processes.submit(double, i).result(20) for i in range(4)] == [0, 2, 4, 6]
     finally:

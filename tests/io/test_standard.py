@@ -14,7 +14,8 @@ READ = (
 )
 WRITE = (
     "import numpy as np; from kafeat.io.writers.open import open_writer\n"
-    "with open_writer('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
+    "from kafeat.io.writers.base import Layout\n"
+    "with open_writer('-', 'csv', Layout(['a'], np.dtype('f4'))) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
 )
 
 

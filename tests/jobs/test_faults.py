@@ -97,7 +97,7 @@ def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
     from kafeat.runtime import threads as running
 
     begun = []
-    real = running._refusing
+    real = running._transform_or_refuse
 
     def faulty(loop, chunk, *rest):
         begun.append(chunk.start)

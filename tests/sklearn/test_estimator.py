@@ -269,9 +269,9 @@ def test_batches_give_the_map_of_all_rows(steps: list, fit_rows: int | str, digi
 
 def states(fitted: FeatureMap) -> list:
     fm = fitted.feature_map_
-    assert fm.seen is not None
-    seen = (fm.seen.low.tobytes(), fm.seen.high.tobytes())
-    return [{k: v.tobytes() for k, v in step.state.items()} for step in fm.chain.steps] + [seen]
+    assert fm.column_ranges is not None
+    column_ranges = (fm.column_ranges.low.tobytes(), fm.column_ranges.high.tobytes())
+    return [{k: v.tobytes() for k, v in step.state.items()} for step in fm.chain.steps] + [column_ranges]
 
 
 def test_batches_of_categories(digits: np.ndarray) -> None:

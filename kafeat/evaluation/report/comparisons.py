@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
+from kafeat.evaluation.records import Summary, estimate_of, known_mean
 from kafeat.evaluation.report.canvas import Style, cycle, legend
 from kafeat.evaluation.summary import is_number, spell
-
-Summary = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -96,10 +94,11 @@ def _exact(axes: Axes, style: Style, lines: Mapping[str, Sequence[Summary]], axi
         for name, entries in lines.items()
     }
     scores = {score for points in found.values() for _, score in points}
+    only = next(iter(scores)) if len(scores) == 1 else None
     if scores == {None}:
         return
-    if len(scores) == 1:
-        axes.axhline(scores.pop(), ls="-.", lw=1.2, color=style.ink, label=label)
+    if only is not None:
+        axes.axhline(only, ls="-.", lw=1.2, color=style.ink, label=label)
         return
     if len({tuple(points) for points in found.values()}) == 1:
         found = dict([*found.items()][:1])  # the lines have the same kernel
@@ -118,7 +117,7 @@ def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
         D = [COLUMNS.of(entry) for entry in entries]
         for key, dash, label in (("transform_seconds", "-", name), ("learn_seconds_map", "--", None)):
             if key in entries[0]:
-                seconds = [entry[key]["mean"] for entry in entries]
+                seconds = [known_mean(estimate_of(entry, key)) for entry in entries]
                 axes.plot(D, seconds, dash, marker="o", ms=4, color=hue, label=label)
     axes.set(yscale="log", ylabel="seconds")
     _along(axes, COLUMNS, summaries)
@@ -128,7 +127,7 @@ def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 def _bars(
     axes: Axes, axis: Axis, entries: Sequence[Summary], key: str, hue: str, label: str, line: str = "-"
 ) -> None:
-    figures = [entry[key] for entry in entries]
+    figures = [estimate_of(entry, key) for entry in entries]
     means = [np.nan if figure["mean"] is None else figure["mean"] for figure in figures]
     errors = [figure["standard_error"] or 0.0 for figure in figures]
     axes.errorbar(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from kafeat.chain.chain import Chain
 from kafeat.errors import KafeatError
+from kafeat.evaluation.records import EvaluationRecord
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats
 
@@ -23,7 +22,7 @@ _LINE = 161
 class MapFigures:
     """The data of one map with one setting, for its first seed."""
 
-    record: Mapping[str, Any]
+    record: EvaluationRecord
     exact: Floats
     approximate: Floats
     """Gram matrices of some rows, (r, r), with similar rows next to each other."""
@@ -48,7 +47,7 @@ class FigureData:
     exhibits: list[MapFigures] = field(default_factory=list)
 
     def keep(
-        self, record: Mapping[str, Any], fm: FeatureMap, X: Floats, K: Floats, Z: Floats, between: bool
+        self, record: EvaluationRecord, fm: FeatureMap, X: Floats, K: Floats, Z: Floats, between: bool
     ) -> None:
         """Add a map: its input X (n, d), the exact kernel K (n, n) and the features Z (n, D).
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from kafeat.evaluation.recommendation import choose
+from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
 from kafeat.evaluation.report.canvas import Picture
 from kafeat.evaluation.summary import spell, spell_briefly
 
@@ -45,7 +46,7 @@ _PLAIN = ("exact kernel", "fit s", "transform s", "learn s")
 """Columns without a standard error: that of the exact kernel depends on the split only, and times are rough."""
 
 
-def page(report: Mapping[str, Any], data: str, pictures: Sequence[Picture]) -> str:
+def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
     """Return the page, which needs no other file."""
     first = report["records"][0]
     body = [
@@ -67,7 +68,7 @@ def page(report: Mapping[str, Any], data: str, pictures: Sequence[Picture]) -> s
     )
 
 
-def _answer(report: Mapping[str, Any]) -> str:
+def _answer(report: Report) -> str:
     if report["recommendation"]:
         said = str(report["recommendation"])
         answer = said[0].upper() + said[1:] + "."
@@ -82,7 +83,7 @@ def _answer(report: Mapping[str, Any]) -> str:
     if lost is not None:
         answer += f" Against the exact kernel its matrix is off by {100.0 * lost:.2g} %."
     if "score_map" in best:
-        found = {which: best[f"score_{which}"]["mean"] for which in ("map", "raw", "exact")}
+        found = {which: estimate_of(best, f"score_{which}")["mean"] for which in ("map", "raw", "exact")}
         if None not in found.values():
             answer += f" Score: {found['raw']:.4f} on the raw columns, {found['map']:.4f} on the features."
             same, rows = best["score_map_exact_rows"]["mean"], report["records"][0]["rows_exact"]
@@ -94,7 +95,7 @@ def _answer(report: Mapping[str, Any]) -> str:
     return answer
 
 
-def _asked(first: Mapping[str, Any]) -> str:
+def _asked(first: EvaluationRecord) -> str:
     text = f"Errors: on {first['rows']:,} rows that no map was fitted on here."
     if first["rows_seen_in_fit"]:
         text = f"Errors: on {first['rows']:,} rows; the fit of the map saw {first['rows_seen_in_fit']:,} of them."
@@ -110,7 +111,7 @@ def _asked(first: Mapping[str, Any]) -> str:
     return text
 
 
-def _table(report: Mapping[str, Any]) -> Iterator[str]:
+def _table(report: Report) -> Iterator[str]:
     entries = report["summary"]
     keys = [key for key in _WORDS if any(_known(entry.get(key)) for entry in entries)]
     heads = ["map", "columns", *(_WORDS[key][0] for key in keys)]
@@ -143,7 +144,7 @@ def _cell(figure: Any, head: str, form: str) -> str:
     return format(figure["mean"], form) + beside
 
 
-def _budgets(report: Mapping[str, Any]) -> Iterator[str]:
+def _budgets(report: Report) -> Iterator[str]:
     for key, text in (("columns", "columns"), ("seconds", "seconds to transform the rows compared")):
         entries = report["budgets"].get(key, [])
         if len(entries) > 1:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from kafeat.io.writers.options import OutputOptions
 from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ class Layout:
     block_rows: int = 8192
     """Rows of every block but the last, which may be lower."""
     passthrough_schema: pa.Schema | None = None
-    layout: Literal["columns", "list", "tensor"] = "columns"
-    list_name: str = "features"
-    compression: str | None = None
+    options: OutputOptions = field(default_factory=OutputOptions)
     metadata: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ","
     header: bool = True
@@ -46,6 +45,21 @@ class Layout:
     def passthrough_names(self) -> list[str]:
         """Names of the passthrough columns."""
         return [] if self.passthrough_schema is None else list(self.passthrough_schema.names)
+
+    @property
+    def layout(self) -> Literal["columns", "list", "tensor"]:
+        """One column for each feature, one column of lists, or one of tensors."""
+        return self.options.layout
+
+    @property
+    def list_name(self) -> str:
+        """Name of the column of lists or tensors."""
+        return self.options.list_name
+
+    @property
+    def compression(self) -> str | None:
+        """Compression; None is the default of the format."""
+        return self.options.compression
 
 
 class Writer(ABC):

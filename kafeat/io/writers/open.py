@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kafeat.errors import UsageError
 from kafeat.io.columns.fields import unique
-from kafeat.io.storage.atomic import Guard, WrittenFile, atomic
+from kafeat.io.storage.atomic import WrittenFile, atomic
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.formats import OUTPUTS, PIPED, delimiter_of
 from kafeat.io.storage.uri import shown
@@ -24,39 +23,19 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_writer(
-    location: str,
-    format: str,
-    *,
-    names: Sequence[str],
-    dtype: np.dtype[Any],
-    rows: int | None = None,
-    first: int = 0,
-    block_rows: int = 8192,
-    passthrough_schema: pa.Schema | None = None,
-    layout: Literal["columns", "list", "tensor"] = "columns",
-    list_name: str = "features",
-    compression: str | None = None,
-    metadata: Mapping[str, str] | None = None,
-    clobber: bool = True,
-    fsync: bool = True,
-    delimiter: str = ",",
-    header: bool = True,
-    nullable: bool = False,
-    dropping: bool = False,
-    written: WrittenFile | None = None,
-    sweep: bool = True,
-    guard: Guard = nullcontext,
+    location: str, format: str, layout: Layout, written: WrittenFile | None = None
 ) -> Iterator[Writer]:
     """Open a writer. Its file appears when the block ends without an error. `-` is standard output."""
-    delimiter = delimiter_of(location, delimiter)
+    options = layout.options
     passthrough = None
-    if passthrough_schema is not None and len(passthrough_schema):
-        passthrough = _passthrough(shown(location), format, passthrough_schema)
-        passthrough_schema = passthrough_schema if passthrough is None else passthrough.schema
-    chosen = Layout(
-        tuple(names), np.dtype(dtype), rows, first, block_rows, passthrough_schema, layout, list_name, compression,
-        dict(metadata or {}), delimiter, header, nullable, dropping, passthrough,
-    )  # fmt: skip
+    if layout.passthrough_schema is not None and len(layout.passthrough_schema):
+        passthrough = _passthrough(shown(location), format, layout.passthrough_schema)
+    chosen = replace(
+        layout,
+        passthrough_schema=layout.passthrough_schema if passthrough is None else passthrough.schema,
+        delimiter=delimiter_of(location, layout.delimiter),
+        passthrough=passthrough,
+    )
     _refuse_clash(shown(location), chosen)
     if location == "-":
         if format not in PIPED:
@@ -72,7 +51,14 @@ def open_writer(
             raise refused("-", error) from error
         return
     with (
-        atomic(location, clobber, fsync=fsync, written=written, sweep=sweep, guard=guard) as output,
+        atomic(
+            location,
+            options.overwrite,
+            fsync=options.fsync,
+            written=written,
+            sweep=options.sweep,
+            guard=options.guard,
+        ) as output,
         _ended(_writer(shown(location), output.path, output.regular, format, chosen)) as writer,
     ):
         yield writer

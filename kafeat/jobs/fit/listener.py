@@ -1,4 +1,4 @@
-"""Who follows a fit while it goes on: the command line shows what it hears, Python makes warnings of some of it."""
+"""Callbacks for the progress of a fit: the command line shows them, and Python turns some into warnings."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ Say = Callable[[str], None]
 
 
 def _ignore(_: object) -> None:
-    """Nobody listens."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True)
 class Listener:
-    """What is told of a fit, each of it to a function of its own.
+    """Callbacks for the progress of a fit.
 
-    `rows`: how many more rows have been read. `phase`: what is done now. `inform`: a line about the columns. `warn`:
-    what may not be meant, though nothing is wrong with it.
+    Attributes:
+        rows: Called with the number of rows that were read since the last call.
+        phase: Called with the name of the current phase.
+        inform: Called with a line about the columns.
+        warn: Called with a sentence about input that is valid but may be a mistake.
     """
 
     rows: Callable[[int], None] = _ignore
@@ -26,19 +29,19 @@ class Listener:
     warn: Say = _ignore
 
     def once(self) -> Listener:
-        """The same for several fits, of which each line and each warning is told once."""
-        return replace(self, inform=_new(self.inform), warn=_new(self.warn))
+        """Return a listener for several fits that passes each line and each warning on only once."""
+        return replace(self, inform=_only_new(self.inform), warn=_only_new(self.warn))
 
 
 SILENT = Listener()
 
 
-def _new(say: Say) -> Say:
-    told: set[str] = set()
+def _only_new(say: Say) -> Say:
+    said: set[str] = set()
 
     def say_new(text: str) -> None:
-        if text not in told:
-            told.add(text)
+        if text not in said:
+            said.add(text)
             say(text)
 
     return say_new

@@ -10,8 +10,8 @@ from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose, match
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.fit.sample import read_label
-from kafeat.jobs.transform.options import OutputOptions
 from kafeat.jobs.transform.transform import transform_file
 from tests.io.tables import read
 

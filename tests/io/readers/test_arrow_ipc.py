@@ -14,11 +14,12 @@ import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.readers.open import open_reader
-from kafeat.io.writers.open import open_writer
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from tests.io.tables import read
+from tests.io.writers.opening import open_writer
 
 NO_FEATURES = kafeat.io.columns.columns.Columns((), False, None)
 
@@ -243,8 +244,9 @@ def test_a_pipe_is_read_once(tmp_path, table):
 def test_stdout_of_arrow_ends_as_the_reader_does():
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
+        "from kafeat.io.writers.base import Layout\n"
         "try:\n"
-        "    with open_writer('-', 'arrow', names=['a'], dtype=np.dtype('f4')) as s:\n"
+        "    with open_writer('-', 'arrow', Layout(['a'], np.dtype('f4'))) as s:\n"
         "        for _ in range(500): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )

@@ -23,7 +23,8 @@ from kafeat.io.readers import libsvm_text
 from kafeat.io.readers.libsvm_text import cut, parsed, tidied
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from kafeat.runtime.column_ranges import ColumnRanges
@@ -240,7 +241,7 @@ def test_what_was_seen_counts_zeros(matrix):
     X = matrix.toarray().astype("f8")
     starts = np.append(0, np.cumsum(np.count_nonzero(X, axis=1)))
     S = SparseRows(X[X != 0.0], np.nonzero(X)[1], starts, WIDTH)
-    dense, sparse = ColumnRanges.nothing(WIDTH), ColumnRanges.nothing(WIDTH)
+    dense, sparse = ColumnRanges.empty(WIDTH), ColumnRanges.empty(WIDTH)
     for rows in (slice(0, 40), slice(40, 41), slice(41, 700)):
         dense, sparse = dense.adding(X[rows]), sparse.adding(S[rows])
     assert np.array_equal(dense.low, sparse.low)

@@ -29,7 +29,7 @@ from kafeat.io.storage import object_store as remote
 from kafeat.io.storage import upload as s3_uploads
 from kafeat.io.storage.atomic import atomic, check_place, write_bytes
 from kafeat.io.storage.disk_space import require_space
-from kafeat.jobs.transform.options import OutputOptions
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
 from tests.io.object_store import BUCKET, Gate, Store

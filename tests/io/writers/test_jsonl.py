@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import kafeat
 from kafeat.io.writers.jsonl import Spelling
-from kafeat.io.writers.open import open_writer
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
+from tests.io.writers.opening import open_writer
 
 NAMES = ['f"0', "f1"]
 

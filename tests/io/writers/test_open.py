@@ -12,8 +12,8 @@ import pytest
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.formats import format_of
 from kafeat.io.writers import parquet as parquet_sink
-from kafeat.io.writers.open import open_writer
 from tests.io.tables import read
+from tests.io.writers.opening import open_writer
 
 NAMES = ["f0", "f1", "f2"]
 KINDS = [
@@ -218,8 +218,9 @@ def test_devices(format):
 def test_stdout_and_broken_pipes():
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
+        "from kafeat.io.writers.base import Layout\n"
         "try:\n"
-        "    with open_writer('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s:\n"
+        "    with open_writer('-', 'csv', Layout(['a'], np.dtype('f4'))) as s:\n"
         "        for _ in range(int(sys.argv[1])): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )

@@ -15,7 +15,8 @@ import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.open import open_reader
 from kafeat.io.writers.jsonl import Spelling
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 
 READ = {

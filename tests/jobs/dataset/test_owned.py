@@ -14,14 +14,14 @@ from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.data_set import list_parts
 from kafeat.io.storage.owner import NAME, Owner
 from kafeat.io.storage.ownership import Token, owning
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.runtime.backends import _threads
-from kafeat.runtime.pool import Engine
-from kafeat.runtime.stop import Stop
+from kafeat.runtime.pool import Engine, Stop
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}
@@ -56,7 +56,7 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
     run = transform_parts(
         "map0.joblib", "in", "out", rules=RowOptions("drop", "rejects"), announce=lambda _parts: second
     )
-    assert (run.parts, run.strange) == (4, ())
+    assert (run.parts, run.unknown_files) == (4, ())
     assert len(told) == 5
     owned = "rejects" if rejects == "rejects" else "out"
     assert all(

@@ -22,12 +22,12 @@ import kafeat
 from kafeat.dataframes.shared_map import SharedMap
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.storage.locations import entry_of
-from kafeat.jobs.dataset.manifest import Failure
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
-from kafeat.runtime.pool import Engine
-from kafeat.runtime.stop import Stop
+from kafeat.runtime.pool import Engine, Stop
 from tests.conftest import Done
 
 CONFIG = {
@@ -223,7 +223,7 @@ def test_an_output_that_holds_something_is_refused(model: str, data: str, tmp_pa
         transform_parts(model, data, str(out))
     assert files(out) == {"precious.parquet": b"something"}
     run = transform_parts(model, data, str(out), overwrite=True)
-    assert run.strange == ("precious.parquet",)
+    assert run.unknown_files == ("precious.parquet",)
     assert files(out)["precious.parquet"] == b"something"
 
 
@@ -322,7 +322,10 @@ def test_a_text_that_is_cut_takes_no_file_s_place(model: str, tmp_path: Path) ->
     run = transform_parts(
         model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256, resume=True
     )
-    assert ([failure.name for failure in run.failed], run.strange) == (["big-00001.csv"], ("big-00001.csv",))
+    assert ([failure.name for failure in run.failed], run.unknown_files) == (
+        ["big-00001.csv"],
+        ("big-00001.csv",),
+    )
     assert files(tmp_path / "out")["big-00001.csv"] == b"something"
     assert len(files(tmp_path / "out")) == 3
 
@@ -473,7 +476,7 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
         assert manifest(out)["state"] == "running"
         assert not list(out.glob(".*"))
         assert manifest(out)["parts"]
-    assert transform_parts(model, str(data), str(out), resume=True).strange == ()
+    assert transform_parts(model, str(data), str(out), resume=True).unknown_files == ()
     assert not list(out.glob(".*"))
     transform_parts(model, str(data), str(tmp_path / "fresh"))
     assert files(out) == files(tmp_path / "fresh")
@@ -489,7 +492,7 @@ def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
 
 
 def test_a_message_lists_some_failures_and_counts_the_rest() -> None:
-    failures = [Failure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
+    failures = [PartFailure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
     error = PartsError("out", 5, failures)
     lines = str(error).splitlines()
     assert (error.exit_code, len(lines)) == (4, 22)

@@ -14,6 +14,7 @@ import kafeat.evaluation.learners
 import kafeat.jobs.evaluate.measure
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
+from kafeat.evaluation.records import Budget, Edge, Estimate, EvaluationRecord, Report, Summary
 from kafeat.evaluation.summary import FIGURES, budgets, summarize
 from kafeat.jobs.evaluate.evaluate import gate
 
@@ -56,6 +57,20 @@ def test_one_record_for_each_map_setting_and_seed(compared):
         for key in ("fit_seconds", "transform_seconds", "exact_seconds", "relative_frobenius", "score_raw"):
             assert record[key] >= 0
     json.dumps(compared, allow_nan=False)
+
+
+def test_records_and_summaries_have_the_documented_keys(compared):
+    figures = {"distortion_max", "distortion_mean", "distortion_bound"}  # only of projections
+    for record in compared["records"]:
+        assert set(record) == set(EvaluationRecord.__annotations__) - figures
+    for summary in compared["summary"]:
+        assert set(summary) == set(Summary.__annotations__) - figures
+        assert all(set(summary[key]) == set(Estimate.__annotations__) for key in FIGURES if key in summary)
+    assert set(compared) == set(Report.__annotations__)
+    for budget in compared["budgets"]["columns"]:
+        assert set(budget) == set(Budget.__annotations__)
+    for edge in compared["edges"]:
+        assert set(edge) == set(Edge.__annotations__)
 
 
 def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):

@@ -35,8 +35,8 @@ def test_a_full_device_is_refused():
 def test_a_stalled_pipe_lets_the_process_end():
     code = (
         "import threading, time; from kafeat.io.readers.text_stream import HashingStream\n"
-        "tap = Tap('-'); threading.Thread(target=tap.read, args=(1 << 20,), daemon=True).start()\n"
-        "tap._ahead = b''; time.sleep(0.3); print('end')\n"
+        "raw = HashingStream('-'); threading.Thread(target=raw.read, args=(1 << 20,), daemon=True).start()\n"
+        "raw._ahead = b''; time.sleep(0.3); print('end')\n"
     )
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -192,22 +192,20 @@ class _Job:
             write_stats(stats_of_parts(run, self.model, self.source, self.target))
         kept = f" ({run.kept:,} of them kept)" if run.kept else ""
         self._say(f"{self.target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run)
+        self._warn(run.removed, "was removed, as its input is gone", "were removed, as their inputs are gone")
         self._warn(
-            run.removed, "was removed: it has no input", "were removed: they have no input", " any more"
-        )
-        self._warn(
-            run.strange, "is no part of it, and is read", "are no parts of it, and are read", " with them"
+            run.strange, "is not a part, but is read with them", "are not parts, but are read with them"
         )
         if run.failed:
             raise PartsError(self.target, run.parts, run.failed)
 
-    def _warn(self, names: tuple[str, ...], one: str, many: str, end: str) -> None:
+    def _warn(self, names: tuple[str, ...], one: str, many: str) -> None:
         from kafeat.io.columns.labels import shown
 
         if names:
             files, what = counted(len(names), "file"), one if len(names) == 1 else many
             listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
-            log.warn(f"{self.target}: {files} {what}{end}: {listed}")
+            log.warn(f"{self.target}: {files} {what}: {listed}")
 
     def _say(self, what: str, done: TransformResult | Run) -> None:
 

@@ -208,7 +208,7 @@ def test_features_of_inputs_that_are_gone_are_removed_with_a_warning_unless_a_ni
     assert done.returncode == 0
     warnings = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] == "warning"]
     assert [line["message"] for line in warnings] == [
-        "features/2026-11-21: 1 file was removed: it has no input any more: a.parquet"
+        "features/2026-11-21: 1 file was removed, as its input is gone: a.parquet"
     ]
     left = {str(file.relative_to(folder / "features")) for file in (folder / "features").rglob("*.parquet")}
     assert left == {"2026-11-20/a.parquet", "2026-11-21/b.parquet"}

@@ -69,6 +69,6 @@ def _check(files: tuple[str, ...]) -> None:
             continue
         chain = " -> ".join(step.kind for step in found.steps)
         rows = "every row" if found.fit_rows == "all" else f"at most {found.fit_rows:,} rows"
-        click.echo(f"{name}: sound: {chain}, {found.dtype}, fitted on {rows}")
+        click.echo(f"{name}: valid: {chain}, {found.dtype}, fitted on {rows}")
     if problems:
         raise ConfigError(problems)

@@ -46,22 +46,22 @@ def _one(report: Report, width: int | None) -> Iterator[tuple[str, tuple[Table, 
         for key, text in (
             ("relative_frobenius", "relative, Frobenius norm"),
             ("relative_spectral", "relative, spectral norm"),
-            ("max_abs_error", "largest of an entry"),
-            ("mean_abs_error", "mean of an entry"),
-            ("bias", "mean with its sign"),
-            ("distortion_max", "largest of a squared distance, relative"),
-            ("distortion_mean", "mean of a squared distance, relative"),
+            ("max_abs_error", "largest, absolute"),
+            ("mean_abs_error", "mean, absolute"),
+            ("bias", "mean, signed"),
+            ("distortion_max", "largest relative error of a squared distance"),
+            ("distortion_mean", "mean relative error of a squared distance"),
         )
         if key in entry
     ]
     if "distortion_bound" in report["records"][0]:
         bound = report["records"][0]["distortion_bound"]
-        rows.append(("what Johnson and Lindenstrauss promise", f"{bound:.4g}"))
+        rows.append(("bound of Johnson and Lindenstrauss", f"{bound:.4g}"))
     yield (
         f"{spell(entry)} against the exact kernel, {entry['rows']:,} rows, D = {entry['n_components']:,}{seeds}",
         _listed("error of z(x)·z(y)", rows, width),
     )
-    yield "", _listed("what it costs", list(_costs(entry)), width)
+    yield "", _listed("cost", list(_costs(entry)), width)
     if "score_raw" in entry:
         record = report["records"][0]
         yield (
@@ -79,7 +79,7 @@ def _costs(entry: Summary) -> Iterator[tuple[str, str]]:
     if entry["fit_seconds"]["mean"] is not None:
         yield "seconds to fit", _figure(entry["fit_seconds"], ".2f")
     yield "seconds to transform these rows", _figure(entry["transform_seconds"], ".4f")
-    yield "bytes a row", f"{entry['bytes_per_row']:,}"
+    yield "bytes per row", f"{entry['bytes_per_row']:,}"
 
 
 def _scores(entry: Summary, record: EvaluationRecord, width: int | None) -> tuple[Table, list[str]]:
@@ -104,7 +104,7 @@ def _scores(entry: Summary, record: EvaluationRecord, width: int | None) -> tupl
     figures = [
         TableColumn(score, scores),
         TableColumn("seconds to learn", seconds, 2),
-        TableColumn("coefficients that are not 0", counts, 1),
+        TableColumn("nonzero coefficients", counts, 1),
     ]
     return fitting(TableColumn("on", names), figures, width)
 
@@ -153,11 +153,11 @@ def _notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
         if record["rows_seen_in_fit"]:
             yield (
                 f"note: {record['map']} was fitted on this file, and {record['rows_seen_in_fit']:,} of these rows "
-                "were among those it saw"
+                "were in the fit sample"
             )
         if record["rows_seen_in_fit"] is None and record["map"] not in said:
             said.add(record["map"])
-            yield f"note: {record['map']} was fitted on another file: nobody knows whether it saw these rows"
+            yield f"note: {record['map']} was fitted on another file; it is unknown whether it saw these rows"
         if record["reference"] and record["reference"] not in said:
             said.add(record["reference"])
             yield f"note: {record['reference']}"
@@ -169,7 +169,7 @@ def _notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
     if len(report["summary"]) > 1 and fewer and "exact" not in left_out:
         note = f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows)"
         if "on its rows" not in left_out:
-            note += "; `on its rows` is what the features give when trained on the same"
+            note += "; `on its rows` is the score of the features trained on the same rows"
         yield note
     for budget in report["budgets"].get("columns", []):
         yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"

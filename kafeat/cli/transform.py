@@ -132,11 +132,11 @@ def transform(
     job = _Job(model, source, target, reading, writing, rules, jobs, stats_file, quiet, verbose)
     if scale.over_parts(source):
         if dry_run:
-            job.say_plan_of_parts(scale, bool(overwrite))
+            job.show_dry_run_of_parts(scale, bool(overwrite))
         else:
             job.run_parts(scale, bool(overwrite))
     elif dry_run:
-        job.say_plan()
+        job.show_dry_run()
     else:
         job.run_file()
 
@@ -173,7 +173,7 @@ class _Job:
             )  # fmt: skip
             if self.stats_file is not None:
                 write_stats(stats(done, fm, self.model, self.source, self.target, self.writing, self.rules))
-        self._say(f"{self.target}: {done.rows:,} rows", done)
+        self._summarize(f"{self.target}: {done.rows:,} rows", done)
 
     def run_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
         from kafeat.cli.progress import progress
@@ -192,29 +192,23 @@ class _Job:
             )  # fmt: skip
             write_stats(stats_of_parts(run, self.model, self.source, self.target))
         kept = f" ({run.kept:,} of them kept)" if run.kept else ""
-        self._say(f"{self.target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run)
+        self._summarize(f"{self.target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run)
+        self._warn(run.removed, "was removed, as its input is gone", "were removed, as their inputs are gone")
         self._warn(
-            run.removed, "was removed: it has no input", "were removed: they have no input", " any more"
-        )
-        self._warn(
-            run.unknown_files,
-            "is no part of it, and is read",
-            "are no parts of it, and are read",
-            " with them",
+            run.unknown_files, "is not a part, but is read with them", "are not parts, but are read with them"
         )
         if run.failed:
             raise PartsError(self.target, run.parts, run.failed)
 
-    def _warn(self, names: tuple[str, ...], one: str, many: str, end: str) -> None:
+    def _warn(self, names: tuple[str, ...], one: str, many: str) -> None:
         from kafeat.io.columns.fields import shown
 
         if names:
             files, what = counted(len(names), "file"), one if len(names) == 1 else many
             listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
-            log.warn(f"{self.target}: {files} {what}{end}: {listed}")
+            log.warn(f"{self.target}: {files} {what}: {listed}")
 
-    def _say(self, what: str, done: TransformResult | DatasetResult) -> None:
-
+    def _summarize(self, what: str, done: TransformResult | DatasetResult) -> None:
         clipped = (
             f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
         )
@@ -226,16 +220,16 @@ class _Job:
             self.verbose,
         )
 
-    def say_plan(self) -> None:
+    def show_dry_run(self) -> None:
         from kafeat.jobs.transform.dry_run import dry_run_transform
 
         plan = dry_run_transform(
             self.model, self.source, self.target, reading=self.reading, writing=self.writing,
             rules=self.rules, jobs=self.jobs,
         )  # fmt: skip
-        self._say_plan(plan)
+        self._show_estimate(plan)
 
-    def say_plan_of_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
+    def show_dry_run_of_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
         from kafeat.jobs.dataset.dry_run import dry_run_parts
         from kafeat.jobs.dataset.request import DatasetRequest
 
@@ -245,11 +239,11 @@ class _Job:
         ))  # fmt: skip
         kept = f" ({found.kept:,} more are kept)" if found.kept else ""
         click.echo(f"parts:   {'' if found.exact_parts else 'about '}{found.parts:,}{kept}")
-        self._say_plan(
+        self._show_estimate(
             found.estimate, "" if scale.engine_name == "threads" else " with the threads of this machine"
         )
 
-    def _say_plan(self, plan: DryRun, by: str = "") -> None:
+    def _show_estimate(self, plan: DryRun, by: str = "") -> None:
         from kafeat.io.storage.disk_space import spell_bytes
 
         about = "" if plan.exact_rows else "about "

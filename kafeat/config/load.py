@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from kafeat.config.messages import explain
 from kafeat.config.model import Config
-from kafeat.config.yaml_reader import Mistake, Node, Place, read
+from kafeat.config.places import Mistake, Node, Place
+from kafeat.config.yaml_reader import read
 from kafeat.contract.describe import spell
 from kafeat.errors import ConfigError, SystemRefusedError
 

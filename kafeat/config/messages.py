@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from kafeat.config.yaml_reader import Mistake, Node, Path
+from kafeat.config.places import Mistake, Node, Path
 from kafeat.contract.describe import Declaration, describe, nearest, one_of, spell
 from kafeat.contract.step import Step
 from kafeat.registry import SEARCHES, kinds, step_class

@@ -36,7 +36,7 @@ def test_check_tells_what_is_sound_and_every_mistake_of_every_file(run, tmp_path
     (tmp_path / "good.yaml").write_text("steps: [{kind: standardize}, {kind: fourier}]\nfit_rows: all\n")
     (tmp_path / "bad.yaml").write_text("seed: -1\nsteps:\n  - kind: fuorier\n")
     (tmp_path / "worse.yaml").write_text("steps: []\n")
-    said = "good.yaml: sound: standardize -> fourier, float32, fitted on every row\n"
+    said = "good.yaml: valid: standardize -> fourier, float32, fitted on every row\n"
     assert run("--check", "good.yaml", cwd=tmp_path).stdout == said
     done = run("--check", "bad.yaml", "good.yaml", "worse.yaml", cwd=tmp_path, code=2)
     assert done.stdout == said
@@ -47,7 +47,7 @@ def test_check_tells_what_is_sound_and_every_mistake_of_every_file(run, tmp_path
     assert lines[1].endswith("got 'fuorier'; did you mean 'fourier'?")
     assert lines[2].startswith("kafeat: worse.yaml:1:8: steps: expected a non-empty list of steps")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"steps: [{kind: pca}]")))
-    assert run("--check", "-", cwd=tmp_path).stdout.startswith("-: sound: pca, ")
+    assert run("--check", "-", cwd=tmp_path).stdout.startswith("-: valid: pca, ")
 
 
 @pytest.mark.parametrize(

@@ -443,9 +443,9 @@ def test_the_command_says_what_was_removed_and_what_is_strange(
     assert [(line["level"], line["message"]) for line in told if line["level"] != "info"] == [
         (
             "warning",
-            f"{out}: 4 files were removed: they have no input any more: p0.parquet, p1.parquet, p2.parquet, …",
+            f"{out}: 4 files were removed, as their inputs are gone: p0.parquet, p1.parquet, p2.parquet, …",
         ),
-        ("warning", f"{out}: 1 file is no part of it, and is read with them: one.txt"),
+        ("warning", f"{out}: 1 file is not a part, but is read with them: one.txt"),
     ]
 
 

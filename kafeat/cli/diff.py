@@ -25,7 +25,7 @@ def diff(a: str, b: str, as_json: bool, exit_code: bool) -> None:
     """Tell what differs between the maps A and B: recipe, columns, what was learned, and from what data."""
     from kafeat.errors import GateError
     from kafeat.jobs.diff import differences
-    from kafeat.model.feature_map import load
+    from kafeat.model.load import load
 
     found = differences(load(a), load(b))
     if as_json:

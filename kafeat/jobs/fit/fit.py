@@ -21,8 +21,9 @@ from kafeat.io.columns.selection import choose
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.memory import reader_of
+from kafeat.jobs.fit.labels import check_label, check_split
 from kafeat.jobs.fit.listener import SILENT, Listener
-from kafeat.jobs.fit.sample import SampledFit, check_label, check_split
+from kafeat.jobs.fit.sample import SampledFit
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, TableLike
 

@@ -15,7 +15,7 @@ from kafeat.cli import color
 from kafeat.errors import without_secrets
 
 if TYPE_CHECKING:
-    from kafeat.jobs.fit.listener import Listener
+    from kafeat.jobs.fit.messages import Listener
 
 _json = False
 
@@ -44,7 +44,7 @@ def warn(message: str) -> None:
 
 def listener(quiet: bool) -> Listener:
     """Whoever says what fits tell of their columns; nobody, if it is to be quiet."""
-    from kafeat.jobs.fit.listener import SILENT, Listener
+    from kafeat.jobs.fit.messages import SILENT, Listener
 
     return SILENT if quiet else Listener(inform=say, warn=warn)
 

@@ -25,7 +25,7 @@ from kafeat.jobs.evaluate.inputs import rereadable
 from kafeat.jobs.evaluate.measure import EvaluationRequest, Evaluator, Say, Task
 from kafeat.jobs.evaluate.sweep import Sweep, read_sweep
 from kafeat.jobs.fit.labels import check_label
-from kafeat.jobs.fit.listener import Listener
+from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import TableLike

@@ -23,7 +23,7 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.uri import name_of
 from kafeat.jobs.fit.labels import Labels, read_test_rows
-from kafeat.jobs.fit.listener import SILENT, Listener
+from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.search import settle
 from kafeat.jobs.fit.spreads import spread_warnings
 from kafeat.maths.row_sample import RowSample, smallest

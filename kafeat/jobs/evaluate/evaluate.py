@@ -148,20 +148,25 @@ def evaluate(
                 _finite(_record(evaluator, candidate, say, listener, len(candidates)))
                 for candidate in candidates
             ]
-        summary = summarize(records)
-        chosen = choose(summary)
-        result: Report = {
-            "records": records,
-            "summary": summary,
-            "budgets": budgets(summary) if len(summary) > 1 else {},
-            "recommendation": recommend(summary),
-            "edges": [] if chosen is None else edges(summary, chosen),
-        }
+        result = _report(records)
         if report is not None and figure_data is not None:
             write_report(report, rows_source.name, result, figure_data)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return {**records[0], **result} if len(records) == 1 else {**result}
+
+
+def _report(records: list[EvaluationRecord]) -> Report:
+    """Return the records with their summary and the recommendation."""
+    summary = summarize(records)
+    chosen = choose(summary)
+    return {
+        "records": records,
+        "summary": summary,
+        "budgets": budgets(summary) if len(summary) > 1 else {},
+        "recommendation": recommend(summary),
+        "edges": [] if chosen is None else edges(summary, chosen),
+    }
 
 
 def check_bounds(max_error: float | None, min_score: float | None) -> None:

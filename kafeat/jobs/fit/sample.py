@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -152,17 +153,8 @@ class SampledFit:
         )
         given, given_origins = read_given_rows(config, columns, label)
         sample = replace(sample, given=given)
-        try:
-            with one_blas_thread():
-                chain, searches = self._chain(place, sample, listener)
-        except InvalidValueError as refused:
-            row = int(rows[refused.row])
-            file, row = (place, row) if locate is None else locate(row)
-            raise InvalidValueError(row, refused.column, refused.problem).located(
-                file, columns.names
-            ) from None
-        except DataError as error:
-            raise DataError(f"{place}: {error}") from None
+        with _naming_rows(place, rows, columns, locate), one_blas_thread():
+            chain, searches = self._chain(place, sample, listener)
         provenance = Provenance(
             sources=[Origin(name=printable(name_of(place)), rows=sample.n_rows, sha256=digest)],
             rows_fitted=len(sample.X),
@@ -197,6 +189,21 @@ class SampledFit:
             listener.phase("pruning outputs")
             chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
         return chain, searches
+
+
+@contextmanager
+def _naming_rows(
+    place: str, rows: Array, columns: Columns, locate: Callable[[int], tuple[str, int]] | None
+) -> Iterator[None]:
+    """Name the file, row and column of errors about the sample, whose rows have the numbers `rows` in the data."""
+    try:
+        yield
+    except InvalidValueError as refused:
+        row = int(rows[refused.row])
+        file, row = (place, row) if locate is None else locate(row)
+        raise InvalidValueError(row, refused.column, refused.problem).located(file, columns.names) from None
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from None
 
 
 def _stream(seed: int, number: int) -> np.random.Generator:

@@ -14,7 +14,7 @@ import kafeat
 
 MODULES = [
     "kafeat.config.model", "kafeat.jobs.evaluate.evaluate", "kafeat.jobs.fit.fit", "kafeat.model.feature_map",
-    "kafeat.model.in_notebooks",
+    "kafeat.model.in_notebooks", "kafeat.model.load",
 ]  # fmt: skip
 METHODS = [
     kafeat.FeatureMap.transform, kafeat.FeatureMap.exact_kernel, kafeat.FeatureMap.matrix, kafeat.FeatureMap.save,

@@ -27,7 +27,7 @@ def diff(a: str, b: str, as_json: bool, exit_code: bool) -> None:
     """List the differences between the maps A and B: recipe, columns, learned arrays and training data."""
     from kafeat.errors import GateError
     from kafeat.jobs.diff import differences
-    from kafeat.model.feature_map import load
+    from kafeat.model.load import load
 
     found = differences(load(a), load(b))
     if as_json:

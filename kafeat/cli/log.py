@@ -15,7 +15,7 @@ from kafeat.cli import color
 from kafeat.errors import without_secrets
 
 if TYPE_CHECKING:
-    from kafeat.jobs.fit.listener import Listener
+    from kafeat.jobs.fit.messages import Listener
 
 _json = False
 
@@ -57,7 +57,7 @@ def summarize(line: str, quiet: bool, verbose: bool) -> None:
 
 def listener(quiet: bool) -> Listener:
     """Return a listener that writes the messages of a fit, or a silent one."""
-    from kafeat.jobs.fit.listener import SILENT, Listener
+    from kafeat.jobs.fit.messages import SILENT, Listener
 
     return SILENT if quiet else Listener(inform=say, warn=warn)
 

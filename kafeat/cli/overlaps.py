@@ -56,7 +56,7 @@ def _written(name: str, kind: FileName, place: str) -> list[OutputPlace]:
     from kafeat.jobs.transform.overlaps import OutputPlace
 
     if kind.use == "pages":
-        from kafeat.jobs.evaluate.evaluate import pages_of
+        from kafeat.jobs.evaluate.report import pages_of
 
         return [OutputPlace(name, page) for page in pages_of(place)]
     return [OutputPlace(name, place)] if kind.written else []

@@ -160,7 +160,7 @@ class _Job:
         from kafeat.cli.progress import progress
         from kafeat.jobs.transform.stats import open_stats, stats
         from kafeat.jobs.transform.transform import transform_file
-        from kafeat.model.feature_map import load
+        from kafeat.model.load import load
 
         fm = load(self.model)
         with (

@@ -8,7 +8,8 @@ import threading
 from dataclasses import dataclass, field
 
 from kafeat.errors import ArtifactError, UsageError
-from kafeat.model.feature_map import FeatureMap, artifact_bytes, loads
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import artifact_bytes, loads
 
 # Number of recently used maps that a worker keeps.
 _MOST = 4

@@ -6,7 +6,8 @@ import os
 from typing import Any
 
 from kafeat.io.columns.categories import Categories
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from kafeat._version import __version__
 from kafeat.chain.chain import Chain
 from kafeat.chain.tiles import tile_rows
-from kafeat.config import Config, load_config
-from kafeat.contract.describe import spell
+from kafeat.config import Config
 from kafeat.contract.step import Transform
-from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
+from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.files import opened
 from kafeat.model import artifact
 from kafeat.model.in_notebooks import InNotebooks
-from kafeat.model.provenance import Provenance, printable
-from kafeat.model.serialize import chain_content, read_chain
+from kafeat.model.provenance import Provenance
+from kafeat.model.serialize import chain_content
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.threads import REFUSE_BAD_ROWS, FeatureTarget, InMemory, RowPolicy, Transformed, run
@@ -35,7 +32,6 @@ from kafeat.types import DType, Floats, TableLike
 
 FORMAT = 2
 """Format of new files. In format 1 all values are cast to the map's dtype before the first step."""
-_LONGEST = 600
 
 
 @dataclass(frozen=True, repr=False)
@@ -330,100 +326,3 @@ class FeatureMap(InNotebooks):
             **({} if self.column_ranges is None else {"seen": self.column_ranges.to_plain()}),
             "provenance": self.provenance.to_plain(),
         }
-
-
-def load(path: str | os.PathLike[str]) -> FeatureMap:
-    """Load a feature map from a model file. Loading runs no code of the file.
-
-    Parameters
-    ----------
-    path : str or path
-        Path or URI of the file.
-
-    Returns
-    -------
-    FeatureMap
-        The map.
-
-    Raises
-    ------
-    kafeat.errors.ArtifactError
-        The file is damaged, hostile, of an unknown version, or no model file.
-    kafeat.errors.SystemRefusedError
-        The file does not exist or cannot be read.
-
-    Examples
-    --------
-    >>> import kafeat, os, tempfile
-    >>> fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, [[1.0], [2.0]])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fm.save(os.path.join(folder, "map.joblib"))
-    ...     loaded = kafeat.load(os.path.join(folder, "map.joblib"))
-    >>> loaded.digest == fm.digest
-    True
-    """
-    place = os.fspath(path)
-    return loads(artifact_bytes(place), place)
-
-
-def artifact_bytes(place: str) -> bytes:
-    """Read all bytes of a model file."""
-    with opened(place) as file:
-        return file.readall()
-
-
-def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
-    """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
-    return from_content(artifact.loads(data, place), place)
-
-
-def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
-    """Build a feature map from the content of a model file, and check all of it."""
-    version = content.get("format")
-    if type(version) is not int or not 1 <= version <= FORMAT:
-        raise ArtifactError(
-            f"{place}: format: expected a number from 1 to {FORMAT}, got {spell(version)}: this is kafeat "
-            f"{__version__}, the model was written by {spell(content.get('kafeat'))}"
-        )
-    expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
-    expected |= {"cast_after"} if version > 1 else set()
-    if set(content) - {"outputs", "seen"} != expected:
-        raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
-    try:
-        fm = _checked(content)
-        _ = fm.transformer  # fails if the state has numbers that the dtype cannot hold
-        return fm
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ArtifactError(f"{place}: {_cut_short(f'provenance.{where}: ' + first['msg'])}") from None
-    except (ValueError, DataError, ConfigError) as error:
-        raise ArtifactError(f"{place}: {_cut_short(first_line(error))}") from None
-
-
-def _cut_short(problem: str) -> str:
-    """Return a problem, which may quote an untrusted file, as printable text of limited length."""
-    return printable(problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…")
-
-
-def _checked(content: Mapping[str, Any]) -> FeatureMap:
-    dtype, chunk_rows = content["dtype"], content["chunk_rows"]
-    if isinstance(dtype, np.ndarray) or dtype not in ("float32", "float64"):
-        raise ValueError(f"dtype: expected float32 or float64, got {spell(dtype)}")
-    if type(chunk_rows) is not int or not 1 <= chunk_rows <= 1_000_000:
-        raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {spell(chunk_rows)}")
-    columns = Columns.from_plain(content["columns"])
-    chain = read_chain(
-        content["steps"], columns.n_features, content.get("outputs"), content.get("cast_after", 0)
-    )
-    version = content["kafeat"]
-    if type(version) is not str or not version.isprintable():
-        raise ValueError(f"kafeat: expected a version, got {spell(version)}")
-    config = load_config(content["config"] if isinstance(content["config"], dict) else {})
-    provenance = Provenance.model_validate(content["provenance"])
-    column_ranges = (
-        ColumnRanges.from_plain(content["seen"], columns.n_features) if "seen" in content else None
-    )
-    return FeatureMap(
-        chain, columns, dtype, chunk_rows, config, provenance, version, column_ranges, content["format"]
-    )

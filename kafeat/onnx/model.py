@@ -11,7 +11,8 @@ from onnx import helper
 
 from kafeat._version import __version__
 from kafeat.errors import UsageError
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.onnx.chain import emit_chain
 from kafeat.onnx.columns import category_metadata, emit_columns
 from kafeat.onnx.graph import Graph

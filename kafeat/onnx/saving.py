@@ -9,7 +9,8 @@ import onnx
 
 from kafeat.errors import GateError
 from kafeat.io.storage.atomic import write_bytes
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.onnx.agreement import Agreement, compare
 from kafeat.onnx.model import OPSET, to_model
 

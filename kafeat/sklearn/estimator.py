@@ -22,7 +22,8 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
 from kafeat.jobs.fit.fit import columns_of, fit_reader
 from kafeat.jobs.fit.sample import SampledFit
-from kafeat.model import feature_map
+from kafeat.model.feature_map import FeatureMap as FittedMap
+from kafeat.model.load import loads
 from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
 from kafeat.types import Array, Floats
 
@@ -130,7 +131,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             config = self._config()
         source = self._source(X, config, reset=True)
         with as_value_errors(source.rows):
-            self._map: feature_map.FeatureMap | None = fit_reader(
+            self._map: FittedMap | None = fit_reader(
                 self._with_dtype(config, source), source, self._labels(y, config)
             )
         self._sampled: SampledFit | None = None
@@ -172,7 +173,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return fm.transform(source, jobs=joblib.effective_n_jobs(self.n_jobs))
 
     @property
-    def feature_map_(self) -> feature_map.FeatureMap:
+    def feature_map_(self) -> FittedMap:
         """Return the fitted map."""
         check_is_fitted(self)
         if self._map is None and self._sampled is not None:
@@ -248,7 +249,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if isinstance(state.get("_map"), bytes):
-            self._map = feature_map.loads(state["_map"], "<pickle>")
+            self._map = loads(state["_map"], "<pickle>")
 
 
 class ValuesRefusedError(DataError, ValueError):

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from kafeat.errors import ArtifactError
-from kafeat.model.feature_map import from_content
+from kafeat.model.load import from_content
 from kafeat.registry import kinds
 from tests.model.hostile_maps import CLAIMS, FEW, STEPS, good, of_entries, of_states, outcome, rows
 

@@ -32,7 +32,8 @@ from kafeat.chain.chain import Chain, FittedStep
 from kafeat.chain.tiles import TileLoop
 from kafeat.errors import ArtifactError, DataError
 from kafeat.jobs.inspect import inspect
-from kafeat.model.feature_map import FeatureMap, loads
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import loads
 from kafeat.sklearn import import_fitted, import_skops
 from kafeat.sklearn.fitted import MAPS
 

@@ -15,10 +15,11 @@ from kafeat.io.storage.uri import identity, name_of, shown
 from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.evaluate.sweep import Sweep, settings
 from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.fit.listener import Listener
-from kafeat.jobs.fit.sample import parse_test_rows
+from kafeat.jobs.fit.labels import parse_test_rows
+from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.row_sample import row_hashes
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.types import Array
 
 

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
-from kafeat.errors import DataError, GateError, KafeatWarning, SystemRefusedError, UsageError
+from kafeat.errors import DataError, GateError, KafeatWarning, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
 from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
 from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.evaluation.summary import budgets, spell, summarize
-from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.uri import is_remote
 from kafeat.jobs.evaluate.candidates import Candidate, list_candidates
 from kafeat.jobs.evaluate.inputs import rereadable
 from kafeat.jobs.evaluate.measure import EvaluationRequest, Evaluator, Say, Task
+from kafeat.jobs.evaluate.report import report_folder, write_report
 from kafeat.jobs.evaluate.sweep import Sweep, read_sweep
-from kafeat.jobs.fit.listener import Listener
-from kafeat.jobs.fit.sample import check_label
+from kafeat.jobs.fit.labels import check_label
+from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import TableLike
@@ -148,20 +145,25 @@ def evaluate(
                 _finite(_record(evaluator, candidate, say, listener, len(candidates)))
                 for candidate in candidates
             ]
-        summary = summarize(records)
-        chosen = choose(summary)
-        result: Report = {
-            "records": records,
-            "summary": summary,
-            "budgets": budgets(summary) if len(summary) > 1 else {},
-            "recommendation": recommend(summary),
-            "edges": [] if chosen is None else edges(summary, chosen),
-        }
+        result = _report(records)
         if report is not None and figure_data is not None:
             write_report(report, rows_source.name, result, figure_data)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return {**records[0], **result} if len(records) == 1 else {**result}
+
+
+def _report(records: list[EvaluationRecord]) -> Report:
+    """Return the records with their summary and the recommendation."""
+    summary = summarize(records)
+    chosen = choose(summary)
+    return {
+        "records": records,
+        "summary": summary,
+        "budgets": budgets(summary) if len(summary) > 1 else {},
+        "recommendation": recommend(summary),
+        "edges": [] if chosen is None else edges(summary, chosen),
+    }
 
 
 def check_bounds(max_error: float | None, min_score: float | None) -> None:
@@ -215,81 +217,3 @@ def _finite(record: EvaluationRecord) -> EvaluationRecord:
         for key, value in record.items()
     }
     return cast(EvaluationRecord, values)
-
-
-_PICTURES = (".png", ".svg")
-
-
-@contextmanager
-def report_folder(folder: str | None) -> Iterator[None]:
-    """Make the folder of a report before the work, and refuse it if it is not writeable or matplotlib is missing.
-
-    A new folder that is still empty at the end is removed.
-    """
-    if folder is None:
-        yield
-        return
-    if is_remote(folder):
-        raise UsageError(f"--report: expected a folder on this machine, got {folder}; copy the pages there")
-    new = not os.path.isdir(folder)
-    _check_folder(folder)
-    try:
-        yield
-    finally:
-        if new:
-            with suppress(OSError):  # it holds the report
-                os.rmdir(folder)
-
-
-def _check_folder(folder: str) -> None:
-    if folder in ("", "-"):
-        raise UsageError(f"--report: expected the name of a folder, got {folder!r}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            f"--report: expected matplotlib, got: {error}; pip install 'kafeat[evaluate]'"
-        ) from error
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise SystemRefusedError(f"{folder}: cannot make the folder: {error.strerror}") from error
-    if not os.access(folder, os.W_OK):
-        raise SystemRefusedError(f"{folder}: expected a folder to write to, got one that is read-only")
-
-
-def pages_of(folder: str) -> list[str]:
-    """Return the files that a report would write to a folder, as far as known: the page, and old pictures."""
-    with suppress(OSError):
-        old = [name for name in os.listdir(folder) if name.endswith(_PICTURES)]
-        return [os.path.join(folder, name) for name in ("index.html", *sorted(old))]
-    return [os.path.join(folder, "index.html")]
-
-
-def write_report(folder: str, data: str, report: Report, figure_data: FigureData) -> None:
-    """Write `index.html`, which needs no other file, and each picture as a separate file beside it."""
-    from kafeat.evaluation.report.page import page
-    from kafeat.evaluation.report.pictures import pictures
-
-    drawn = list(pictures(report["summary"], figure_data.exhibits))
-    index = os.path.join(folder, "index.html")
-    before = _pictures_of_page(index)
-    for picture in drawn:
-        write_bytes(os.path.join(folder, f"{picture.name}.{picture.kind}"), picture.files["light"])
-    write_bytes(index, page(report, data, drawn).encode())
-    # Pictures of the previous page would be mistaken for those of this one.
-    for name in before - {f"{picture.name}.{picture.kind}" for picture in drawn}:
-        if not name.endswith(_PICTURES):
-            continue
-        with suppress(OSError):
-            os.unlink(os.path.join(folder, name))
-
-
-def _pictures_of_page(index: str) -> set[str]:
-    """Return the names of the pictures that an earlier page lists."""
-    try:
-        with open(index, encoding="utf-8") as file:
-            listed = re.search(r'<meta name="kafeat-pictures" content="([\w. -]*)">', file.read(1 << 16))
-    except (OSError, ValueError):
-        return set()
-    return set(listed[1].split()) if listed else set()

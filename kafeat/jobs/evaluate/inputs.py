@@ -25,7 +25,8 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import is_arrow
 from kafeat.io.storage.locations import entry_of
 from kafeat.io.storage.uri import name_of
-from kafeat.jobs.fit.sample import Labels, matrices
+from kafeat.jobs.fit.labels import Labels
+from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats, Mask

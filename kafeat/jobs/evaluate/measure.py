@@ -20,8 +20,8 @@ from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.evaluation.task import task_of
 from kafeat.jobs.evaluate.candidates import Candidate
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData, TimedInputs
-from kafeat.jobs.fit.listener import Listener
-from kafeat.jobs.fit.sample import check_split, parse_test_rows, spell_value
+from kafeat.jobs.fit.labels import check_split, parse_test_rows, spell_value
+from kafeat.jobs.fit.messages import Listener
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array, Floats, Mask
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
-from kafeat.errors import KafeatWarning, counted, quoted
+from kafeat.errors import KafeatWarning
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import MOST_LISTED, Field, are_numbers, listed, require
+from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.memory import reader_of
-from kafeat.jobs.fit.listener import SILENT, Listener
-from kafeat.jobs.fit.sample import SampledFit, check_label, check_split
+from kafeat.jobs.fit.labels import check_label, check_split
+from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings
+from kafeat.jobs.fit.sample import SampledFit
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, TableLike
 
@@ -126,79 +126,3 @@ def columns_of(config: Config, source: Reader, label: str | None, split: str | N
         coded,
         missing=takes_missing(config.steps),
     )
-
-
-# Names of columns that are rarely features, without spaces, underscores and capitals.
-_NO_FEATURES = re.compile(r"(labels?|targets?|y|ytrue|class(es)?|outcome|response|ids?|rowid|uuid|guid)")
-_ENDINGS = ("_id", "_label", "_target", "_class")
-
-
-def features_line(
-    config: Config, source: Reader, columns: Columns, label: str | None, split: str | None
-) -> str:
-    """Return a line with the features of a fit, and the columns that are left out with the reasons."""
-    line = f"{source.location}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
-    coded = [column.name for column in columns.features if column.categories is not None]
-    line += f"; as categories: {listed(coded)}" if coded else ""
-    taken = {column.name for column in columns.features}
-    reasons: dict[str, list[str]] = {}
-    for field in source.fields:
-        if field.name not in taken:
-            reasons.setdefault(_reason(config, source, field, label, split), []).append(field.name)
-    left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
-    return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
-
-
-def fit_warnings(config: Config, source: Reader, columns: Columns, label: object) -> Iterator[str]:
-    """Yield warnings about columns that a fit takes for features but that are probably none."""
-    names = [field.name for field in source.fields]
-    if source.untyped and not source.positional and are_numbers(names):
-        yield (
-            f"{source.location}: the names of the columns are numbers ({', '.join(names[:3])}, …); if the first line "
-            "is a row, read it with --no-header"
-        )
-    if config.columns.include:
-        return
-    absent = [name for name in config.columns.exclude if name not in names]
-    if absent and label is None and not source.positional:
-        missing = ", ".join(map(quoted, absent))
-        yield f"{source.location}: nothing was left out as {missing} (columns.exclude): the file has no such column"
-    odd = [] if source.positional else [c.name for c in columns.features if c.categories is None]
-    odd = [name for name in odd if _is_no_feature(name, names)]
-    if odd:
-        which, meant = ("is", "is it") if len(odd) == 1 else ("are", "is one of them")
-        yield (
-            f"{source.location}: {', '.join(map(quoted, odd[:3]))}{', …' if len(odd) > 3 else ''} {which} taken for "
-            f"{'a feature' if len(odd) == 1 else 'features'}: {meant} the label (--label), or no feature "
-            "(columns.exclude)?"
-        )
-
-
-def _spelled(columns: Columns) -> list[str]:
-    return [c.name if c.width is None else f"{c.name} ({c.width} numbers)" for c in columns.features]
-
-
-def _count(names: list[str]) -> str:
-    """Return the number of names if not all of them are shown."""
-    return f"{len(names):,}, " if len(names) > MOST_LISTED else ""
-
-
-def _reason(config: Config, source: Reader, field: Field, label: str | None, split: str | None) -> str:
-    """Return the reason for which a column is no feature."""
-    if field.name in (label, split):
-        return "--label" if field.name == label else "--split"
-    if config.columns.include:
-        return "not in columns.include"
-    if field.name in config.columns.exclude:
-        return "columns.exclude"
-    if field.name in source.row_names:
-        return "names of rows"
-    return field.spelled if field.kind == "other" else field.kind
-
-
-def _is_no_feature(name: str, names: list[str]) -> bool:
-    """Return true if the name suggests a label or a row id; a y beside an x is a coordinate."""
-    plain = re.sub(r"[\s_-]", "", name).casefold()
-    if plain == "y" and "x" in {other.casefold() for other in names}:
-        return False
-    return _NO_FEATURES.fullmatch(plain) is not None or name.casefold().endswith(_ENDINGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -13,18 +14,17 @@ from kafeat.chain.chain import Chain
 from kafeat.config import Config
 from kafeat.contract.sparse_rows import Rows, SparseRows, dense
 from kafeat.contract.step import DOUBLE, Sample
-from kafeat.errors import DataError, InvalidValueError, UsageError, quoted, spell_row
+from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.evaluation.task import task_of
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.numbers import is_number, is_text, to_doubles
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.dataset import DatasetReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.uri import name_of
-from kafeat.io.writers.passthrough import decoded
-from kafeat.jobs.fit.listener import SILENT, Listener
+from kafeat.jobs.fit.labels import Labels, read_test_rows
+from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.search import settle
 from kafeat.jobs.fit.spreads import spread_warnings
 from kafeat.maths.row_sample import RowSample, smallest
@@ -32,7 +32,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance, Search, printable
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.ordered_map import prefetch
-from kafeat.types import Array, Floats, Mask
+from kafeat.types import Array, Floats
 
 _LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
 _OF_MISSING = "; impute as the first step of the config fills in missing values"
@@ -153,17 +153,8 @@ class SampledFit:
         )
         given, given_origins = read_given_rows(config, columns, label)
         sample = replace(sample, given=given)
-        try:
-            with one_blas_thread():
-                chain, searches = self._chain(place, sample, listener)
-        except InvalidValueError as refused:
-            row = int(rows[refused.row])
-            file, row = (place, row) if locate is None else locate(row)
-            raise InvalidValueError(row, refused.column, refused.problem).located(
-                file, columns.names
-            ) from None
-        except DataError as error:
-            raise DataError(f"{place}: {error}") from None
+        with _naming_rows(place, rows, columns, locate), one_blas_thread():
+            chain, searches = self._chain(place, sample, listener)
         provenance = Provenance(
             sources=[Origin(name=printable(name_of(place)), rows=sample.n_rows, sha256=digest)],
             rows_fitted=len(sample.X),
@@ -198,6 +189,21 @@ class SampledFit:
             listener.phase("pruning outputs")
             chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
         return chain, searches
+
+
+@contextmanager
+def _naming_rows(
+    place: str, rows: Array, columns: Columns, locate: Callable[[int], tuple[str, int]] | None
+) -> Iterator[None]:
+    """Name the file, row and column of errors about the sample, whose rows have the numbers `rows` in the data."""
+    try:
+        yield
+    except InvalidValueError as refused:
+        row = int(rows[refused.row])
+        file, row = (place, row) if locate is None else locate(row)
+        raise InvalidValueError(row, refused.column, refused.problem).located(file, columns.names) from None
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from None
 
 
 def _stream(seed: int, number: int) -> np.random.Generator:
@@ -244,99 +250,6 @@ def matrices(
     """
     for chunk in prefetch(chunks, 2):
         yield chunk, chunk.numbers(dtype, of_missing)
-
-
-def check_label(config: Config, label: object) -> None:
-    """Refuse a config that needs a label if there is none, before the data are read."""
-    if label is None and config.needs_label:
-        place, purpose = next(iter(config.label_needs.items()))
-        raise UsageError(f"{place}: expected a label {purpose} (--label COL), got none")
-
-
-class Labels:
-    """A reader of labels, chunk after chunk, that refuses a mix of numbers and text."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._first: tuple[str, str] | None = None
-
-    def read(self, chunk: Chunk) -> Array:
-        """Return the labels (rows,) of a chunk: finite numbers or text, none of them empty."""
-        values = read_label(chunk, self._name)
-        kind = "text" if values.dtype.kind == "O" else "numbers"
-        expected, where = self._first = self._first or (kind, chunk.location)
-        if kind != expected:
-            raise DataError(
-                f"{chunk.location}: label {quoted(self._name)}: expected {expected}, as {where} has, got {kind}"
-            )
-        return values
-
-
-def read_label(chunk: Chunk, name: str) -> Array:
-    """Return the labels (rows,) of one chunk."""
-    values = _values(chunk, name)
-    bad = ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-    if values.dtype.kind == "O":
-        bad = np.array([not value.strip() for value in values], dtype=bool)
-    if bad.any():
-        row = int(np.argmax(bad))
-        got = quoted(values[row]) if values.dtype.kind == "O" else f"{values[row]:g}"
-        raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, label {quoted(name)}: expected a value, got {got}"
-        )
-    return values
-
-
-def _values(chunk: Chunk, name: str) -> Array:
-    """Return a column as numbers or as an object array of str, with dictionaries decoded."""
-    if chunk.passthrough is None:
-        raise KeyError(name)
-    stored = chunk.passthrough.column(name)
-    column = decoded(stored)
-    if not (is_number(column.type) or is_text(column.type)):
-        raise DataError(
-            f"{chunk.location}: label {quoted(name)}: expected numbers or text, got {stored.type}; cast it first"
-        )
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy()))
-        raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, column {quoted(name)}: expected a value, got null"
-        )
-    values: Array = column.to_numpy()
-    if values.dtype.kind == "O" and is_number(column.type):  # decimals
-        return np.concatenate([to_doubles(part) for part in column.chunks])
-    return values
-
-
-def read_test_rows(chunk: Chunk, name: str) -> Mask:
-    """Return true for the test rows of a chunk, by a column of train and test."""
-    values = read_label(chunk, name)
-    test, odd = parse_test_rows(values)
-    if odd is not None:
-        raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + odd)}, split {quoted(name)}: expected train or test, got "
-            f"{spell_value(values[odd])}"
-        )
-    return test
-
-
-def parse_test_rows(values: Array) -> tuple[Mask, int | None]:
-    """Return true for each test row, and the first row that is neither test nor train; case is ignored."""
-    text = np.char.lower(values.astype(str))
-    test: Mask = text == "test"
-    valid = test | (text == "train")
-    return test, None if valid.all() else int(np.argmin(valid))
-
-
-def spell_value(value: object) -> str:
-    """Return a value of a column of train and test as text, for messages."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-def check_split(split: str | None, label: object) -> None:
-    """Refuse one column for both the label and the split."""
-    if split is not None and split == label:
-        raise UsageError(f"split: expected another column than the label, got {split}")
 
 
 def read_given_rows(

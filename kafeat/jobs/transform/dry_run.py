@@ -16,7 +16,8 @@ from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.runtime.environment import count_jobs
 
 # Enough chunks that the start of the threads hardly counts.

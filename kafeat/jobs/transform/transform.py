@@ -24,7 +24,8 @@ from kafeat.jobs.transform.counts import Counts, TransformResult
 from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.rejects import open_rejects
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.runtime.threads import RowPolicy
 
 Progress = Callable[[int], None]

@@ -16,7 +16,8 @@ from kafeat.io.writers.passthrough_compare import KeptRows, taken
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.runtime.threads import RowPolicy, Transformed
 from kafeat.types import Floats
 

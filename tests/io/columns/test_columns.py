@@ -11,7 +11,7 @@ from kafeat.io.columns.selection import choose, match
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.fit.sample import read_label
+from kafeat.jobs.fit.labels import read_label
 from kafeat.jobs.transform.transform import transform_file
 from tests.io.tables import read
 

@@ -6,7 +6,7 @@ One kind, one name: the file `tensor_sketch.py` holds the class `TensorSketch`, 
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
@@ -126,7 +126,10 @@ def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    """Return True for a plain number that float64 can hold."""
+    if not isinstance(value, int | float) or type(value) not in (int, float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 AnyStep: TypeAlias = Annotated[

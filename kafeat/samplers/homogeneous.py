@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -13,7 +13,7 @@ from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
 from kafeat.maths.homogeneous import windows
-from kafeat.maths.homogeneous.additive import additive_kernel
+from kafeat.maths.homogeneous.additive import additive_kernel, additive_names
 from kafeat.maths.homogeneous.ratios import ratio_weights, widest_ratio
 from kafeat.maths.kernel import KernelParameters
 from kafeat.types import Array, Floats, Shape, State
@@ -30,6 +30,12 @@ _MOST_FEATURES = 1 << 22
 _MOST_ENTRIES = 1 << 26
 
 
+if TYPE_CHECKING:
+    KernelName = str
+else:
+    KernelName = Literal[additive_names()]
+
+
 class Homogeneous(Step):
     """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} 𝒦(log(y_i/x_i)), a kernel of ratios by its signature 𝒦.
 
@@ -42,9 +48,7 @@ class Homogeneous(Step):
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """
 
-    kernel: Literal["chi2", "intersection", "jensen_shannon", "hellinger"] = parameter(
-        "chi2", "the additive kernel to approximate"
-    )
+    kernel: KernelName = parameter("chi2", "the additive kernel to approximate")
     order: Annotated[int, Field(ge=0, le=1000)] | None = parameter(
         None, "n; there are 2n + 1 outputs per input; null: 1, and 0 for hellinger"
     )

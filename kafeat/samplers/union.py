@@ -93,7 +93,7 @@ class Union(Step):
         return {name: unknown for step in self._steps for name, unknown in step.coded_columns.items()}
 
     @property
-    def missing(self) -> Literal["refuse", "pass", "fill"]:  # type: ignore[override]
+    def missing(self) -> Literal["refuse", "pass", "fill"]:  # type: ignore[override]  # depends on the maps
         return "fill" if all(takes_missing(part.steps) for part in self.maps) else "refuse"
 
     @property

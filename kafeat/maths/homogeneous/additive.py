@@ -11,7 +11,7 @@ from abc import abstractmethod
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.maths.kernel import KernelParameters, TiledKernel, as_coordinates, find_kernel
+from kafeat.maths.kernel import KernelParameters, TiledKernel, as_coordinates, find_kernel, kernel_names
 from kafeat.types import Floats
 
 # Rows at a time, so that the numbers between two passes stay in the cache.
@@ -78,6 +78,11 @@ class SpectralKernel(AdditiveKernel):
         if order == 0:
             return 2.0 * np.pi * float(self.spectrum(np.zeros(1))[0])
         return max(1.0, float(self.uniform_period(order)))
+
+
+def additive_names() -> tuple[str, ...]:
+    """Return the names of the additive kernels, `chi2` for the additive one."""
+    return tuple("chi2" if name == "additive_chi2" else name for name in kernel_names(AdditiveKernel))
 
 
 def additive_kernel(name: str) -> AdditiveKernel:

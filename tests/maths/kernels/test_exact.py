@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.metrics import pairwise
 
 from kafeat.contract.kernel_inputs import Coordinates, Gram
-from kafeat.maths.homogeneous.additive import AdditiveKernel
+from kafeat.maths.homogeneous.additive import AdditiveKernel, additive_names
 from kafeat.maths.kernel import KernelParameters, find_kernel, kernel_names
 from kafeat.maths.kernels.additive_chi2 import AdditiveChi2
 from kafeat.maths.kernels.chi2 import Chi2
@@ -139,6 +139,10 @@ def test_rational_quadratic_is_scikit_learns() -> None:
     pair = samples()
     want = RationalQuadratic(length_scale=1 / sqrt(2 * 0.3), alpha=0.8)(pair.x, pair.y)
     np.testing.assert_allclose(RationalQuadraticKernel().gram(pair, P).dots, want, rtol=0, atol=40 * EPS)
+
+
+def test_names_of_additive_kernels() -> None:
+    assert additive_names() == ("chi2", "hellinger", "intersection", "jensen_shannon")
 
 
 @pytest.mark.parametrize("homogeneity", [0.5, 1.0, 2.0])

@@ -16,7 +16,7 @@ from hypothesis import settings
 from sklearn.datasets import load_digits
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.cli import color, log, main
+from kafeat.cli import log, main
 from kafeat.contract.step import Sample, Step
 
 # A machine that does something else is no fault of an example.
@@ -85,11 +85,11 @@ def in_process(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
         with monkeypatch.context() as patch:
             if cwd is not None:
                 patch.chdir(cwd)
-            for name, value in variables.items():
+            # Empty is as if they were not set, and what --color makes of them is undone.
+            for name, value in {"NO_COLOR": "", "FORCE_COLOR": "", **variables}.items():
                 patch.setenv(name, value)
             patch.setattr(sys, "argv", ["kafeat", *map(str, words)])
             patch.setattr(log, "_json", False)
-            patch.setattr(color, "_choice", "auto")
             patch.setattr(main, "listen", lambda: None)  # the signals are pytest's
             patch.setattr(main, "os", SimpleNamespace(**{**vars(os), "_exit": sys.exit}))
             with pytest.raises(SystemExit, match=r"^\d+$") as end:

@@ -66,7 +66,7 @@ def test_work_that_is_not_known_there_is_told() -> None:
     try:
         future: Future[object] = processes.submit(double, Unknown())  # type: ignore[arg-type]
         with pytest.raises(
-            SystemRefusedError, match="the same modules as here, got ModuleNotFoundError: No module"
+            SystemRefusedError, match="the same modules as in this process, got ModuleNotFoundError: No module"
         ):
             future.result(20)
         assert processes.submit(double, 4).result(20) == 8
@@ -89,7 +89,7 @@ def test_they_end_when_they_are_told_to_in_the_middle_of_their_work(monkeypatch:
 
 
 DRIVER = """
-from kafeat.processes import Processes
+from kafeat.runtime.processes import Processes
 from tests.engines.work import sleep
 processes = Processes(2)
 for _ in range(2):

@@ -118,5 +118,5 @@ def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
             "n_components": fm.n_components,
             "relative_frobenius": relative_frobenius(K, Z),
         }
-        gallery.keep(cast(EvaluationRecord, record), read, part, K, Z, between=False)
+        gallery.keep(cast("EvaluationRecord", record), read, part, K, Z, between=False)
     return gallery.exhibits[0]

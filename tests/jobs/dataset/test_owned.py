@@ -112,7 +112,7 @@ def test_a_part_of_a_run_that_is_gone_gets_no_name_and_takes_none_away(owned: bo
 
 
 def test_a_part_of_a_run_that_is_gone_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_module, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(part_module, "_CHECK_SECONDS", 0.0)
     task, _ = late()
     looks: list[int] = []
     real = task.writing.guard

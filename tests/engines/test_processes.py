@@ -66,7 +66,8 @@ def test_work_that_is_not_known_there_is_told() -> None:
     try:
         future: Future[object] = processes.submit(double, Unknown())  # type: ignore[arg-type]
         with pytest.raises(
-            SystemRefusedError, match="the same modules as in this process, got ModuleNotFoundError: No module"
+            SystemRefusedError,
+            match="the same modules as in this process, got ModuleNotFoundError: No module",
         ):
             future.result(20)
         assert processes.submit(double, 4).result(20) == 8

@@ -1,4 +1,4 @@
-"""The S3 server of the tests of files, for those of data sets."""
+"""Object stores, as the tests of io have them."""
 
 from tests.io.conftest import credentials, server, store
 

@@ -22,7 +22,7 @@ _OF_COLUMN = 0.01
 Indices = npt.NDArray[np.intp]
 
 
-def telling_rows(X: Floats) -> Indices:
+def demanding_rows(X: Floats) -> Indices:
     """Choose rows of the sample X (n, d): some spread over it, and those with the farthest entries."""
     size = int(np.clip(_MOST_NUMBERS // X.shape[1], _LEAST_SPREAD, _MOST_SPREAD))
     if len(X) <= size + _FAR:

@@ -56,7 +56,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "seen": None if fm.column_ranges is None else _ranges(fm),
         "steps": steps,
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
-        "reference": fm.chain.reference(),
+        "reference": fm.chain.exact_kernel_note(),
         "fitted_from": fm.provenance.to_plain(),
     }
 

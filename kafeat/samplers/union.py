@@ -192,7 +192,10 @@ class Union(Step):
             grams = [chain.exact_pair(Coordinates(pair.x[:, i], pair.y[:, i])) for i, chain in chains]
         else:
             # Every step is content with dot products then, and none asks for the width of its input.
-            grams = [Chain.of(part.steps, states).exact_pair(pair) for part, states in self._parts(state)]
+            grams = [
+                Chain.without_widths(part.steps, states).exact_pair(pair)
+                for part, states in self._parts(state)
+            ]
         dots, x, y = (np.zeros_like(found) for found in (grams[0].dots, *grams[0].squared_norms))
         for part, gram in zip(self.maps, grams, strict=True):
             dots += part.weight * gram.dots

@@ -92,7 +92,7 @@ def test_the_exact_kernel_of_a_union_behind_a_sampler():
     K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
     want = np.exp(-0.2 * (2.0 - 2.0 * K)) + 0.5 * (0.5 * K + 1.0) ** 2
     np.testing.assert_allclose(chained.exact_kernel(data), want, rtol=1e-10)
-    assert chained.chain.reference() is None
+    assert chained.chain.exact_kernel_note() is None
 
 
 def test_errors_name_the_columns_of_the_whole():

@@ -77,7 +77,7 @@ def test_behind_an_approximate_map_it_comes_near_kernel_pca(digits: np.ndarray) 
     # m = 4,096 frequencies, so ‖K̂ − K‖_F ≲ 200/90 ≈ 2.2, while the first eigenvalues lie more than 8 apart.
     for z, w in zip(Z.T, aligned(Z, peer).T, strict=True):
         assert z @ w / (np.linalg.norm(z) * np.linalg.norm(w)) > np.sqrt(1 - (2.2 / 8) ** 2)
-    assert "steps[1] (pca) needs coordinates" in fm.chain.reference()
+    assert "steps[1] (pca) needs coordinates" in fm.chain.exact_kernel_note()
 
 
 def test_more_components_than_there_are_is_refused() -> None:

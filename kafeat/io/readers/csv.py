@@ -46,7 +46,7 @@ class CsvReader(Reader):
         self.rows = 0 if self._sniffed.empty else None
         self._raw = text.raw
         # A pipe cannot be opened twice: keep the stream, which returns its first bytes again.
-        self._read_once = location == "-" or not _repeats(location)
+        self._read_once = location == "-" or not _can_reopen(location)
         self._text: DecompressedStream | None = text if self._read_once else None
         self._types: dict[int, Type] = {}
         if not self._read_once:
@@ -69,11 +69,11 @@ class CsvReader(Reader):
             if passthrough
             else None
         )
-        ragged = Ragged() if set_aside else None
+        ragged = WrongWidthRows() if set_aside else None
         for start, table in cut(self._pieces(indices, ragged), height):
             yield TableChunk(self.location, start, table, columns, take_passthrough, self._broken(ragged))
 
-    def _broken(self, ragged: Ragged | None) -> Broken | None:
+    def _broken(self, ragged: WrongWidthRows | None) -> Broken | None:
         skip = self._sniffed.skip
         return None if ragged is None else lambda row: ragged.problems.get(row + skip)
 
@@ -115,18 +115,18 @@ class CsvReader(Reader):
     def _open(self) -> DecompressedStream:
         return DecompressedStream(self.location, HashingStream(self._location))
 
-    def _pieces(self, indices: list[int], ragged: Ragged | None) -> Iterator[pa.RecordBatch]:
+    def _pieces(self, indices: list[int], ragged: WrongWidthRows | None) -> Iterator[pa.RecordBatch]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
         text, self._text = self._text if self._read_once else self._open(), None
         if text is None:
-            raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
+            raise UsageError(f"{self.location}: expected one pass, got a second: a pipe cannot be read again")
         done, skip = 0, self._sniffed.skip
         # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
         whole = text if ragged is None else Utf8Only(self.location, text)
         checked = CheckedText(self.location, whole, self._delimiter)
         try:
             batches = self._reader(checked, indices, ragged)
-            for batch in batches if ragged is None else ragged.woven(batches):
+            for batch in batches if ragged is None else ragged.with_null_rows(batches):
                 checked.check()
                 yield batch.slice(skip)
                 done += max(0, batch.num_rows - skip)
@@ -140,7 +140,7 @@ class CsvReader(Reader):
                 text.close()
 
     def _reader(
-        self, text: CheckedText, indices: list[int], ragged: Ragged | None
+        self, text: CheckedText, indices: list[int], ragged: WrongWidthRows | None
     ) -> pa_csv.CSVStreamingReader:
         names = [str(i) for i in range(len(self.fields))]
         return pa_csv.open_csv(
@@ -191,7 +191,7 @@ class CsvReader(Reader):
 _HEAD = 8 << 20
 
 
-def _repeats(location: str) -> bool:
+def _can_reopen(location: str) -> bool:
     return is_remote(location) or kind_of(location) == "file"
 
 
@@ -204,7 +204,7 @@ class _Invalid(Protocol):
     text: str
 
 
-class Ragged:
+class WrongWidthRows:
     """Collects rows of another width, and replaces them by rows of nulls."""
 
     def __init__(self) -> None:
@@ -219,7 +219,7 @@ class Ragged:
         self._waiting.append(row.number - 1)
         return "skip"
 
-    def woven(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def with_null_rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the batches with a row of nulls in the position of each row that was taken."""
         row, null = 0, None
         for batch in batches:

@@ -63,7 +63,7 @@ class TextParts:
         try:
             place = join(self.request.target, part.name)
             check_place(place, self.plan.previous.may_replace(part.name))
-            counts = stream.pour(chunks, place, None, None, start, written)
+            counts = stream.write_chunks(chunks, place, None, None, start, written)
         except KafeatError as error:
             deque(chunks, maxlen=0)  # skip the other rows of the part; broken text ends here
             return failure_outcome(part.name, str(error), error.exit_code)

@@ -12,7 +12,7 @@ from kafeat.io.storage.ownership import owning
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.job import Announce, DatasetJob, Parts
 from kafeat.jobs.dataset.journal import DatasetResult
-from kafeat.jobs.dataset.known_parts import KnownParts
+from kafeat.jobs.dataset.listed_parts import KnownParts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
 from kafeat.jobs.dataset.text_parts import TextParts
 from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions

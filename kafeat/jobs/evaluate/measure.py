@@ -172,7 +172,7 @@ class Evaluator:
             "fit_seconds": None if candidate.config is None else fitted,
             "transform_seconds": transform_seconds,
             "exact_seconds": exact_seconds,
-            "reference": fm.chain.reference(),
+            "reference": fm.chain.exact_kernel_note(),
             "kernel_mean": float(K.mean()),
             **kernel_error(K, Z),
             **(distortion(K, Z) if projects else {}),

@@ -53,8 +53,8 @@ def transform_file(
 
     `announce(rows)` is called with the number of rows (None if it is unknown) and returns a callback for the rows of
     each finished chunk. `first_chunks` stops after so many chunks. `only` holds the first row to transform and the one
-    after the last. With `hashed` the result has the SHA-256 of the output, and of an input that is read whole. An input
-    whose stamp is no longer `stamp` is refused.
+    after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
+    `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
     reading, writing = reading or InputOptions(), writing or OutputOptions()
     format = format_of(target, writing.format, OUTPUTS)
@@ -71,9 +71,11 @@ def transform_file(
         chunks = islice(stream.chunks(), first_chunks)
         written = WrittenFile() if hashed else None
         first = None if only is None else only[0]
-        counts = stream.pour(chunks, target, rows, progress, first, written, hashed=hashed and only is None)
-        rows_in_all = opened.rows if first_chunks is None else opened.estimated_rows()
-    return counts.result(time.perf_counter() - started, rows_in_all, written or WrittenFile())
+        counts = stream.write_chunks(
+            chunks, target, rows, progress, first, written, hashed=hashed and only is None
+        )
+        input_rows = opened.rows if first_chunks is None else opened.estimated_rows()
+    return counts.result(time.perf_counter() - started, input_rows, written or WrittenFile())
 
 
 class OpenTransform:
@@ -109,7 +111,7 @@ class OpenTransform:
             set_aside=self._rules.on_bad_rows != "error",
         )
 
-    def pour(
+    def write_chunks(
         self,
         chunks: Iterator[Chunk],
         target: str,
@@ -138,20 +140,25 @@ class OpenTransform:
                     open_rejects(rules.rejects, self._columns, self._keep, self._writing)
                 )
             )
-            for done in self._fm.run(chunks, writer, self._jobs, policy):
+            for transformed in self._fm.run(chunks, writer, self._jobs, policy):
                 try:
                     writer.write(
-                        done.features,
-                        done.chunk.passthrough,
-                        done.good if rules.on_bad_rows == "drop" else None,
+                        transformed.features,
+                        transformed.chunk.passthrough,
+                        transformed.good if rules.on_bad_rows == "drop" else None,
                     )
                 except InvalidValueError as refused:
-                    raise done.chunk.located(refused) from refused
-                counts.add(done.chunk.rows, done.clipped, len(done.bad_rows), done.outside)
+                    raise transformed.chunk.located(refused) from refused
+                counts.add(
+                    transformed.chunk.rows,
+                    transformed.clipped,
+                    len(transformed.bad_rows),
+                    transformed.outside,
+                )
                 if rejects is not None:
-                    rejects.add(done)
+                    rejects.add(transformed)
                 if progress is not None:
-                    progress(done.chunk.rows)
+                    progress(transformed.chunk.rows)
             counts.check(self._opened.location, first)
             counts.input_sha256 = self._opened.digest() if hashed else None
             self._opened.check_unchanged()

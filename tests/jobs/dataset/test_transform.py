@@ -339,8 +339,8 @@ def test_a_text_that_changes_while_it_is_cut_gives_no_part(
         os.utime(tmp_path / "big.csv")
         return real(*arguments, **more)
 
-    real = OpenTransform.pour
-    monkeypatch.setattr(OpenTransform, "pour", changed)
+    real = OpenTransform.write_chunks
+    monkeypatch.setattr(OpenTransform, "write_chunks", changed)
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
     run = transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
     assert (

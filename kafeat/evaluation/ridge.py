@@ -21,7 +21,7 @@ from kafeat.types import Array, Floats
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearModel:
     """ŷ = Zw + intercept, with w (D, k)."""
 
     w: Floats
@@ -113,7 +113,7 @@ class NormalEquations:
             )
 
     @np.errstate(over="ignore")  # columns that are tiny compared with others overflow
-    def solve(self, standardize: bool = False) -> Linear:
+    def solve(self, standardize: bool = False) -> LinearModel:
         """Return the model with the best penalty; `standardize` first divides columns by their standard deviation."""
         if self._pivot is None:
             raise ValueError("no rows were added")
@@ -132,7 +132,7 @@ class NormalEquations:
         penalty = system.penalty(relative)
         slopes = system.solved(penalty) / self._units[:, None]
         middle = pivot_z + system.z * self._units
-        return Linear(slopes, pivot_y + system.y - middle @ slopes, penalty * unit * unit)
+        return LinearModel(slopes, pivot_y + system.y - middle @ slopes, penalty * unit * unit)
 
     def _errors(self, scale: Floats) -> Floats:
         """Return the cross-validated sum of squared errors for every penalty."""

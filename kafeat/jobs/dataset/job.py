@@ -21,7 +21,7 @@ Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
 
 
-class Parts(Protocol):
+class PartMaker(Protocol):
     """The parts to write: `KnownParts`, or `TextParts`, which are cut while they are read."""
 
     def outcomes(self, pool: Pool) -> Generator[Outcome]:
@@ -34,7 +34,7 @@ class DatasetJob:
 
     request: DatasetRequest
     plan: DatasetPlan
-    parts: Parts
+    parts: PartMaker
 
     def run(self, columns: int, announce: Announce) -> DatasetResult:
         """Write all parts that are not up to date, as files of `columns` features."""

@@ -10,7 +10,7 @@ from kafeat.dataframes.shared_map import shared
 from kafeat.io.storage.locations import making
 from kafeat.io.storage.ownership import owning
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.dataset.job import Announce, DatasetJob, Parts
+from kafeat.jobs.dataset.job import Announce, DatasetJob, PartMaker
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.listed_parts import KnownParts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
@@ -54,7 +54,7 @@ def transform_parts(
     with making(*folders) as make_folder, owning(*folders) as token:
         request = replace(request, writing=replace(request.writing, guard=token.publishing))
         plan = DatasetPlan.of(request, shared_map, listed)
-        parts: Parts
+        parts: PartMaker
         if listed is None:
             parts = TextParts(request, shared_map.map, plan)
         else:

@@ -43,10 +43,10 @@ class Chi2(TiledKernel):
         scale: float = 1.0,
         centre: Floats | None = None,
     ) -> KernelTile:
-        return _Tile(landmarks, dtype, p.gamma)
+        return _Chi2Tile(landmarks, dtype, p.gamma)
 
 
-class _Tile(HarmonicTile):
+class _Chi2Tile(HarmonicTile):
     """(x − l)²/(x + l) = x + l − 4xl/(x + l)."""
 
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:

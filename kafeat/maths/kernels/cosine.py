@@ -28,10 +28,10 @@ class Cosine(TiledKernel):
         scale: float = 1.0,
         centre: Floats | None = None,
     ) -> KernelTile:
-        return _Tile(landmarks, dtype)
+        return _CosineTile(landmarks, dtype)
 
 
-class _Tile(KernelTile):
+class _CosineTile(KernelTile):
     """Landmarks of length 1, and rows divided by their lengths."""
 
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:

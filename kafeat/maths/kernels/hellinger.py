@@ -31,10 +31,10 @@ class Hellinger(AdditiveKernel):
         scale: float = 1.0,
         centre: Floats | None = None,
     ) -> KernelTile:
-        return _Tile(landmarks, dtype)
+        return _HellingerTile(landmarks, dtype)
 
 
-class _Tile(KernelTile):
+class _HellingerTile(KernelTile):
     """Dot products of square roots."""
 
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:

@@ -42,10 +42,10 @@ class Intersection(SpectralKernel):
         scale: float = 1.0,
         centre: Floats | None = None,
     ) -> KernelTile:
-        return _Tile(landmarks, dtype)
+        return _IntersectionTile(landmarks, dtype)
 
 
-class _Tile(KernelTile):
+class _IntersectionTile(KernelTile):
     """One pass over the tile for each landmark."""
 
     def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:

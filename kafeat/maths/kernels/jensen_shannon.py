@@ -45,10 +45,10 @@ class JensenShannon(SpectralKernel):
         scale: float = 1.0,
         centre: Floats | None = None,
     ) -> KernelTile:
-        return _Tile(landmarks, dtype)
+        return _JensenShannonTile(landmarks, dtype)
 
 
-class _Tile(KernelTile):
+class _JensenShannonTile(KernelTile):
     """One pass over the tile for each landmark."""
 
     def scratch(self, rows: int) -> tuple[Array, ...]:

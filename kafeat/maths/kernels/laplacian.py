@@ -41,10 +41,10 @@ class Laplacian(ShiftInvariantKernel, TiledKernel):
         scale: float = 1.0,
         centre: Floats | None = None,
     ) -> KernelTile:
-        return _Tile(landmarks, dtype, p.gamma)
+        return _LaplacianTile(landmarks, dtype, p.gamma)
 
 
-class _Tile(KernelTile):
+class _LaplacianTile(KernelTile):
     """The distances are in float64: SciPy's loop is as fast as passes of float32 over a tile."""
 
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:

@@ -109,7 +109,7 @@ class PartsError(KafeatError):
     """Some parts of a data set failed; the message has a line for each, and the exit code is the largest."""
 
     def __init__(self, place: str, done: int, failed: Sequence[_Failed]) -> None:
-        self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]
+        self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]  # of the class elsewhere
         lines = [failure.error for failure in failed[:MOST]]
         if len(failed) > MOST:
             lines.append(f"{place}: and {len(failed) - MOST:,} more, which _kafeat.json lists")

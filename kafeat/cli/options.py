@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -153,7 +153,7 @@ def reading(command: F) -> F:
         ),
     ):
         with_reading = option(with_reading)
-    return with_reading  # type: ignore[return-value]
+    return cast("F", with_reading)
 
 
 if TYPE_CHECKING:
@@ -219,4 +219,4 @@ def scale_options(command: C) -> C:
         ),
     ):  # fmt: skip
         with_scale = option(with_scale)
-    return with_scale  # type: ignore[return-value]
+    return cast("C", with_scale)

@@ -31,7 +31,7 @@ from kafeat.types import Array, Floats
 _PLACE = "<partial_fit>"
 
 
-class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features z with z(x)·z(y) ≈ k(x, y), as a transformer for pipelines and searches.
 
     Labels `y` are used if a step needs them. Data frames may have text columns if a `one_hot` step names them.

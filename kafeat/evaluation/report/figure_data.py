@@ -76,9 +76,10 @@ class FigureData:
                     np.sqrt(np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)),
                     np.sqrt(np.maximum(norms[i] + norms[j] - 2.0 * near, 0.0)),
                 ),
-                spectra=tuple(
-                    _eigenvalues(G) for G in (K[:_SPECTRUM_ROWS, :_SPECTRUM_ROWS], _gram(Z[:_SPECTRUM_ROWS]))
-                ),  # type: ignore[arg-type]
+                spectra=(
+                    _eigenvalues(K[:_SPECTRUM_ROWS, :_SPECTRUM_ROWS]),
+                    _eigenvalues(_gram(Z[:_SPECTRUM_ROWS])),
+                ),
                 line=_line(fm, X, K) if between else None,
                 curve=_curve(fm, X),
                 landmarks=_landmarks(fm, X),
@@ -125,7 +126,7 @@ def _before(fm: FeatureMap, index: int, X: Floats) -> Floats:
 def _curve(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats, Floats] | None:
     for index, fitted in enumerate(fm.chain.steps):
         if fitted.step.kind == "homogeneous":
-            return fitted.step.error_curve(fitted.state, _before(fm, index, X))  # type: ignore[attr-defined, no-any-return]
+            return fitted.step.error_curve(fitted.state, _before(fm, index, X))  # type: ignore[attr-defined, no-any-return]  # the kind says so
     return None
 
 

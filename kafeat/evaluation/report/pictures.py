@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -30,14 +31,14 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
         over = "columns" if axis == comparisons.COLUMNS else axis.key
         yield drawn(
             f"error-over-{_slug(over)}", "svg", f"Error over {over}", _OF_ERROR[axis == comparisons.COLUMNS],
-            lambda axes, style, axis=axis: comparisons.error_over(axes, style, summaries, axis),  # type: ignore[misc]
+            partial(comparisons.error_over, summaries=summaries, axis=axis),
         )  # fmt: skip
     if "score_map" in summaries[0] and len(summaries) > 1:
         for axis in [*([comparisons.COLUMNS] if widths else []), *others, comparisons.SECONDS]:
             over = {comparisons.COLUMNS: "columns", comparisons.SECONDS: "time"}.get(axis, axis.key)
             yield drawn(
                 f"score-over-{_slug(over)}", "svg", f"Score over {over}", _OF_SCORE,
-                lambda axes, style, axis=axis: comparisons.score_over(axes, style, summaries, axis),  # type: ignore[misc]
+                partial(comparisons.score_over, summaries=summaries, axis=axis),
             )  # fmt: skip
     if widths:
         yield drawn(

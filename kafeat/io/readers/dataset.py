@@ -84,7 +84,7 @@ class DatasetReader(Reader):
         return dict(self._notes)
 
     @cached_property
-    def rows(self) -> int | None:  # type: ignore[override]
+    def rows(self) -> int | None:  # type: ignore[override]  # counted when it is asked for
         """The sum of the rows of all parts, or None if one is not known."""
         return None if self._starts is None else int(self._starts[-1])
 

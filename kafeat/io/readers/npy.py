@@ -39,7 +39,7 @@ class NpyReader(ArrayReader):
             return
         open_regular(location).close()
         mapped = _mapped(location)
-        self._offset, self._by_rows = int(mapped.offset), bool(mapped.flags.c_contiguous)  # type: ignore[attr-defined]
+        self._offset, self._by_rows = int(mapped.offset), bool(mapped.flags.c_contiguous)  # type: ignore[attr-defined]  # NumPy has no stub of it
         super().__init__(location, mapped.shape, mapped.dtype, self._rows)
         self._file = open_regular(location)
 

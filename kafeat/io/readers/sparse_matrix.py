@@ -243,7 +243,7 @@ class _Member:
 
     def take(self, n: int) -> Array:
         """Return the next `n` numbers."""
-        data = read_full(self._file, n * self.dtype.itemsize)  # type: ignore[arg-type]
+        data = read_full(self._file, n * self.dtype.itemsize)  # type: ignore[arg-type]  # it only has to read
         if len(data) < n * self.dtype.itemsize:
             raise DataError(
                 f"{self._location}: {self._name}: expected {n:,} more values, got the end of the array"

@@ -19,7 +19,7 @@ from kafeat.io.storage.uri import is_remote, local_path
 try:
     import fcntl
 except ImportError:  # not on this system
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 
 def refused(location: str, error: OSError) -> SystemRefusedError:

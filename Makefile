@@ -77,7 +77,7 @@ lint: $(VENV)/.installed
 	$(BIN)/codespell
 
 man: $(VENV)/.installed
-	$(BIN)/python -m kafeat.cli.man man
+	$(BIN)/python docs/make_man.py man
 
 docs: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'

@@ -20,7 +20,8 @@ from sklearn.kernel_approximation import Nystroem
 
 import kafeat
 from kafeat.contract.kernel_inputs import Coordinates
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.rbf import Rbf
 
 TARGETS = ("label", "medianHouseValue")
 SETS = "letter,usps,ijcnn1,covtype20k,california,mnist"
@@ -67,9 +68,7 @@ def read(folder, name, rng, train, held):
 
 
 def gram(X, Y, gamma):
-    return (
-        KERNELS["rbf"].gram(Coordinates(X.astype(float), Y.astype(float)), KernelParameters(gamma=gamma)).dots
-    )
+    return Rbf().gram(Coordinates(X.astype(float), Y.astype(float)), KernelParameters(gamma=gamma)).dots
 
 
 def error(K, Z):

@@ -60,8 +60,6 @@ def csv(folder: Path, data: bytes) -> None:
     path.write_bytes(data[1:])
     how = data[0] if data else 0
     with open_reader(str(path), delimiter=",;\t|"[how & 3], header=bool(how & 4)) as source:
-        if how & 8:
-            source.set_aside()
         _read(source, aside=bool(how & 8))
 
 
@@ -74,13 +72,13 @@ def model(folder: Path, data: bytes) -> None:
 
 def _read(source: Reader, aside: bool = False) -> None:
     columns = choose(source, None, [], None)
-    for chunk in source.chunks(columns, [], 64):
+    for chunk in source.chunks(columns, [], 64, set_aside=aside):
         if not aside:
             chunk.matrix(np.dtype("f4"))
             continue
         decoded, sound = chunk.decode(np.dtype("f4"))
         if not sound:
-            list(chunk.mistakes(decoded))
+            list(chunk.invalid_values(decoded))
 
 
 def _seeds(target: str) -> Iterator[bytes]:

@@ -102,14 +102,14 @@ def read(given: Example, path: Path) -> Rows:
     """The rows as kafeat reads them."""
     path.write_bytes(given.data)
     with open_reader(str(path), delimiter=given.delimiter, header=given.header) as source:
-        if given.aside:
-            source.set_aside()
         # by their places, as names may come twice
         names = [f"c{i}" for i in range(len(source.fields))]
         source.fields = tuple(csv_sniff.Field(name, "text") for name in names)
         rows: Rows = []
-        for chunk in source.chunks(Columns((), False, None), names, 3, typed_keep=False):
-            kept = chunk.kept.to_pylist() if chunk.kept is not None else []
+        for chunk in source.chunks(
+            Columns((), False, None), names, 3, typed_passthrough=False, set_aside=given.aside
+        ):
+            kept = chunk.passthrough.to_pylist() if chunk.passthrough is not None else []
             rows += [
                 None if chunk.broken_text(i) is not None else list(row.values()) for i, row in enumerate(kept)
             ]

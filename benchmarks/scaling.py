@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import kafeat
-from kafeat.jobs.dataset.journal import Run
+from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.runtime.pool import Engine
 
@@ -100,7 +100,7 @@ def table(rng: np.random.Generator, rows: int, width: int) -> pa.Table:
     return pa.table({f"x{j}": rng.normal(size=rows) for j in range(width)})
 
 
-def run(folder: Path, model: str, data: str, engine: Engine, name: str = "out") -> Run:
+def run(folder: Path, model: str, data: str, engine: Engine, name: str = "out") -> DatasetResult:
     out = folder / name
     shutil.rmtree(out, ignore_errors=True)
     done = transform_parts(model, data, str(out), engine=engine)

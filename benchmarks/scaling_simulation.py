@@ -2,7 +2,8 @@
 
     python benchmarks/scaling_simulation.py [--rows 1e9] [--workers 64] ...
 
-Every constant can be set; the defaults were measured by benchmarks/scaling.py on one machine (docs/scaling.md).
+Every constant can be set. The defaults were measured by benchmarks/scaling.py on one machine
+(benchmarks/results/scaling.md).
 """
 
 from __future__ import annotations

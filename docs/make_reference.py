@@ -1,4 +1,4 @@
-"""What the pages say of the code, read off the code: `make reference` writes it, and a test compares.
+"""Write what the pages say of the code, and the schema of configs: `make reference` runs it, and a test compares.
 
 `reference/cli.md` comes from the help, `reference/config.md` from the schema's declarations; in `kinds/*.md` the lines
 between `<!-- made: … -->` and `<!-- end -->` come from the docstring and the parameters of the kind.
@@ -6,6 +6,7 @@ between `<!-- made: … -->` and `<!-- end -->` come from the docstring and the 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from inspect import cleandoc
@@ -17,6 +18,7 @@ from pydantic.fields import FieldInfo
 from kafeat.cli.command import Context, settings
 from kafeat.cli.main import kafeat
 from kafeat.config.model import ColumnSelection, Config, Prune
+from kafeat.config.schema import config_schema
 from kafeat.contract.describe import headline, spell
 from kafeat.registry import accepted, samplers, scalers, step_class
 from kafeat.samplers.union import UnionMember
@@ -30,6 +32,8 @@ def files() -> Iterator[tuple[Path, str]]:
     """Every file that is made, or has made parts, and its whole text."""
     yield HERE / "reference/cli.md", cli()
     yield HERE / "reference/config.md", config()
+    schema = json.dumps(config_schema(), indent=2, ensure_ascii=False)
+    yield HERE.parent / "configs/kafeat.schema.json", f"{schema}\n"
     for kind in (*scalers(), *samplers()):
         path = HERE / f"kinds/{kind}.md"
         yield path, MARK.sub(lambda part, kind=kind: filled(part, kind), path.read_text(encoding="utf-8"))

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from kafeat.config import Config
     from kafeat.jobs.evaluate.evaluate import evaluate
     from kafeat.jobs.fit.fit import fit
-    from kafeat.model.feature_map import FeatureMap, load
+    from kafeat.model.feature_map import FeatureMap
+    from kafeat.model.load import load
 
 __all__ = ["Config", "FeatureMap", "__version__", "evaluate", "fit", "load"]
 
 _HOMES = {
     "Config": "kafeat.config",
     "FeatureMap": "kafeat.model.feature_map",
-    "load": "kafeat.model.feature_map",
+    "load": "kafeat.model.load",
     "fit": "kafeat.jobs.fit.fit",
     "evaluate": "kafeat.jobs.evaluate.evaluate",
 }

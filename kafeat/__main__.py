@@ -1,4 +1,4 @@
-"""Where the process starts: nothing is imported before an interrupt is sure to end it without a traceback."""
+"""The start of the process: nothing is imported before an interrupt is sure to end it without a traceback."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Features of Dask DataFrames and arrays: `kafeat.dask.transform(ddf, model)`.
+"""Transform Dask DataFrames and arrays: `kafeat.dask.transform(ddf, model)`.
 
-Lazy, and partition by partition: a task is one thread, and needs memory for one partition and its features. The
+The result is lazy. A task is one thread, and needs memory for one partition and its features. The
 workers need kafeat.
 """
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafeat.dataframes.options import Frame, frame_of
 from kafeat.dataframes.shared_map import SharedMap, shared
 from kafeat.errors import DataError, UsageError, quoted
-from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.fields import indices_of
 from kafeat.io.columns.numbers import is_text
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.array import check_array
@@ -25,7 +25,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import BatchReader, MemoryReader, TableReader
 from kafeat.io.writers.arrow_columns import lists_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.threads import InMemory, run_here
+from kafeat.runtime.threads import InMemory, run_in_this_thread
 from kafeat.types import Array, Floats
 
 try:
@@ -50,27 +50,54 @@ def transform(
     prefix: str | None = None,
     dtype: Literal["float16", "float32", "float64"] | None = None,
 ) -> dd.DataFrame | da.Array:
-    """z of every row, lazily: of a DataFrame a DataFrame of the kept columns and the features; of an array an array.
+    """Return the features of every row of a Dask DataFrame or array, lazily.
 
-    `model` is a path that every worker can read, or a `FeatureMap`, whose bytes become one task of the graph. Every
-    process loads it once; a file that is not the one seen here is refused. A large map costs less as a path, above all
-    with the scheduler `processes`, which sends everything along with every task.
+    Each process loads the map once. A large map costs less as a path, above all with the scheduler `processes`, which
+    sends a map in memory with every task.
 
-    *DataFrame*: index, divisions and partitions stay. Columns are matched by name, as `FeatureMap.transform` does it
-    for tables; a map without names takes the numeric columns by position, without the kept ones. `keep` names columns
-    to copy, or is "all". The features are the columns `f0 ... f{D-1}` (`prefix`), or with `layout="list"` one
-    column `features` of Arrow lists of fixed size; in the map's dtype, or in `dtype`. Columns of lists stay lists
-    where Dask does not take them for text: set `dataframe.convert-string` to False before reading them.
+    Index, divisions and partitions of a DataFrame stay. Columns are matched by name; a map without names takes the
+    numeric columns by position. Columns of lists must not be converted to text: set `dataframe.convert-string` to False
+    before reading them. Arrays are matched by position; their chunks along the columns are joined.
 
-    *Array* (n, n_features_in), by position: (n, D), chunked by rows as before; chunks along the columns are joined.
-    Only `dtype` applies.
+    The borders of partitions may change the last bit of a feature, as it can depend on the place of a row in its tile.
+    The features of a partition are those of a file with the same rows.
 
-    Within a partition rows are cut into chunks of the map's height. Where partitions begin may change the last bit of a
-    feature, since a matrix product's last bit can depend on the place of a row in its tile: a partition has the
-    bytes that its rows would have as a file of their own.
+    Parameters
+    ----------
+    ddf : dask.dataframe.DataFrame or dask.array.Array (n_rows, n_features_in)
+        Input rows.
+    model : str, path or FeatureMap
+        A map, or a path that every worker can read. Workers refuse a file that differs from the one read here.
+    keep : list of str or "all", default ()
+        Passthrough columns, which are copied unchanged; only for DataFrames.
+    layout : {"columns", "list"}, default "columns"
+        A column for each feature, or one column of Arrow lists of fixed size; only for DataFrames.
+    prefix : str or None, default None
+        Prefix of the feature columns, or name of the list column; None gives f0, f1, … or features.
+    dtype : {"float16", "float32", "float64"} or None, default None
+        Type of the features; None takes that of the map.
 
-    Raises `UsageError` and, for columns that are missing or no numbers, `DataError` at once where the types tell. A
-    value that cannot stand is a `DataError` of `compute`, which names the partition, the row in it and the column.
+    Returns
+    -------
+    dask.dataframe.DataFrame or dask.array.Array (n_rows, n_components)
+        Passthrough columns and features of a DataFrame, or the features of an array.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        An argument is invalid.
+    kafeat.errors.DataError
+        A column is missing or has a wrong type. `compute` raises it for invalid values, with partition, row and column.
+    kafeat.errors.ArtifactError
+        The model file is invalid.
+
+    Examples
+    --------
+    >>> import dask.array as da, kafeat, kafeat.dask, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+    >>> kafeat.dask.transform(da.from_array(X, chunks=(100, 3)), fm).shape
+    (200, 64)
     """
     sent = shared(model)
     if isinstance(ddf, da.Array):
@@ -88,7 +115,7 @@ def transform(
     _check_types(part._meta, fm, reads)
     return part.map_partitions(
         _partition,
-        _task(_Work(sent, frame, tuple(reads))),
+        _task(_TaskInputs(sent, frame, tuple(reads))),
         meta=_assembled(part._meta, frame, frame.empty(0, fm.n_components)),
         enforce_metadata=False,  # every task would carry the names of all features
         token=_KEY,
@@ -96,8 +123,8 @@ def transform(
 
 
 @dataclass(frozen=True)
-class _Work:
-    """What every task needs: the map, what is made, and of which columns."""
+class _TaskInputs:
+    """Input of every task: the map, the output columns, and the columns to read."""
 
     sent: SharedMap
     frame: Frame
@@ -105,28 +132,30 @@ class _Work:
 
 
 def _reads(names: Reader, fm: FeatureMap, frame: Frame) -> list[str]:
-    """The columns that may be features."""
+    """Return the columns that may be features."""
     if not fm.columns.positional:
-        wanted = [column.name for column in fm.columns.features]
+        reads = [column.name for column in fm.columns.features]
     else:
-        wanted = [field.name for field in names.fields if field.name not in frame.not_features]
-    indices_of(names, wanted)
-    return wanted
+        reads = [field.name for field in names.fields if field.name not in frame.not_features]
+    indices_of(names, reads)
+    return reads
 
 
 def _check_types(meta: pd.DataFrame, fm: FeatureMap, reads: Sequence[str]) -> None:
-    """Refuse at once what the types show. Objects show nothing, and what Dask takes for text may be lists."""
+    """Refuse wrong types before anything runs. Objects and text are not checked, as they may hold lists."""
     table = _table(meta, reads, "<DataFrame>")
     if not any(pa.types.is_null(kind) or is_text(kind) for kind in table.schema.types):
         match(TableReader(table, "<DataFrame>"), fm.columns, ())
 
 
-def _task(work: _Work) -> Any:
-    """One task that all others depend on: a literal would be sent along with each of them."""
+def _task(work: _TaskInputs) -> Any:
+    """Make one task that all others depend on, as a literal would be sent along with each of them."""
     return dask.delayed(work, name=f"kafeat-map-{tokenize(work)}", traverse=False)
 
 
-def _partition(part: pd.DataFrame, work: _Work, partition_info: dict[str, Any] | None = None) -> pd.DataFrame:
+def _partition(
+    part: pd.DataFrame, work: _TaskInputs, partition_info: dict[str, Any] | None = None
+) -> pd.DataFrame:
     fm, frame = work.sent.map, work.frame
     out = frame.empty(len(part), fm.n_components)
     if len(part):  # an empty column of objects does not show what it would hold
@@ -139,18 +168,18 @@ def _partition(part: pd.DataFrame, work: _Work, partition_info: dict[str, Any] |
 def _fill(source: Reader, fm: FeatureMap, out: Floats) -> None:
     columns = match(source, fm.columns, ())
     chunks = source.chunks(columns, (), fm.chunk_rows)
-    for _ in run_here(fm.transformer, np.dtype(fm.dtype), chunks, InMemory(out)):
+    for _ in run_in_this_thread(fm.transformer, np.dtype(fm.dtype), chunks, InMemory(out)):
         pass
 
 
 def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
-    """Those columns in Arrow; column by column, as pyarrow would take the index for one and use threads."""
+    """Convert columns to Arrow, one by one, as pyarrow would include the index and use threads."""
     labels = {str(label): label for label in part.columns}
     arrays = {}
     for name in reads:
         column = part[labels[name]]
         try:
-            # A NaN of NumPy's stays one, to be named as what it is.
+            # From NumPy, so that NaN stays NaN, and does not become null in messages.
             plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu"
             arrays[name] = pa.array(column.to_numpy() if plain else column)
         except (pa.ArrowException, TypeError, ValueError) as error:
@@ -159,7 +188,7 @@ def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
 
 
 def _assembled(part: pd.DataFrame, frame: Frame, features: Floats) -> pd.DataFrame:
-    """The kept columns of a partition and its features, with its index; also what they look like without rows."""
+    """Return the passthrough columns of a partition and its features, with its index."""
     if frame.layout == "columns":
         made = pd.DataFrame(features, index=part.index, columns=list(frame.names), copy=False)
     else:
@@ -177,7 +206,7 @@ def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None) -> da.
     check_array("<array>", array.shape, array.dtype)
     match(MemoryReader(np.empty((0, array.shape[1]), array.dtype)), fm.columns, ())
     frame = frame_of(BatchReader("<array>", pa.schema([])), fm, (), "list", None, dtype, _DTYPES)
-    work = _Work(sent, frame)
+    work = _TaskInputs(sent, frame)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
     return da.map_blocks(
@@ -191,7 +220,7 @@ def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None) -> da.
     )
 
 
-def _block(block: Array, work: _Work, block_id: tuple[int, ...] | None = None) -> Floats:
+def _block(block: Array, work: _TaskInputs, block_id: tuple[int, ...] | None = None) -> Floats:
     fm = work.sent.map
     out = work.frame.empty(len(block), fm.n_components)
     number = "" if block_id is None else f" {block_id[0]}"

@@ -1,4 +1,4 @@
-"""Everything that a user can cause, each with the exit code that the command ends with.
+"""Errors that a user can cause, each with the exit code of the command.
 
 A message reads `place: name: expected ..., got ...`, and names the remedy where there is one.
 """
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 MOST = 20
-"""Failures that a message lists."""
+"""Number of failures that a message lists."""
 LONGEST = 60
-"""Characters of a name that a message shows."""
+"""Number of characters of a name that a message shows."""
 
 
 class KafeatError(Exception):
-    """A fault that the person who runs kafeat can mend; never a traceback."""
+    """A problem that the user can solve; commands show it without a traceback."""
 
     exit_code: ClassVar[int] = 1
 
@@ -25,13 +25,13 @@ class KafeatError(Exception):
 
 
 class UsageError(KafeatError):
-    """The command line or the call asks for something that makes no sense."""
+    """The command line or the call is invalid."""
 
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    """A config with mistakes: all of them, one a line."""
+    """A config is invalid; the message lists all mistakes, one a line."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -39,17 +39,17 @@ class ConfigError(UsageError):
 
 
 class DataError(KafeatError):
-    """Content that cannot be read, missing columns, values out of bounds."""
+    """Data cannot be read, lacks columns, or has values out of bounds."""
 
     exit_code = 3
 
 
 class InvalidValueError(DataError):
-    """One entry of a matrix is outside of what a step or a map accepts, or one of a kept column.
+    """One entry of a matrix or of a passthrough column is not accepted.
 
-    It is raised where only the position in the matrix is known (`row`, `column`, both from 0; no column where
-    the entry is not one of the input's; the name of a kept column). Whoever knows the file and the names says
-    `located` on the way up.
+    It is raised where only the position in the matrix is known: `row` and `column`, both from 0. `column` is None if
+    the entry is not one of the input, and a name for a passthrough column. A caller that knows the file and the names
+    converts it by `located`.
     """
 
     def __init__(self, row: int, column: int | str | None, problem: str) -> None:
@@ -59,33 +59,33 @@ class InvalidValueError(DataError):
 
     @property
     def missing(self) -> bool:
-        """Whether it is a missing number, or list of numbers, which the step `impute` would fill in."""
+        """True for a missing number or list of numbers, which the step `impute` would fill in."""
         expected = ("expected a finite number", "expected a list")
         return self.problem.startswith(expected) and self.problem.endswith(("got null", "got nan"))
 
     def moved(self, rows: int) -> InvalidValueError:
-        """The same entry, its row counted from `rows` rows earlier."""
+        """Return the error with its row number increased by `rows`."""
         return InvalidValueError(self.row + rows, self.column, self.problem)
 
     def named(self, names: Sequence[str]) -> str | None:
-        """The name of the column; `names` are those of the features."""
+        """Return the name of the column; `names` are those of the features."""
         return self.column if self.column is None or isinstance(self.column, str) else names[self.column]
 
     def located(self, place: str, names: Sequence[str]) -> DataError:
-        """The error for people: file, row, name of the column, and what is wrong."""
+        """Return an error with file, row, name of the column, and the problem."""
         name = self.named(names)
         where = "" if name is None else f", column {quoted(name)}"
         return DataError(f"{place}: {spell_row(self.row)}{where}: {self.problem}")
 
 
 class ArtifactError(KafeatError):
-    """A model file that is damaged, foreign, hostile or of an unknown version."""
+    """A model file is damaged, hostile, of an unknown version, or no model file."""
 
     exit_code = 4
 
 
 class SystemRefusedError(KafeatError):
-    """The machine said no: a missing file, permission, a full disk, a lost connection."""
+    """The system refused an operation: a missing file, permission, a full disk, a lost connection."""
 
     exit_code = 5
 
@@ -97,7 +97,7 @@ class GateError(KafeatError):
 
 
 class _Failed(Protocol):
-    """A part of a data set that could not be done."""
+    """A part of a data set that could not be written."""
 
     @property
     def error(self) -> str: ...
@@ -106,7 +106,7 @@ class _Failed(Protocol):
 
 
 class PartsError(KafeatError):
-    """Some parts of a data set failed, and the others are done: a line for each, and the gravest code of them."""
+    """Some parts of a data set failed; the message has a line for each, and the exit code is the largest."""
 
     def __init__(self, place: str, done: int, failed: Sequence[_Failed]) -> None:
         self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]
@@ -125,37 +125,37 @@ class PartsError(KafeatError):
 
 
 class KafeatWarning(UserWarning):
-    """What may not be meant by whoever fits a map, though nothing is wrong with it."""
+    """The input of a fit is valid, but probably not what the user meant."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(without_secrets(message))
 
 
 def without_secrets(text: str) -> str:
-    """The text with its URIs cut down to scheme, host and path: messages and manifests are read by many."""
+    """Return the text with its URIs cut down to scheme, host and path, as many people read messages."""
     if "://" not in text:
         return text
-    # A secret key with a slash, ? or # that was not escaped reaches into the path: all up to the last @ goes.
+    # An unescaped /, ? or # of a secret key ends the host, so everything up to the last @ is removed.
     text = re.sub(r"(\w://)(?![^\s/?#@]*:\d+/)[^\s/?#@]*:[^\n]*@", r"\1", text)
     text = re.sub(r"(\w://)[^\s/?#@]*@", r"\1", text)
     return re.sub(r"(\w://[^?'\"\n]*)\?(?=\w+=)[^\s'\"]*?(?=[:,;]?(?:[\s'\"]|$))", r"\1", text)
 
 
 def spell_row(row: int) -> str:
-    """A row as every message names it: counted from 1, and its index from 0; a header is not counted."""
+    """Spell a row for messages: counted from 1, and its index from 0, without the header."""
     return f"row {row + 1} (index {row})"
 
 
 def quoted(name: str) -> str:
-    """A name in quotes, its control characters escaped and its end cut off."""
+    """Return a name in quotes, with control characters escaped and cut to a limited length."""
     return repr(name) if len(name) <= LONGEST else f"{name[:LONGEST]!r}..."
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things: `1 file`, `2 files`."""
+    """Return a number with its noun, as `1 file` or `2 files`."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, in a line; its name where it says nothing."""
+    """Return the first line of an error message, or the name of the error if it has none."""
     return (str(error).splitlines() or [type(error).__name__])[0]

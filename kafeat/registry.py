@@ -6,11 +6,8 @@ One kind, one name: the file `tensor_sketch.py` holds the class `TensorSketch`, 
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
@@ -20,6 +17,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 import kafeat.samplers
 import kafeat.scalers
 from kafeat.contract.describe import Described, expected, nearest, one_of, spell
+from kafeat.contract.discovery import load_class, names_in
 from kafeat.contract.step import ANY_STEP, Step, dump_step
 from kafeat.errors import UsageError
 
@@ -41,7 +39,7 @@ STEP = Described("a step (a mapping with a kind)", "steps")
 
 
 def check_kind(kind: str) -> None:
-    """Refuse what is no kind."""
+    """Refuse an unknown kind."""
     if kind not in kinds():
         raise UsageError(f"{kind}: expected one of {', '.join(kinds())}{nearest(kind, kinds())}")
 
@@ -50,11 +48,10 @@ def step_class(kind: str) -> type[Step]:
     """The class of a kind; only its own module is imported."""
     for package, known in ((kafeat.samplers, samplers()), (kafeat.scalers, scalers())):
         if kind in known:
-            module = import_module(f"{package.__name__}.{kind}")
-            found: type[Step] = getattr(module, "".join(word.capitalize() for word in kind.split("_")))
-            if not issubclass(found, Step):
-                raise TypeError(f"{found} is no step")
-            return found
+            cls = load_class(package, kind)
+            if not issubclass(cls, Step):
+                raise TypeError(f"{cls} is no step")
+            return cls
     raise KeyError(kind)
 
 
@@ -110,7 +107,7 @@ SEARCH_SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def accepted(name: str, field: FieldInfo) -> str:
-    """What a parameter of a step accepts, in words, with the search where there is one."""
+    """Describe the values of a parameter of a step, with the search where there is one."""
     return expected(field) + (f", or {SEARCHES[name]}" if name in SEARCHES else "")
 
 
@@ -129,7 +126,10 @@ def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    """Return True for a plain number that float64 can hold."""
+    if not isinstance(value, int | float) or type(value) not in (int, float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 AnyStep: TypeAlias = Annotated[
@@ -152,20 +152,14 @@ def _refusal(loc: tuple[str, ...], value: object, ctx: dict[str, Any]) -> Valida
 
 def samplers() -> tuple[str, ...]:
     """The kinds of samplers, in alphabetical order."""
-    return _kinds_in(tuple(kafeat.samplers.__path__))
+    return names_in(kafeat.samplers)
 
 
 def scalers() -> tuple[str, ...]:
     """The kinds of scalers, in alphabetical order."""
-    return _kinds_in(tuple(kafeat.scalers.__path__))
+    return names_in(kafeat.scalers)
 
 
 def kinds() -> tuple[str, ...]:
     """Every kind: scalers first, as they come first in a chain."""
     return scalers() + samplers()
-
-
-@cache  # every step of a config asks
-def _kinds_in(folders: tuple[str, ...]) -> tuple[str, ...]:
-    found = (module.name for module in iter_modules(folders) if not module.ispkg)
-    return tuple(sorted(name for name in found if not name.startswith("_")))

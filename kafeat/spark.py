@@ -1,7 +1,7 @@
-"""Features of Spark DataFrames: `kafeat.spark.transform(df, model)`.
+"""Transform Spark DataFrames: `kafeat.spark.transform(df, model)`.
 
-Nothing is collected and nothing shuffled: every partition is streamed through the map where it lies, by one thread.
-The executors need kafeat and pyarrow.
+Rows are neither collected nor shuffled: each partition is transformed by one thread of its executor. The executors
+need kafeat and pyarrow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafeat.io.readers.memory import BatchReader
 from kafeat.io.writers.arrow_columns import columns_of
 from kafeat.io.writers.arrow_columns import shared as shared_memory
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.threads import run_here
+from kafeat.runtime.threads import run_in_this_thread
 from kafeat.types import Floats
 
 try:
@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise ImportError(f"kafeat.spark: expected pyspark, got: {error}; pip install 'kafeat[spark]'") from error
 
-# What is handed to Spark at a time; its workers and the JVM hold a few of these.
+# Bytes of a batch for Spark, of which its workers and the JVM hold a few.
 _BATCH_BYTES = 32 << 20
 
 
@@ -47,22 +47,53 @@ def transform(
     prefix: str | None = None,
     dtype: Literal["float32", "float64"] | None = None,
 ) -> DataFrame:
-    """z of every row: a DataFrame of the kept columns and the features, lazily, by `mapInArrow`.
+    """Return the features of every row of a Spark DataFrame, lazily, by `mapInArrow`.
 
-    `model` is a path that every executor can read, or a `FeatureMap`, whose bytes are sent along. Every Python worker
-    loads it once; a file that is not the one the driver has seen is refused. Columns are matched by name, as
-    `FeatureMap.transform` does it for tables; a map without names takes the numeric columns by position, without the
-    kept ones. `keep` names columns to copy, with their Spark types, or is "all". The features are the columns
-    `f0 ... f{D-1}` (`prefix`), or with `layout="list"` one column `features` of array<float>; in the map's
-    dtype, or in `dtype`. Columns of Spark ML's vectors are read after `pyspark.ml.functions.vector_to_array`.
+    Each Python worker loads the map once. Columns are matched by name; a map without names takes the numeric columns by
+    position. Convert columns of Spark ML's vectors by `pyspark.ml.functions.vector_to_array` first.
 
-    Partitions and rows keep their order. Within a partition rows are cut into chunks of the map's height, so that
-    `spark.sql.execution.arrow.maxRecordsPerBatch` changes no byte. Where the partitions begin may change the last bit
-    of a feature, since a matrix product's last bit can depend on the place of a row in its tile: equal bytes to
-    those of a file are promised for a DataFrame of one partition in the file's order only.
+    Partitions and rows keep their order, and `spark.sql.execution.arrow.maxRecordsPerBatch` changes no byte. The
+    borders of partitions may change the last bit of a feature, as it can depend on the place of a row in its tile. The
+    bytes equal those of a file only for one partition in the order of the file.
 
-    Raises `UsageError` and, for columns that are missing or no numbers, `DataError` at once. A value that cannot
-    stand ends the job when it runs: Spark shows the `DataError`, which names partition, row and column.
+    Parameters
+    ----------
+    df : pyspark.sql.DataFrame
+        Input rows.
+    model : str, path or FeatureMap
+        A map, or a path that every executor can read. Workers refuse a file that differs from the one of the driver.
+    keep : list of str or "all", default ()
+        Passthrough columns, which are copied unchanged with their Spark types.
+    layout : {"columns", "list"}, default "columns"
+        A column for each feature, or one column of type array<float> or array<double>.
+    prefix : str or None, default None
+        Prefix of the feature columns, or name of the list column; None gives f0, f1, … or features.
+    dtype : {"float32", "float64"} or None, default None
+        Type of the features; None takes that of the map.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        Passthrough columns, then the features.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        An argument is invalid.
+    kafeat.errors.DataError
+        A column is missing or has a wrong type. An invalid value ends the Spark job with this error.
+    kafeat.errors.ArtifactError
+        The model file is invalid.
+
+    Examples
+    --------
+    >>> import kafeat, kafeat.spark, numpy as np
+    >>> from pyspark.sql import SparkSession
+    >>> X = np.random.default_rng(0).normal(size=(20, 2))
+    >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 4}]}, X)
+    >>> df = SparkSession.builder.getOrCreate().createDataFrame(X.tolist(), ["a", "b"])
+    >>> kafeat.spark.transform(df, fm).columns
+    ['f0', 'f1', 'f2', 'f3']
     """
     if not hasattr(df, "mapInArrow"):
         raise UsageError(f"df: expected a Spark DataFrame, got {type(df).__name__}")
@@ -73,11 +104,11 @@ def transform(
     columns = match(source, fm.columns, frame.not_features)
     needed = list(dict.fromkeys([*(column.name for column in columns.features), *frame.keep]))
 
-    # A function of its own, as Spark asks for its name; what it needs is pickled with it.
+    # A named function, as Spark shows its name; its variables are pickled with it.
     def kafeat_transform(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return _partition((batch.rename_columns(needed) for batch in batches), sent, columns, frame)
 
-    # On the way columns are numbered: mapInArrow takes no names with dots.
+    # Columns are numbered for the transfer, as mapInArrow takes no names with dots.
     numbered = df.select(*map(_quoted, needed)).toDF(*(f"c{i}" for i in range(len(needed))))
     return numbered.mapInArrow(kafeat_transform, _schema(df, frame))
 
@@ -94,15 +125,17 @@ def _partition(
         columns, frame.keep, fm.chunk_rows
     )
     rows = max(1, _BATCH_BYTES // (fm.n_components * frame.dtype.itemsize))
-    for done in run_here(fm.transformer, np.dtype(fm.dtype), chunks, _Fresh(frame, fm.n_components)):
-        kept = [] if done.chunk.kept is None else done.chunk.kept.combine_chunks().columns
+    for done in run_in_this_thread(
+        fm.transformer, np.dtype(fm.dtype), chunks, _NewMemory(frame, fm.n_components)
+    ):
+        kept = [] if done.chunk.passthrough is None else done.chunk.passthrough.combine_chunks().columns
         arrays = [*kept, *_arrays(done.features, frame)]
         table = pa.Table.from_arrays(arrays, names=[*frame.keep, *frame.names])
         yield from table.to_batches(max_chunksize=rows)
 
 
-class _Fresh:
-    """New memory for every chunk: Spark may hold on to what it got."""
+class _NewMemory:
+    """A target of features with new memory for every chunk, as Spark may keep references to it."""
 
     def __init__(self, frame: Frame, width: int) -> None:
         self._frame, self._width = frame, width
@@ -131,7 +164,7 @@ def _schema(df: DataFrame, frame: Frame) -> StructType:
 
 
 def _arrow_schema(df: DataFrame) -> pa.Schema:
-    """The columns as Python will see them; types that Arrow lacks are none that a map reads."""
+    """Return the columns as Arrow types; types that Arrow lacks become null, as no map reads them."""
     fields: list[Any] = []
     for field in df.schema:
         try:

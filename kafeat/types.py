@@ -1,9 +1,9 @@
-"""Aliases for the arrays that go through kafeat."""
+"""Types of the arrays and tables that go through kafeat."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,3 +26,21 @@ DType: TypeAlias = Literal["float32", "float64"]
 
 Scratch: TypeAlias = tuple[Any, ...]
 """Buffers that one worker owns: arrays, or tuples of them."""
+
+
+class ArrowTable(Protocol):
+    """A table of pyarrow, pandas or polars: it exports itself by the Arrow PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table as a stream of Arrow."""
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix or array of SciPy."""
+
+    def tocsr(self) -> Any:
+        """Return it in CSR format."""
+
+
+TableLike: TypeAlias = npt.ArrayLike | ArrowTable | SparseMatrix
+"""Rows in memory: an array (n_rows, n_columns), a sparse matrix, or a table with named columns."""

@@ -1,9 +1,13 @@
-"""Data that many tests share: scikit-learn's handwritten digits, read-only."""
+"""What many tests share: scikit-learn's handwritten digits, read-only, and the command line in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +15,8 @@ import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits
 
+from kafeat.chain.blas import one_blas_thread
+from kafeat.cli import log, main
 from kafeat.contract.step import Sample, Step
 
 # A machine that does something else is no fault of an example.
@@ -51,3 +57,43 @@ def features() -> Callable[[Step, np.ndarray, int], np.ndarray]:
         return out
 
     return features
+
+
+@pytest.fixture(scope="module")
+def one_limit() -> Iterator[None]:
+    """One limit on BLAS threads for a whole file: each call that sets its own takes 5 ms to look for the libraries."""
+    with one_blas_thread():
+        yield
+
+
+class Done(NamedTuple):
+    """The exit code of a command and what it wrote."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def in_process(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Run a command in this process: the imports of one of its own take a second.
+
+    Pipes, signals, closed streams and odd encodings need a process of their own.
+    """
+
+    def run(*words: object, cwd: Path | None = None, **variables: str) -> Done:
+        with monkeypatch.context() as patch:
+            if cwd is not None:
+                patch.chdir(cwd)
+            # Empty is as if they were not set, and what --color makes of them is undone.
+            for name, value in {"NO_COLOR": "", "FORCE_COLOR": "", **variables}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", ["kafeat", *map(str, words)])
+            patch.setattr(log, "_json", False)
+            patch.setattr(main, "listen", lambda: None)  # the signals are pytest's
+            patch.setattr(main, "os", SimpleNamespace(**{**vars(os), "_exit": sys.exit}))
+            with pytest.raises(SystemExit, match=r"^\d+$") as end:
+                main.main()
+        return Done(int(str(end.value)), *capfd.readouterr())
+
+    return run

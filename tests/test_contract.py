@@ -32,7 +32,7 @@ DTYPES = ("float32", "float64")
 # Rows that are transformed: a full tile at least, and a part of another.
 ROWS = MOST_ROWS + 88
 
-pytestmark = pytest.mark.parametrize("kind", kinds())
+pytestmark = [pytest.mark.parametrize("kind", kinds()), pytest.mark.usefixtures("one_limit")]
 
 
 class Untouchable:
@@ -206,7 +206,7 @@ def test_fit_leaves_the_sample_alone(step: Step, digits: np.ndarray) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_bytes_of_a_row_do_not_depend_on_other_rows(fit: Fit, dtype: str, digits: np.ndarray) -> None:
-    fm = fit(dtype, chunk_rows=300)
+    fm = fit(dtype, chunk_rows=150)
     X = digits[:ROWS]
     Z = fm.transform(X)
     for rows in (1, 2, 100, *(n + i for n in (LEAST_ROWS, 512, MOST_ROWS) for i in (-1, 0, 1)), 299, 301):

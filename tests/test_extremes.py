@@ -13,7 +13,7 @@ import kafeat
 from kafeat.errors import ConfigError, DataError
 from kafeat.jobs.inspect import inspect
 from kafeat.maths.fourier import learning as frequency_fit
-from kafeat.model.feature_map import loads
+from kafeat.model.load import loads
 
 
 @pytest.fixture(scope="module", autouse=True)

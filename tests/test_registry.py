@@ -1,5 +1,6 @@
 import sys
 
+import numpy as np
 import pytest
 from pydantic import BaseModel, ValidationError
 
@@ -10,7 +11,7 @@ from kafeat.contract.step import Step
 from kafeat.registry import AnyStep, build_step, kinds, samplers, scalers, step_class
 
 TOY = """
-from kafeat.step import Step, PositiveInt
+from kafeat.contract.step import Step, PositiveInt
 class TwoWords(Step):
     size: PositiveInt = 3
     def fit(self, *_): ...
@@ -78,6 +79,12 @@ def test_refusals_keep_their_place_at_any_depth(two_words, recipe, loc, message)
     with pytest.raises(ValidationError, match="validation error") as nested:
         Nested.model_validate({"rows": [{}, {"a": recipe}]})
     assert [(e["loc"], e["msg"]) for e in nested.value.errors()] == [(("rows", 1, "a", *loc), message)]
+
+
+@pytest.mark.parametrize("value", [10**400, float("inf"), float("nan"), True, "1", 0, np.float64(1.0)])
+def test_a_search_refuses_values_that_are_no_numbers_above_0(value):
+    with pytest.raises(ValidationError, match=r"gamma\n.*expected \{validate: \[numbers above 0\]\}"):
+        build_step({"kind": "fourier", "gamma": {"validate": [value]}})
 
 
 def test_a_field_of_steps_writes_recipes(two_words):

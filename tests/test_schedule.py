@@ -194,6 +194,7 @@ def test_the_gravest_failure_of_parts_is_the_exit_code(folder):
     assert "drifted.parquet: expected at most 5.00% of a column" in message
 
 
+@pytest.mark.slow  # of a run itself: tests/jobs/dataset/test_removal.py
 def test_features_of_inputs_that_are_gone_are_removed_with_a_warning_unless_a_night_is_named(folder):
     script = installed(folder, "nightly-parts")
     for name in ("2026-11-20/a.parquet", "2026-11-21/a.parquet", "2026-11-21/b.parquet"):
@@ -207,7 +208,7 @@ def test_features_of_inputs_that_are_gone_are_removed_with_a_warning_unless_a_ni
     assert done.returncode == 0
     warnings = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] == "warning"]
     assert [line["message"] for line in warnings] == [
-        "features/2026-11-21: 1 file was removed: it has no input any more: a.parquet"
+        "features/2026-11-21: 1 file was removed, as its input is gone: a.parquet"
     ]
     left = {str(file.relative_to(folder / "features")) for file in (folder / "features").rglob("*.parquet")}
     assert left == {"2026-11-20/a.parquet", "2026-11-21/b.parquet"}

@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.bound_chain import BoundChain, after
-from kafeat.chain.precision import agree, telling_rows
+from kafeat.chain.precision import agree, demanding_rows
 from kafeat.chain.tiles import TileLoop
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
@@ -31,7 +31,7 @@ class FittedStep:
 
     @classmethod
     def checked(cls, step: Step, state: State, n_features_in: int) -> FittedStep:
-        """A recipe and a state that may be a stranger's; ValueError where they disagree."""
+        """Build a step from an untrusted recipe and state; raise ValueError if they disagree."""
         _check_arrays(state, step.state_shapes(state, n_features_in), step.state_dtypes)
         step.check_state(state, n_features_in)
         fitted = cls(step, state, n_features_in)
@@ -70,7 +70,7 @@ class Chain:
     outputs: Array | None = None
     """Which outputs of the last step are kept, ascending; None: all."""
     cast_after: int = 0
-    """How many steps, from the first on, compute in float64 whatever the dtype: behind them values are cast to it."""
+    """The number of leading steps that compute in float64 whatever the dtype; values are cast to it after them."""
 
     @classmethod
     def fit(
@@ -101,34 +101,34 @@ class Chain:
                         begins(i, X)
                     fitted.append(FittedStep(step, _learned(step, here, stream), X.shape[1]))
                     _refuse_width(fitted[-1], i)
-                    # Of the last step, too: what float64 cannot hold is to be said by the fit.
+                    # The last step is bound as well, so that the fit reports what float64 cannot hold.
                     bound = fitted[-1].bind(DOUBLE)
                     if i + 1 < len(steps):
                         given = {name: _run_given(bound, name, rows) for name, rows in given.items()}
                         X = _run(bound, X, DOUBLE)
                 except InvalidValueError as refused:
                     raise after(refused, steps[:i]) from None
-            return cls(tuple(fitted), cast_after=leading_scalers(steps))._measured(sample)
+            return cls(tuple(fitted), cast_after=leading_scalers(steps))._with_enough_precision(sample)
 
-    def _measured(self, sample: Sample) -> Chain:
-        """The same, or all of it in float64 where features of the sample are others then."""
+    def _with_enough_precision(self, sample: Sample) -> Chain:
+        """Return this chain, or one that computes in float64 if float32 changes features of the sample too much."""
         if sample.dtype == DOUBLE or self.cast_after == len(self.steps):
             return self
         narrow, wide = self.bind(sample.dtype), self.bind(DOUBLE)
-        if agree(narrow, wide, sample.X, telling_rows(sample.X), sample.dtype):
+        if agree(narrow, wide, sample.X, demanding_rows(sample.X), sample.dtype):
             return self
         return replace(self, cast_after=len(self.steps))
 
     @classmethod
-    def of(cls, steps: Sequence[Step], states: Sequence[State]) -> Chain:
-        """A chain whose widths nobody asks for: for `exact_pair` of dot products."""
+    def without_widths(cls, steps: Sequence[Step], states: Sequence[State]) -> Chain:
+        """Make a chain for `exact_pair` of dot products, which asks for no widths: all of them are 0."""
         return cls(tuple(FittedStep(step, state, 0) for step, state in zip(steps, states, strict=True)))
 
     @classmethod
     def checked(
         cls, steps: Sequence[Step], states: Sequence[State], n_features_in: int, cast_after: int = 0
     ) -> Chain:
-        """The chain of recipes and states that may be a stranger's; ValueError where they disagree."""
+        """Build a chain from untrusted recipes and states; raise ValueError if they disagree."""
         fitted: list[FittedStep] = []
         width = n_features_in
         for i, (step, state) in enumerate(zip(steps, states, strict=True)):
@@ -169,7 +169,7 @@ class Chain:
     def exact(self, X: Floats, Y: Floats, dtype: np.dtype[Any] = DOUBLE) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).
 
-        A step that needs coordinates but stands behind a sampler sees the computed outputs of the steps before
+        A step that needs coordinates but stands after a sampler sees the computed outputs of the steps before
         it, in `dtype`: `reference` says where.
         """
         with one_blas_thread(), np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -181,56 +181,59 @@ class Chain:
         return K
 
     def exact_pair(self, pair: KernelInputs, dtype: np.dtype[Any] = DOUBLE) -> KernelInputs:
-        """The same of a pair; where outputs have to be computed, in `dtype`."""
+        """Apply the exact kernel of every step to `pair`.
+
+        A step that needs coordinates after a sampler gets those of the features, computed in `dtype`.
+        """
         inputs = pair
         for i, fitted in enumerate(self.steps):
             if isinstance(pair, Gram) and fitted.step.needs_coordinates:
                 if not isinstance(inputs, Coordinates):
                     raise TypeError(f"{fitted.step.kind} needs coordinates, and there are none")
                 before = self._first(i).bind(dtype)
-                given = (rows.astype(before.reads(dtype)) for rows in (inputs.x, inputs.y))
-                x, y = (_run(before, rows, dtype).astype(np.float64) for rows in given)
+                both = (rows.astype(before.reads(dtype)) for rows in (inputs.x, inputs.y))
+                x, y = (_run(before, rows, dtype).astype(np.float64) for rows in both)
                 pair = Coordinates(x, y)
             pair = fitted.step.exact(fitted.state, pair)
         return pair
 
     def numbers(self, X: Floats) -> Floats:
-        """Rows X (n, d) behind the leading steps that read missing numbers or categories: plain numbers."""
+        """Rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers."""
         steps = [f.step for f in self.steps]
         most = max((i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.coded_columns), default=0)
         if not most or not all(s.missing != "refuse" or s.coded_columns for s in steps[:most]):
             return X
         return self._first(most).transform(X)
 
-    def reference(self) -> str | None:
-        """What the exact kernel is exact about, where that is not the whole chain."""
-        behind_sampler, computed = False, None
+    def exact_kernel_note(self) -> str | None:
+        """Say from which step on the exact kernel is one of computed features; None if it never is."""
+        after_sampler, computed = False, None
         for i, fitted in enumerate(self.steps):
-            if behind_sampler and fitted.step.needs_coordinates:
+            if after_sampler and fitted.step.needs_coordinates:
                 computed = i
-            # A scaler turns coordinates into coordinates, unless it stands behind a sampler itself.
-            behind_sampler = _gives_gram(fitted.step, behind_sampler)
+            # A scaler turns coordinates into coordinates, unless it stands after a sampler itself.
+            after_sampler = _gives_gram(fitted.step, after_sampler)
         if computed is None:
             return None
         return (
-            f"steps[{computed}] ({self.steps[computed].step.kind}) needs coordinates behind a sampler: the exact "
+            f"steps[{computed}] ({self.steps[computed].step.kind}) needs coordinates after a sampler: the exact "
             f"kernel is that of the computed outputs of the steps before it"
         )
 
 
 def leading_scalers(steps: Sequence[Step]) -> int:
-    """How many scalers come first."""
+    """The number of scalers that come first."""
     return next((i for i, step in enumerate(steps) if not isinstance(step, Scaler)), len(steps))
 
 
-def _gives_gram(step: Step, behind_sampler: bool) -> bool:
+def _gives_gram(step: Step, after_sampler: bool) -> bool:
     if isinstance(step, Scaler):
-        return behind_sampler and not step.needs_coordinates
+        return after_sampler and not step.needs_coordinates
     return True
 
 
 def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
-    """What the step learns; numbers that overflowed on the way show in it, or do not matter."""
+    """Fit the step. Overflow on the way is ignored, as the state is checked afterwards."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         state = step.fit(sample, rng)
     for name, value in state.items():
@@ -245,7 +248,7 @@ def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
 def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
     try:
         return _run(transform, rows, DOUBLE)
-    except InvalidValueError as refused:  # a row of another file than the one that is fitted on
+    except InvalidValueError as refused:  # the row is in an extra file of the step, which the message names
         raise DataError(f"{name}: {refused}") from None
 
 

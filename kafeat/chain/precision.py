@@ -1,4 +1,4 @@
-"""Whether float32 is enough for a fitted map: its features beside those of float64, on rows that tell."""
+"""Check that float32 is enough for a fitted map, by its features beside those of float64 on demanding rows."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _OF_COLUMN = 0.01
 Indices = npt.NDArray[np.intp]
 
 
-def telling_rows(X: Floats) -> Indices:
-    """Which rows of the sample X (n, d) are looked at: some spread over it, and those with the farthest entries."""
+def demanding_rows(X: Floats) -> Indices:
+    """Choose rows of the sample X (n, d): some spread over it, and those with the farthest entries."""
     size = int(np.clip(_MOST_NUMBERS // X.shape[1], _LEAST_SPREAD, _MOST_SPREAD))
     if len(X) <= size + _FAR:
         return np.arange(len(X))
@@ -41,7 +41,7 @@ def telling_rows(X: Floats) -> Indices:
 
 
 def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: np.dtype[Any]) -> bool:
-    """Whether the features of these rows of X by `narrow`, in `dtype`, are those by `wide`, in float64.
+    """Return True if the features of these rows of X by `narrow`, in `dtype`, are those by `wide`, in float64.
 
     Half of the digits of `dtype` may be lost in a row: of its length, or that of a typical row if that is more. Over
     all rows, two digits have to be left of every feature. Rows whose features `dtype` cannot hold have to be refused.

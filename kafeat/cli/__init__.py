@@ -1,1 +1,1 @@
-"""The command line: one file a command. It parses arguments, calls a job and shows what came of it."""
+"""The command line: one file a command. It parses arguments, calls a job and shows the result."""

@@ -1,4 +1,4 @@
-"""The progress bar: how far, how fast, and how long it will take."""
+"""The progress bar: amount done, speed and time left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafeat.cli import color
 
 
 class _Done(ProgressColumn):
-    """How many, and of how many where that is known; the time since the start where nothing is counted."""
+    """The amount done and, if known, the total; or the elapsed time of a phase that counts nothing."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class _Done(ProgressColumn):
 
 
 class _Left(TimeRemainingColumn):
-    """The time left, where the end is known."""
+    """The time left, if the total is known."""
 
     def render(self, task: Task) -> Text:
         return Text() if task.total is None else super().render(task) + " left"
@@ -54,7 +54,7 @@ class _Speed(ProgressColumn):
 
 
 def bar(unit: str) -> Progress:
-    """A bar on stderr that leaves nothing behind."""
+    """Return a bar on stderr that disappears when it ends."""
     return Progress(
         TextColumn("{task.description}"), BarColumn(), _Done(unit), _Speed(unit), _Left(),
         console=color.console(stderr=True), transient=True,

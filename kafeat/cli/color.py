@@ -1,4 +1,4 @@
-"""Colours: on a terminal, unless NO_COLOR or --color says otherwise."""
+"""Colours: --color sets NO_COLOR or FORCE_COLOR, which rich reads, too."""
 
 from __future__ import annotations
 
@@ -13,49 +13,40 @@ if TYPE_CHECKING:
 
 CHOICES = ("auto", "always", "never")
 
-_choice = "auto"
 
+def apply(arguments: Sequence[str]) -> None:
+    """Set NO_COLOR or FORCE_COLOR by --color, wherever it stands, or by KAFEAT_COLOR. The last --color counts.
 
-def use(choice: str) -> None:
-    """From now on: auto, always or never."""
-    global _choice
-    _choice = choice
-
-
-def peek(arguments: Sequence[str]) -> None:
-    """Obey KAFEAT_COLOR, and --color before it, wherever it stands; the last one counts.
-
-    That is before anything is parsed, as help and mistakes in the options have colours, too.
+    This happens before click parses the arguments, because help and usage errors have colours, too.
     """
     given = [value for option, value in pairwise(arguments) if option == "--color"]
     given += [one.removeprefix("--color=") for one in arguments if one.startswith("--color=")]
-    for choice in (os.environ.get("KAFEAT_COLOR"), *given):
-        if choice in CHOICES:
-            use(choice)
-
-
-def forced() -> bool | None:
-    """True or False where that is settled for any stream, whatever it is; None: by the stream."""
-    return None if _choice == "auto" else _choice == "always"
+    known = [choice for choice in (os.environ.get("KAFEAT_COLOR"), *given) if choice in CHOICES]
+    match known[-1:]:
+        case ["never"]:
+            os.environ["NO_COLOR"] = "1"
+        case ["always"]:
+            os.environ.pop("NO_COLOR", None)
+            os.environ["FORCE_COLOR"] = "1"
 
 
 def wanted(stream: TextIO) -> bool:
-    """Whether what is written there has colours (https://no-color.org)."""
-    settled = forced()
-    if settled is not None:
-        return settled
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and stream.isatty()
+    """Return True if this stream gets colours (https://no-color.org, https://force-color.org).
+
+    Rich decides in the same way. It is not asked, because its import would slow down help and errors.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (os.environ.get("TERM") != "dumb" and stream.isatty())
 
 
 def console(*, stderr: bool = False, **more: Any) -> Console:
-    """Rich's console on that stream."""
+    """Return a rich console on stdout or stderr."""
     from rich.console import Console
 
-    # names of files are no markup
-    more |= {"markup": False, "emoji": False, "highlight": False}
-    if not wanted(sys.stderr if stderr else sys.stdout):
-        return Console(stderr=stderr, color_system=None, no_color=True, **more)
-    if forced():
-        more |= {"force_terminal": True, "color_system": "standard"}
-    return Console(stderr=stderr, no_color=False, **more)
+    forced = "standard" if os.environ.get("FORCE_COLOR") else "auto"
+    system: Any = forced if wanted(sys.stderr if stderr else sys.stdout) else None
+    # File names may contain brackets, which are not markup. Without colours, there is no bold text, either.
+    return Console(
+        stderr=stderr, color_system=system, markup=False, emoji=False, highlight=False, **more
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What every command has besides its own: --color, variables for its options, and a help with headings."""
+"""Additions to every command: --color, environment variables for options, and bold headings in the help."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from click.core import ParameterSource
 from kafeat.cli import color
 from kafeat.cli.overlaps import refuse_overlaps_of
 
-# A flag in one command and the name of a file in another: one variable cannot stand for both.
+# --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
 
 
 class Formatter(click.HelpFormatter):
-    """Headings in bold, where colours are wanted."""
+    """Write headings in bold if the output has colours."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         if prefix is None and color.wanted(sys.stdout):
@@ -34,26 +34,26 @@ class Formatter(click.HelpFormatter):
 
 
 class Context(click.Context):
-    """A context that knows about colours from its beginning."""
+    """A context with the colour setting of the command line."""
 
     formatter_class = Formatter
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.color = color.forced()
+        self.color = color.wanted(sys.stdout)
 
 
 def color_option(variable: str | None) -> click.Option:
-    """--color, before the command or behind it: checked here, and obeyed from the start (`color.peek`)."""
+    """Return --color, which may stand before or after the command. `color.apply` reads it earlier."""
     return click.Option(
         ["--color"], type=click.Choice(color.CHOICES), expose_value=False,
         envvar=variable, allow_from_autoenv=False,
-        help="Colours: on a terminal unless NO_COLOR is set (auto, the default), always or never.",
+        help="Use colours on a terminal unless NO_COLOR is set (auto, the default), always, or never.",
     )  # fmt: skip
 
 
 def completed(command: click.Command) -> click.Command:
-    """The command with what every command has."""
+    """Add --color, environment variables and the check of overlapping files to a command."""
     if command.context_class is Context:
         return command
     command.context_class = Context
@@ -64,14 +64,14 @@ def completed(command: click.Command) -> click.Command:
     first = next(settings(command), None)
     if first is not None and isinstance(first.envvar, list):
         command.epilog = (
-            f"{command.epilog or ''}\n\nOptions are read from the environment, too: {long_name(first)} from "
-            f"{' or '.join(first.envvar)}. The command line wins."
+            f"{command.epilog or ''}\n\nEnvironment variables set defaults of options: {long_name(first)} is read from "
+            f"{' or '.join(first.envvar)}. The command line takes precedence."
         )
     return command
 
 
 def _checked(command: click.Command) -> Callable[..., Any]:
-    """What the command does, once no output of it would replace a file that it reads."""
+    """Return the callback of the command, preceded by the check that no output replaces an input."""
     run = command.callback or (lambda **_: None)
 
     @wraps(run)
@@ -83,7 +83,7 @@ def _checked(command: click.Command) -> Callable[..., Any]:
 
 
 def name_variable(error: click.ClickException) -> None:
-    """A mistake in a variable is told by its name, and not by that of the option."""
+    """Name the environment variable instead of the option in an error about its value."""
     if not isinstance(error, click.BadParameter) or error.param is None or error.ctx is None:
         return
     if error.ctx.get_parameter_source(error.param.name or "") is ParameterSource.ENVIRONMENT:
@@ -93,19 +93,19 @@ def name_variable(error: click.ClickException) -> None:
 
 
 def settings(command: click.Command) -> Iterator[click.Option]:
-    """The options that have variables."""
+    """Return the options that can be set by environment variables."""
     return (
         option for option in command.params if isinstance(option, click.Option) and option.allow_from_autoenv
     )
 
 
 def _variables(command: str, option: click.Option) -> list[str]:
-    """KAFEAT_FIT_JOBS before KAFEAT_JOBS."""
+    """Return the variables of an option, KAFEAT_FIT_JOBS before KAFEAT_JOBS."""
     name = long_name(option).lstrip("-").replace("-", "_").upper()
     own = f"KAFEAT_{command.replace('-', '_').upper()}_{name}"
     return [own] if long_name(option) in _OF_ONE_COMMAND else [own, f"KAFEAT_{name}"]
 
 
 def long_name(option: click.Option) -> str:
-    """The name that begins with two hyphens."""
+    """Return the name that begins with two hyphens."""
     return next(name for name in option.opts if name.startswith("--"))

@@ -18,17 +18,17 @@ Examples:
 @click.argument("files", type=options.CONFIG, nargs=-1, metavar="[FILE.yaml]...")
 @click.option(
     "--kind", type=options.KIND, metavar="KIND", allow_from_autoenv=False,
-    help="Write a config with a step of that kind: every key, its default, and what it may be.",
+    help="Write a config with a step of this kind, with every key, its default and its accepted values.",
 )  # fmt: skip
 @click.option(
     "--check", is_flag=True, allow_from_autoenv=False,
-    help="Say that the configs FILE.yaml are sound, or list every mistake in them (exit code 2).",
+    help="Check the configs FILE.yaml and list every mistake in them (exit code 2).",
 )  # fmt: skip
 @click.option(
     "--schema", is_flag=True, allow_from_autoenv=False, help="Write the JSON Schema of configs, for editors."
 )
 def config(files: tuple[str, ...], kind: str | None, check: bool, schema: bool) -> None:
-    """Start a config, check configs, or write their JSON Schema; on stdout."""
+    """Write a starting config to stdout, check configs, or write the JSON Schema of configs."""
     from kafeat.errors import UsageError
 
     if (kind is not None) + check + schema != 1:
@@ -69,6 +69,6 @@ def _check(files: tuple[str, ...]) -> None:
             continue
         chain = " -> ".join(step.kind for step in found.steps)
         rows = "every row" if found.fit_rows == "all" else f"at most {found.fit_rows:,} rows"
-        click.echo(f"{name}: sound: {chain}, {found.dtype}, fitted on {rows}")
+        click.echo(f"{name}: valid: {chain}, {found.dtype}, fitted on {rows}")
     if problems:
         raise ConfigError(problems)

@@ -18,14 +18,16 @@ Examples:
 )
 @click.argument("a", type=options.MODEL, metavar="A")
 @click.argument("b", type=options.MODEL, metavar="B")
-@click.option("--json", "as_json", is_flag=True, help="A list of objects with where, a and b.")
-@click.option("--exit-code", is_flag=True, help="End with code 6 if they differ.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Write a JSON list of objects with the keys where, a and b."
+)
+@click.option("--exit-code", is_flag=True, help="Exit with code 6 if the maps differ.")
 @options.log_format
 def diff(a: str, b: str, as_json: bool, exit_code: bool) -> None:
-    """Tell what differs between the maps A and B: recipe, columns, what was learned, and from what data."""
+    """List the differences between the maps A and B: recipe, columns, learned arrays and training data."""
     from kafeat.errors import GateError
     from kafeat.jobs.diff import differences
-    from kafeat.model.feature_map import load
+    from kafeat.model.load import load
 
     found = differences(load(a), load(b))
     if as_json:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from kafeat.cli import log, options
 
 if TYPE_CHECKING:
+    from kafeat.evaluation.records import Report
     from kafeat.jobs.evaluate.measure import Task
     from kafeat.jobs.transform.options import InputOptions
 
@@ -28,66 +29,72 @@ Examples:
     type=options.MODEL,
     multiple=True,
     metavar="MODEL",
-    help="A map made by `kafeat fit`. Repeatable.",
+    help="Map made by `kafeat fit`. Repeatable.",
 )
 @click.option(
     "--config", "configs", type=options.CONFIG, multiple=True, metavar="CONFIG.yaml",
-    help="A recipe, fitted here on the rows that are not held out. Repeatable.",
+    help="Recipe to fit on the rows that are not held out. Repeatable.",
 )  # fmt: skip
 @click.argument("data", type=options.DATA)
 @options.label
 @click.option(
-    "--split", metavar="COL", help="A column of train and test; default: a random fifth is held out."
+    "--split",
+    metavar="COL",
+    help="Column with the values train and test (default: hold out a random fifth of the rows).",
 )
 @click.option(
     "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
-    help="auto: text and at most 100 different whole numbers are classes.",
+    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
 )  # fmt: skip
 @click.option(
     "--learner", type=_LEARNERS, default="ridge", show_default=True,
-    help="Who learns the label; all but ridge need the extra kafeat[evaluate].",
+    help="Model used to predict the label. All but ridge need the extra kafeat[evaluate].",
 )  # fmt: skip
 @click.option(
     "--tau", type=click.FloatRange(min=0, max=1, max_open=True), callback=options.finite, default=0.1,
-    show_default=True, help="τ of the learner dual_l1.",
+    show_default=True, help="Parameter τ of the learner dual_l1.",
 )  # fmt: skip
 @click.option(
     "--sweep", "sweeps", multiple=True, metavar="KEY=a,b,c",
-    help="Values of a parameter: of every step that has it, or of steps[i].KEY. Repeatable.",
+    help="Try these values of a parameter in every step that has it, or of steps[i].KEY. Repeatable.",
 )  # fmt: skip
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Fits of every recipe."
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of seeds to fit each recipe with.",
 )
 @click.option(
     "--rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
-    help="Rows to compare on, drawn from those that are held out.",
+    help="Number of held-out rows to compare kernels on.",
 )  # fmt: skip
 @click.option(
     "--exact-rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
-    help="Rows at most that the exact kernel machine is trained on.",
+    help="Maximum number of rows to train the exact kernel machine on.",
 )  # fmt: skip
 @options.output_dtype
 @click.option("--max-error", type=click.FloatRange(min=0), callback=options.finite, metavar="E",
-              help="End with code 6 if the relative Frobenius error of a map is larger.")  # fmt: skip
+              help="Exit with code 6 if the relative Frobenius error of a map is larger.")  # fmt: skip
 @click.option(
     "--min-score",
     type=float,
     callback=options.finite,
     metavar="S",
-    help="End with code 6 if the score of a map is lower.",
+    help="Exit with code 6 if the score of a map is lower.",
 )
 @click.option(
     "--json",
     "json_file",
     type=options.OUTPUT,
     metavar="FILE",
-    help="Write the figures as JSON; - is stdout, without the table.",
+    help="Write the results as JSON. `-` writes them to stdout in place of the table.",
 )
 @click.option(
     "--report",
     type=options.PAGES,
     metavar="DIR",
-    help="Write a page with pictures; needs the extra kafeat[evaluate].",
+    help="Write an HTML page with figures. Needs the extra kafeat[evaluate].",
 )
 @options.reading
 @options.jobs
@@ -115,10 +122,10 @@ def evaluate(
     jobs: int | None,
     quiet: bool,
 ) -> None:
-    """Show what maps are worth on DATA: models as they are, and recipes with every setting and seed.
+    """Evaluate maps on DATA: fitted models, and recipes with every setting and seed.
 
-    The dot products of the features are compared with the exact kernel of the whole chain, on rows that are held
-    out. With --label a learner is tested on the raw columns, on the features, and with the exact kernel.
+    The dot products of the features are compared with the exact kernel of the whole chain on held-out rows. With
+    --label, a learner is trained and tested on the raw columns, on the features, and with the exact kernel.
     """
     import json
     import os
@@ -141,7 +148,7 @@ def evaluate(
     folder = os.path.dirname(local_path(json_file or "")) or "."
     if json_file and is_remote(json_file):
         check_place(json_file, clobber=True)
-    elif not os.path.isdir(folder):  # said before the work, and not behind it
+    elif not os.path.isdir(folder):  # report it before the work starts
         raise SystemRefusedError(f"{json_file}: expected a folder that exists, got {folder}")
     with steps_of(quiet) as say:
         found = job(
@@ -156,14 +163,14 @@ def evaluate(
     elif json_file:
         write_bytes(json_file, text.encode())
     if json_file != "-" and not quiet:
-        show(found)
-    gate(found, max_error, min_score)
+        show(cast("Report", found))
+    gate(cast("Report", found), max_error, min_score)
 
 
 def _without_idle_defaults(
     models: tuple[str, ...], configs: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """KAFEAT_MODEL and KAFEAT_CONFIG are what other commands default to: where either is given, it is meant alone."""
+    """Ignore KAFEAT_MODEL or KAFEAT_CONFIG if the command line names the other: they are defaults of other commands."""
     from click.core import ParameterSource
 
     context = click.get_current_context()
@@ -179,7 +186,7 @@ def _without_idle_defaults(
 
 
 def _refuse_idle(label: str | None, learner: str) -> None:
-    """Options that would change nothing: whoever gives one expects something of it."""
+    """Refuse options that would have no effect."""
     from click.core import ParameterSource
 
     from kafeat.errors import UsageError

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
 from kafeat.cli import color
 from kafeat.cli.tables import TableColumn, fitting
+from kafeat.evaluation.records import Estimate, EvaluationRecord, Report, Summary, estimate_of
 from kafeat.evaluation.summary import spell, spell_briefly
 
-# Lines for a pipe or a file have no end.
+# The width of lines in a pipe or a file.
 _ENDLESS = 100_000
 
 
-def show(report: Mapping[str, Any]) -> None:
-    """Print what was found."""
-    # what is not read on a terminal has no width
+def show(report: Report) -> None:
+    """Print the tables, notes and the recommendation of an evaluation."""
     width = color.console().width if sys.stdout.isatty() else None
     console = color.console(width=_ENDLESS)
     left_out: list[str] = []
@@ -39,30 +38,30 @@ def _without(heads: Sequence[str]) -> str:
     return f"left out, as the terminal is too narrow: {', '.join(heads)}; --json and --report have everything"
 
 
-def _one(report: Mapping[str, Any], width: int | None) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
+def _one(report: Report, width: int | None) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
     entry = report["summary"][0]
     seeds = f", {entry['seeds']} seeds" if entry["seeds"] > 1 else ""
     rows = [
-        (text, _figure(entry[key], ".4g"))
+        (text, _figure(estimate_of(entry, key), ".4g"))
         for key, text in (
             ("relative_frobenius", "relative, Frobenius norm"),
             ("relative_spectral", "relative, spectral norm"),
-            ("max_abs_error", "largest of an entry"),
-            ("mean_abs_error", "mean of an entry"),
-            ("bias", "mean with its sign"),
-            ("distortion_max", "largest of a squared distance, relative"),
-            ("distortion_mean", "mean of a squared distance, relative"),
+            ("max_abs_error", "largest, absolute"),
+            ("mean_abs_error", "mean, absolute"),
+            ("bias", "mean, signed"),
+            ("distortion_max", "largest relative error of a squared distance"),
+            ("distortion_mean", "mean relative error of a squared distance"),
         )
         if key in entry
     ]
     if "distortion_bound" in report["records"][0]:
         bound = report["records"][0]["distortion_bound"]
-        rows.append(("what Johnson and Lindenstrauss promise", f"{bound:.4g}"))
+        rows.append(("bound of Johnson and Lindenstrauss", f"{bound:.4g}"))
     yield (
         f"{spell(entry)} against the exact kernel, {entry['rows']:,} rows, D = {entry['n_components']:,}{seeds}",
         _listed("error of z(x)·z(y)", rows, width),
     )
-    yield "", _listed("what it costs", list(_costs(entry)), width)
+    yield "", _listed("cost", list(_costs(entry)), width)
     if "score_raw" in entry:
         record = report["records"][0]
         yield (
@@ -76,16 +75,14 @@ def _listed(what: str, rows: Sequence[tuple[str, str]], width: int | None) -> tu
     return fitting(TableColumn(what, texts), [TableColumn("value", figures)], width)
 
 
-def _costs(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _costs(entry: Summary) -> Iterator[tuple[str, str]]:
     if entry["fit_seconds"]["mean"] is not None:
         yield "seconds to fit", _figure(entry["fit_seconds"], ".2f")
     yield "seconds to transform these rows", _figure(entry["transform_seconds"], ".4f")
-    yield "bytes a row", f"{entry['bytes_per_row']:,}"
+    yield "bytes per row", f"{entry['bytes_per_row']:,}"
 
 
-def _scores(
-    entry: Mapping[str, Any], record: Mapping[str, Any], width: int | None
-) -> tuple[Table, list[str]]:
+def _scores(entry: Summary, record: EvaluationRecord, width: int | None) -> tuple[Table, list[str]]:
     score = "accuracy" if record["task"] == "classification" else "R²"
     rows = (
         f", trained on {record['rows_exact']:,} rows" if record["rows_exact"] < record["rows_train"] else ""
@@ -96,9 +93,9 @@ def _scores(
         ("exact", f"the exact kernel{rows}", "rows"),
     ):  # fmt: skip
         names.append(name)
-        scores.append(_figure(entry[f"score_{key}"], ".4f"))
-        seconds.append(_figure(entry[f"learn_seconds_{key}"], ".3f"))
-        counts.append(f"{entry[f'nonzero_{key}']['mean']:,.0f} {unit}")
+        scores.append(_figure(estimate_of(entry, f"score_{key}"), ".4f"))
+        seconds.append(_figure(estimate_of(entry, f"learn_seconds_{key}"), ".3f"))
+        counts.append(f"{estimate_of(entry, f'nonzero_{key}')['mean']:,.0f} {unit}")
     if rows:
         names.append(f"the map's features{rows}")
         scores.append(_figure(entry["score_map_exact_rows"], ".4f"))
@@ -107,12 +104,12 @@ def _scores(
     figures = [
         TableColumn(score, scores),
         TableColumn("seconds to learn", seconds, 2),
-        TableColumn("coefficients that are not 0", counts, 1),
+        TableColumn("nonzero coefficients", counts, 1),
     ]
     return fitting(TableColumn("on", names), figures, width)
 
 
-def _many(report: Mapping[str, Any], width: int | None) -> tuple[str, tuple[Table, list[str]]]:
+def _many(report: Report, width: int | None) -> tuple[str, tuple[Table, list[str]]]:
     records, entries = report["records"], report["summary"]
     held = all(record["rows_seen_in_fit"] == 0 for record in records)
     title = f"{len(entries)} maps on {records[0]['rows']:,} rows{' that were held out' if held else ''}"
@@ -139,28 +136,28 @@ def _many(report: Mapping[str, Any], width: int | None) -> tuple[str, tuple[Tabl
     )
 
 
-def _mean(figure: Mapping[str, float | None], form: str) -> str:
+def _mean(figure: Estimate, form: str) -> str:
     return "" if figure["mean"] is None else format(figure["mean"], form)
 
 
-def _figure(figure: Mapping[str, float | None], form: str) -> str:
+def _figure(figure: Estimate, form: str) -> str:
     if figure["mean"] is None:
         return "undefined"
     error = figure["standard_error"]
     return format(figure["mean"], form) + (f" ± {error:.1g}" if error else "")
 
 
-def _notes(report: Mapping[str, Any], left_out: Sequence[str]) -> Iterator[str]:
+def _notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
     said = set()
     for record in report["records"]:
         if record["rows_seen_in_fit"]:
             yield (
                 f"note: {record['map']} was fitted on this file, and {record['rows_seen_in_fit']:,} of these rows "
-                "were among those it saw"
+                "were in the fit sample"
             )
         if record["rows_seen_in_fit"] is None and record["map"] not in said:
             said.add(record["map"])
-            yield f"note: {record['map']} was fitted on another file: nobody knows whether it saw these rows"
+            yield f"note: {record['map']} was fitted on another file; it is unknown whether it saw these rows"
         if record["reference"] and record["reference"] not in said:
             said.add(record["reference"])
             yield f"note: {record['reference']}"
@@ -172,7 +169,7 @@ def _notes(report: Mapping[str, Any], left_out: Sequence[str]) -> Iterator[str]:
     if len(report["summary"]) > 1 and fewer and "exact" not in left_out:
         note = f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows)"
         if "on its rows" not in left_out:
-            note += "; `on its rows` is what the features give when trained on the same"
+            note += "; `on its rows` is the score of the features trained on the same rows"
         yield note
     for budget in report["budgets"].get("columns", []):
         yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"

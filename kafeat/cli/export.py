@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 
 
 @click.command(
@@ -17,14 +17,16 @@ Examples:
 @click.argument("model", type=options.MODEL)
 @click.argument("out", type=options.OUTPUT, metavar="OUT.onnx")
 @click.option(
-    "--opset", type=int, default=17, show_default=True, help="Version of the ONNX operators, from 13."
+    "--opset", type=int, default=17, show_default=True, help="Version of the ONNX operators, at least 13."
 )
 @click.option(
     "--check/--no-check", default=True,
-    help="Run the graph in onnxruntime and compare it with MODEL (default), or do not.",
+    help="Run the graph in onnxruntime and compare its features with those of MODEL (default), or skip this.",
 )  # fmt: skip
 @click.option(
-    "--overwrite/--no-clobber", default=True, help="Replace an existing OUT.onnx (default), or refuse to."
+    "--overwrite/--no-clobber",
+    default=True,
+    help="Replace an existing OUT.onnx (default), or fail if it exists.",
 )
 @options.fsync
 @options.log_format
@@ -33,12 +35,11 @@ Examples:
 def export(
     model: str, out: str, opset: int, check: bool, overwrite: bool, fsync: bool, quiet: bool, verbose: bool
 ) -> None:
-    """Write the map MODEL as an ONNX graph: input X, float32 (N, d); output Z, (N, D).
+    """Write the map MODEL as an ONNX graph with input X, float32 (N, d), and output Z, (N, D).
 
-    A row that `transform` refuses gives NaN. Where the features in onnxruntime are not those of MODEL but for rounding,
-    nothing is written and the exit code is 6; -v shows the largest difference. It needs kafeat[onnx].
+    A row that `transform` refuses gives NaN. If the features of onnxruntime differ from those of MODEL by more than
+    rounding, nothing is written and the exit code is 6. -v shows the largest difference. Needs the extra kafeat[onnx].
     """
-    from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
 
     try:
@@ -53,4 +54,4 @@ def export(
         if found is None
         else f"{found.rows:,} rows differ by at most {found.largest:.1e}, rounding explains {found.allowed:.1e}"
     )
-    summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}", quiet, verbose)
+    log.summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}", quiet, verbose)

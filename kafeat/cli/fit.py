@@ -23,7 +23,7 @@ Example:
     required=True,
     type=options.CONFIG,
     metavar="CONFIG.yaml",
-    help="The recipe of the map; - is stdin.",
+    help="Recipe of the map. `-` reads stdin.",
 )
 @click.argument("data", type=options.DATA)
 @click.argument("model", type=options.NEW_MODEL)
@@ -31,10 +31,12 @@ Example:
 @click.option(
     "--split",
     metavar="COL",
-    help="A column of train and test: fit on the rows of train alone. It is no feature.",
+    help="Column with the values train and test. Fit on the train rows only; the column is not a feature.",
 )
 @click.option(
-    "--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to."
+    "--overwrite/--no-clobber",
+    default=True,
+    help="Replace an existing MODEL (default), or fail if it exists.",
 )
 @options.reading
 @options.fsync
@@ -53,15 +55,14 @@ def fit(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Fit the map of CONFIG.yaml on DATA (- is stdin: CSV, or Arrow) and save it as MODEL.
+    """Fit the map of CONFIG.yaml on DATA and save it as MODEL. If DATA is `-`, read CSV or Arrow from stdin.
 
-    DATA is read once, and LIBSVM twice. Rows are sampled uniformly from all of it (`fit_rows` in the config), and
-    the steps are fitted on them. The same config and the same data give the same bytes.
+    DATA is read once (LIBSVM twice). The steps are fitted on a uniform sample of its rows; `fit_rows` in the config
+    sets the size of the sample. The same config and data always give the same bytes.
     """
     from dataclasses import replace
 
     from kafeat.cli.progress import progress
-    from kafeat.cli.summary import summarize
     from kafeat.config import load_config
     from kafeat.jobs.fit.fit import fit_reader
 
@@ -70,7 +71,7 @@ def fit(
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
         fm = fit_reader(recipe, source, label, split=split, listener=listener)
     fm.save(model, overwrite, fsync=fsync)
-    summarize(
+    log.summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "
         f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows",
         quiet,

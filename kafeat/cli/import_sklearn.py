@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 
 if TYPE_CHECKING:
     from kafeat.types import DType
@@ -23,10 +23,12 @@ Example:
 @click.argument("model", type=options.NEW_MODEL)
 @click.option(
     "--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True,
-    help="The precision of the map.",
+    help="Precision of the map.",
 )  # fmt: skip
 @click.option(
-    "--overwrite/--no-clobber", default=True, help="Replace an existing MODEL (default), or refuse to."
+    "--overwrite/--no-clobber",
+    default=True,
+    help="Replace an existing MODEL (default), or fail if it exists.",
 )
 @options.fsync
 @options.log_format
@@ -35,14 +37,13 @@ Example:
 def import_sklearn(
     fitted: str, model: str, dtype: DType, overwrite: bool, fsync: bool, quiet: bool, verbose: bool
 ) -> None:
-    """Save a fitted map of scikit-learn as MODEL, whose features are the same, column for column.
+    """Convert a fitted scikit-learn estimator to the kafeat map MODEL, with the same output columns.
 
-    FITTED.skops is what `skops.io.dump(estimator, "FITTED.skops")` has written. The estimator is an RBFSampler,
-    Nystroem, AdditiveChi2Sampler, SkewedChi2Sampler, PolynomialCountSketch, GaussianRandomProjection or
-    SparseRandomProjection, or a Pipeline of StandardScaler, MinMaxScaler, Normalizer, PCA and these. Nothing in the
-    file runs. It needs the extra `sklearn`.
+    Write FITTED.skops with `skops.io.dump(estimator, "FITTED.skops")`. Supported estimators are RBFSampler, Nystroem,
+    AdditiveChi2Sampler, SkewedChi2Sampler, PolynomialCountSketch, GaussianRandomProjection and SparseRandomProjection,
+    and Pipelines of these with StandardScaler, MinMaxScaler, Normalizer and PCA. No code in the file is executed.
+    Needs the extra kafeat[sklearn].
     """
-    from kafeat.cli.summary import summarize
     from kafeat.errors import UsageError
 
     try:
@@ -52,7 +53,7 @@ def import_sklearn(
 
     fm = import_skops(fitted, dtype)
     fm.save(model, overwrite, fsync=fsync)
-    summarize(
+    log.summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, imported from {fm.provenance.imported}",
         quiet,
         verbose,

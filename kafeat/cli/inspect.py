@@ -16,13 +16,13 @@ Example:
 """
 )
 @click.argument("model", type=options.MODEL)
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON to stdout.")
 def inspect(model: str, as_json: bool) -> None:
-    """Show what is in MODEL: steps, parameters, columns, sizes, and from what it was fitted."""
+    """Show the content of MODEL: steps, parameters, columns, sizes and training data."""
     import json
 
     from kafeat.errors import quoted
-    from kafeat.io.columns.names import listed
+    from kafeat.io.columns.fields import listed
     from kafeat.io.storage.uri import shown
     from kafeat.jobs.inspect import inspect as job
 

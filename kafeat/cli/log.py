@@ -1,4 +1,4 @@
-"""Everything on stderr: text for people, or a JSON object a line for whoever collects logs."""
+"""Messages on stderr: text for people, or one JSON object per line for log collectors."""
 
 from __future__ import annotations
 
@@ -15,42 +15,55 @@ from kafeat.cli import color
 from kafeat.errors import without_secrets
 
 if TYPE_CHECKING:
-    from kafeat.jobs.fit.listener import Listener
+    from kafeat.jobs.fit.messages import Listener
 
 _json = False
 
 
 def use_json(chosen: bool) -> None:
-    """From now on, lines are JSON objects with `time` (UTC), `level` and `message`, or are text."""
+    """Write lines as JSON objects with `time` (UTC), `level` and `message`, or as text."""
     global _json
     _json = chosen
 
 
 def as_json() -> bool:
-    """Whether they are."""
+    """Return True if lines are JSON objects."""
     return _json
 
 
 def say(message: str) -> None:
-    """A line that tells what was done."""
+    """Write an informational line."""
     _put("info", without_secrets(message))
 
 
 def warn(message: str) -> None:
-    """A line that tells what may not be meant."""
+    """Write a line about something that may be unintended."""
     message = without_secrets(message)
     _put("warning", message if _json else f"note: {message}")
 
 
+def summarize(line: str, quiet: bool, verbose: bool) -> None:
+    """Write the summary of a command on a terminal or with -v, but not in cron jobs; -v adds versions and machine."""
+    if quiet or not (verbose or _json or sys.stderr.isatty()):
+        return
+    say(line)
+    if verbose:
+        from kafeat.runtime.environment import machine, versions
+
+        say("versions: " + ", ".join(f"{name} {number}" for name, number in versions().items()))
+        found = machine()
+        say(f"machine: {found['processor']}, Python {found['python']}, BLAS {found['blas']}")
+
+
 def listener(quiet: bool) -> Listener:
-    """Whoever says what fits tell of their columns; nobody, if it is to be quiet."""
-    from kafeat.jobs.fit.listener import SILENT, Listener
+    """Return a listener that writes the messages of a fit, or a silent one."""
+    from kafeat.jobs.fit.messages import SILENT, Listener
 
     return SILENT if quiet else Listener(inform=say, warn=warn)
 
 
 def error(message: str, code: int) -> None:
-    """The lines of an error that ends the command with that code."""
+    """Write the lines of an error that ends the command with this exit code."""
     message = without_secrets(message)
     if _json:
         _put("error", message, exit_code=code)
@@ -62,7 +75,7 @@ def error(message: str, code: int) -> None:
 
 
 def usage(mistake: click.ClickException) -> None:
-    """How the command is called, and what was wrong with how it was."""
+    """Write a usage error with the usage of the command."""
     if _json:
         error(mistake.format_message(), mistake.exit_code)
         return
@@ -77,7 +90,7 @@ def usage(mistake: click.ClickException) -> None:
 
 
 def fault(traceback: str) -> None:
-    """A mistake of ours, which can only be reported."""
+    """Write the traceback of an internal fault."""
     if _json:
         error(traceback, 1)
     else:
@@ -94,6 +107,6 @@ def _put(level: str, message: str, **more: object) -> None:
 
 
 def _write(line: str, colours: bool | None = None) -> None:
-    # What became of the work is told by the exit code, whether or not there is room for a line about it.
+    # The exit code reports the result even if a line about it cannot be written.
     with suppress(OSError):
         click.echo(line, err=True, color=colours)

@@ -1,4 +1,4 @@
-"""`kafeat`: the commands, loaded when they are called, and the one place where errors become exit codes."""
+"""`kafeat`: a group of commands that are imported when called. Errors become exit codes here."""
 
 from __future__ import annotations
 
@@ -21,32 +21,36 @@ from kafeat.errors import KafeatError
 from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
-    "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "samplers", "config",
+    "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds", "config",
 )  # fmt: skip
+
+# Former names of commands. They work as before and are not listed.
+_ALIASES = {"samplers": "kinds"}
 
 EPILOG = """\b
 Environment:
-  KAFEAT_JOBS           a default of --jobs, for every command that has it; other options likewise
-  KAFEAT_FIT_LABEL      a default of --label, for fit alone; it goes before KAFEAT_LABEL
-  NO_COLOR              no colours
-  The command line wins. Tab completion: eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
+  KAFEAT_JOBS           default of --jobs in every command that has it; likewise for other options
+  KAFEAT_FIT_LABEL      default of --label in fit only; takes precedence over KAFEAT_LABEL
+  NO_COLOR              disable colours
+  FORCE_COLOR           use colours in pipes, too
+  The command line takes precedence. Tab completion: eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
 
 \b
 Exit codes:
-  0    done
-  1    an internal fault (with its traceback)
-  2    usage or config
-  3    bad data: cannot be read, missing columns, values out of bounds
+  0    success
+  1    internal fault (a bug; with a traceback)
+  2    wrong usage or config
+  3    bad data: unreadable, missing columns, values out of bounds
   4    bad model file
-  5    the system refused: no such file, permission, disk full, memory
-  6    a quality gate was not met
+  5    refused by the system: no such file, permission denied, disk full, out of memory
+  6    quality gate not met
   130  interrupted (SIGINT)
   143  terminated (SIGTERM)
 """
 
 
 class LazyGroup(click.Group):
-    """A group whose commands live in modules of their name and are imported when they are asked for."""
+    """A group that imports the module of a command when the command is called."""
 
     context_class = Context
 
@@ -56,9 +60,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        if cmd_name not in COMMANDS:
+        name = _ALIASES.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
             return None
-        name = cmd_name.replace("-", "_")
+        name = name.replace("-", "_")
         command = getattr(import_module(f"kafeat.cli.{name}"), name)
         return completed(command) if isinstance(command, click.Command) else None
 
@@ -79,7 +84,7 @@ class LazyGroup(click.Group):
 def kafeat() -> None:
     """Turn tables of numbers into explicit kernel features.
 
-    Fit a map from a YAML config, stream files of any size through it, and see what it is worth:
+    Fit a map from a YAML config, stream files of any size through it, and evaluate it:
 
     \b
       kafeat fit --config configs/fourier.yaml sample_data/digits.parquet map.joblib --label label
@@ -95,10 +100,10 @@ def main() -> NoReturn:
     """Run the command line and exit with a documented code."""
     listen()
     _mend_streams()
-    # looked at first: a mistake in the options is to be told in that form, too
+    # Read before click parses the options, so that errors in them have this form, too.
     asked = {"--log-format=json", ("--log-format", "json")} & {*sys.argv, *pairwise(sys.argv)}
     log.use_json(bool(asked) or os.environ.get("KAFEAT_LOG_FORMAT") == "json")
-    color.peek(sys.argv)
+    color.apply(sys.argv)
     code = _run()
     with suppress(Interrupted, Terminated, OSError):  # a second signal; no room for the last line
         remove_ours()
@@ -109,12 +114,12 @@ def main() -> NoReturn:
 
 
 def _mend_streams() -> None:
-    """Closed standard streams are taken up, so that no file of ours gets their number; odd encodings do not stop us."""
+    """Reopen closed standard streams, so that no other file gets their number, and replace unencodable characters."""
     for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            # The wrong way round for 0 and 1: using them still fails, as it should.
+            # 0 is opened for writing and 1 for reading, so that using them still fails.
             os.open(os.devnull, flags)
     if sys.stdout is None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  # for the life of the process
@@ -141,20 +146,20 @@ def _run() -> int:
     except Terminated as error:
         return _failed(_noted("terminated", error), 143)
     except SystemExit:
-        # With standalone_mode off, click exits by itself in two cases: the reader of a pipe has left, or a shell was
-        # told how a line may go on.
+        # With standalone_mode off, click itself exits in two cases: the reader of a pipe closed it, or a shell asked
+        # for completions.
         return 0
     except MemoryError as error:
         return _failed(f"out of memory ({error}): lower chunk_rows, n_components or --jobs", 5)
     except OSError as error:
         return _failed(f"{error.filename or 'system'}: {error.strerror or error}", 5)
-    except Exception:  # a fault of ours: the person can only report it, and needs the traceback for that
+    except Exception:  # a bug: the user can only report it, with the traceback
         log.fault(traceback.format_exc())
         return 1
 
 
 def _noted(message: str, error: BaseException) -> str:
-    """A message with the notes of an exception: whether what is done can be kept."""
+    """Append the notes of an exception, such as advice to resume, to a message."""
     return "; ".join([message, *getattr(error, "__notes__", ())])
 
 

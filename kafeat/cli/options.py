@@ -1,4 +1,4 @@
-"""Options that several commands share, each declared once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ OUTPUTS = click.Choice(formats.OUTPUTS)
 
 
 class FileName(click.types.StringParamType):
-    """The name of a file or a folder, which a shell completes; several in a variable are apart as in PATH.
+    """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
 
-    `use` is what the command does with it: it reads data, a config or another file, or it writes a model, another
-    output, or a folder of pages. Outputs are checked against all that is read (`kafeat.cli.overlaps`). `what` is what
-    messages call the file.
+    `use` tells how the command uses it: it reads data, a config or another file, or it writes a model, another output
+    or a folder of pages. `kafeat.cli.overlaps` compares outputs with inputs. `what` names the file in messages.
     """
 
     envvar_list_splitter = os.pathsep
@@ -36,7 +35,7 @@ class FileName(click.types.StringParamType):
 
     @property
     def written(self) -> bool:
-        """Whether the command writes there."""
+        """True if the command writes to it."""
         return self.use in ("model", "output", "pages")
 
     def shell_complete(
@@ -46,18 +45,22 @@ class FileName(click.types.StringParamType):
 
 
 class KindName(click.types.StringParamType):
-    """Text that a shell completes to the kinds of steps."""
+    """The kind of a step, which a shell completes."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from kafeat.registry import kinds
+        # Kinds are the names of files. Importing the registry to list them would take most of a second.
+        from pkgutil import iter_modules
 
-        return [CompletionItem(kind) for kind in kinds() if kind.startswith(incomplete)]
+        from kafeat import samplers, scalers
+
+        names = [module.name for package in (scalers, samplers) for module in iter_modules(package.__path__)]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def finite(context: click.Context, option: click.Parameter, number: float | None) -> float | None:
-    """Refuse nan, which is within all bounds, and infinity."""
+    """Refuse infinity, and NaN, which click accepts within any bounds."""
     if number is not None and not math.isfinite(number):
         raise click.BadParameter(f"{number} is no finite number.", context, option)
     return number
@@ -72,22 +75,22 @@ NEW_MODEL, OUTPUT, PAGES = (
     FileName("model", "a model"), FileName("output", "an output"), FileName("pages", "pages"),
 )  # fmt: skip
 
-label = click.option("--label", metavar="COL", help="The label column, which is no feature.")
+label = click.option("--label", metavar="COL", help="Label column. It is not a feature.")
 jobs = click.option(
     "--jobs",
     "-j",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Threads; default: all cores. Never changes the output.",
+    help="Number of threads (default: all cores). It never changes the output.",
 )
-quiet = click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
 output_dtype = click.option(
     "--output-dtype", type=click.Choice(["float16", "float32", "float64"]),
-    help="Of the features; default: the map's. A value that it cannot hold is an error.",
+    help="Type of the features (default: that of the map). A value that does not fit is an error.",
 )  # fmt: skip
 fsync = click.option(
     "--fsync/--no-fsync", default=True,
-    help="Flush the output to the disk before it takes its name (default), or leave that to the system.",
+    help="Flush the output to disk before it gets its final name (default), or leave this to the system.",
 )  # fmt: skip
 
 
@@ -99,20 +102,22 @@ def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) ->
 
 log_format = click.option(
     "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, is_eager=True,
-    expose_value=False, callback=_use_json, help="Of stderr: text, or a JSON object a line, for cron jobs.",
+    expose_value=False, callback=_use_json, help="Format of stderr: text, or one JSON object per line.",
 )  # fmt: skip
-verbose = click.option("--verbose", "-v", is_flag=True, help="Say what was done, and on what machine.")
+verbose = click.option(
+    "--verbose", "-v", is_flag=True, help="Write a summary, the versions and the machine to stderr."
+)
 
 
 def model(command: F) -> F:
-    """--model MODEL."""
+    """Add --model."""
     return click.option(
-        "--model", required=True, type=MODEL, metavar="MODEL", help="The map: a file made by `kafeat fit`."
+        "--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`."
     )(command)
 
 
 def reading(command: F) -> F:
-    """--input-format, --delimiter, --no-header and --limit, handed to the command as `reading`."""
+    """Add --input-format, --delimiter, --no-header and --limit, which the command receives as `reading`."""
 
     @wraps(command)
     def with_reading(
@@ -133,12 +138,18 @@ def reading(command: F) -> F:
             type=click.IntRange(min=1),
             metavar="N",
             allow_from_autoenv=False,
-            help="Read the first N rows only, to try.",
+            help="Read only the first N rows, for a trial.",
         ),
-        click.option("--no-header", is_flag=True, help="The CSV has no header: its columns are c0, c1, …"),
-        click.option("--delimiter", default=",", metavar="CHAR", help="Of a CSV input; default: a comma."),
         click.option(
-            "--input-format", type=INPUTS, help="Default: by the suffix; `-` is CSV, or Arrow if it looks so."
+            "--no-header", is_flag=True, help="The CSV input has no header. Its columns are named c0, c1, …"
+        ),
+        click.option(
+            "--delimiter", default=",", metavar="CHAR", help="Delimiter of a CSV input (default: a comma)."
+        ),
+        click.option(
+            "--input-format",
+            type=INPUTS,
+            help="Format of the input (default: by the suffix; stdin is CSV or Arrow, whichever its first bytes show).",
         ),
     ):
         with_reading = option(with_reading)
@@ -153,7 +164,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class DatasetOptions:
-    """How a data set of many files is gone through."""
+    """Options for data sets of many files."""
 
     engine_name: str = "threads"
     address: str | None = None
@@ -161,7 +172,7 @@ class DatasetOptions:
     resume: bool = False
 
     def over_parts(self, source: str) -> bool:
-        """Whether there are parts; options that are of no use without them are refused."""
+        """Return True if the data set has parts. Refuse options that have no effect on a single file."""
         from kafeat.errors import UsageError
         from kafeat.io.storage.data_set import is_data_set
 
@@ -169,7 +180,7 @@ class DatasetOptions:
             return True
         context = click.get_current_context()
         for parameter, option in (("engine", "--engine"), ("resume", "--resume")):
-            # a variable of the environment is a default for all calls, with one file or many
+            # an environment variable is a default for every call, with one file or many
             if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
                 raise UsageError(
                     f"{option}: expected an input of many files, or --rows-per-file, got one: {source}"
@@ -177,14 +188,14 @@ class DatasetOptions:
         return False
 
     def engine(self, jobs: int | None) -> Engine:
-        """Where the parts are made."""
+        """Return the engine that transforms the parts."""
         from kafeat.runtime.pool import Engine
 
         return Engine(self.engine_name, self.address, jobs)
 
 
 def scale_options(command: C) -> C:
-    """--rows-per-file, --resume, --engine and the address of one, handed to the command as `scale`."""
+    """Add --rows-per-file, --resume, --engine and --scheduler, which the command receives as `scale`."""
 
     @wraps(command)
     def with_scale(
@@ -195,16 +206,16 @@ def scale_options(command: C) -> C:
     for option in (
         click.option(
             "--scheduler", "--address", metavar="URL",
-            help="Of a Dask scheduler (tcp://host:8786) or a Ray cluster.",
+            help="Address of a Dask scheduler (tcp://host:8786) or a Ray cluster.",
         ),
         click.option(
             "--engine", default="threads", show_default=True, metavar="NAME",
-            help="Where parts are made: threads, processes, dask, ray or spark.",
+            help="Engine that transforms the parts: threads, processes, dask, ray or spark.",
         ),
-        click.option("--resume", is_flag=True, help="Keep the parts that an earlier run has made, if nothing changed."),
+        click.option("--resume", is_flag=True, help="Keep parts of a previous run if nothing changed."),
         click.option(
             "--rows-per-file", type=click.IntRange(min=1), metavar="N",
-            help="Cut IN into parts of at most N rows (whole chunks of the map), and make OUT a folder.",
+            help="Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
         ),
     ):  # fmt: skip
         with_scale = option(with_scale)

@@ -1,4 +1,4 @@
-"""Check every output of a command against all that the command reads, before the command begins."""
+"""Compare every output of a command with every file it reads, before the command starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> None:
-    """Refuse values of the command's parameters by which one file would replace another."""
+    """Refuse parameters with which an output would replace an input or another output."""
     files = list(_files(command, values))
     outputs = [place for _, kind, place in files if kind.written]
     if not outputs:
@@ -33,7 +33,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
 
 
 def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[str, FileName, str]]:
-    """Every file that is named: the name of an option, what becomes of the file, and its place."""
+    """Yield every file among the values: its name in messages, its type and its location."""
     for parameter in command.params:
         if isinstance(parameter.type, FileName):
             name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.type.what
@@ -56,7 +56,7 @@ def _written(name: str, kind: FileName, place: str) -> list[OutputPlace]:
     from kafeat.jobs.transform.overlaps import OutputPlace
 
     if kind.use == "pages":
-        from kafeat.jobs.evaluate.evaluate import pages_of
+        from kafeat.jobs.evaluate.report import pages_of
 
         return [OutputPlace(name, page) for page in pages_of(place)]
     return [OutputPlace(name, place)] if kind.written else []

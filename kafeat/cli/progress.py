@@ -1,4 +1,4 @@
-"""Progress on stderr when it is a terminal, and the place where a signal that was missed is noticed."""
+"""Progress on stderr if it is a terminal. Each update also checks for missed signals."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Announcer:
-    """Shows how far a command is: in rows or parts, whose end may be known, or by the name of the phase alone."""
+    """Show the progress of a command: rows or parts done, or only the name of the phase."""
 
     def __init__(self, what: str, bar: Progress | None) -> None:
         self._what, self._bar = what, bar
         self._task: TaskID | None = None
 
     def __call__(self, total: int | None) -> Callable[[int], None]:
-        """Start a bar of that length (None: unknown) and return what moves it."""
+        """Start a bar of this length (None: unknown) and return the function that advances it."""
         self._begin(self._what, total=total, counted=True)
 
         def advance(done: int) -> None:
@@ -33,7 +33,7 @@ class Announcer:
         return advance
 
     def phase(self, what: str) -> None:
-        """Show what is done now, in the place of what was done before."""
+        """Show the name of a phase instead of the previous bar."""
         check()
         self._begin(what, total=None, counted=False)
 
@@ -47,7 +47,7 @@ class Announcer:
 
 @contextmanager
 def progress(what: str, quiet: bool, unit: str = "rows") -> Iterator[Announcer]:
-    """Gives what shows the progress of something that is called `what`, counted in `unit`."""
+    """Yield an announcer that shows progress under the name `what`, counted in `unit`."""
     if quiet or log.as_json() or not sys.stderr.isatty():
         yield Announcer(what, None)
         return
@@ -59,7 +59,7 @@ def progress(what: str, quiet: bool, unit: str = "rows") -> Iterator[Announcer]:
 
 @contextmanager
 def steps_of(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Gives what is told each step of a long job: a line that shows it while it runs."""
+    """Yield a function that shows the current step of a long job."""
     if quiet or log.as_json() or not sys.stderr.isatty():
         yield lambda _step: check()
         return

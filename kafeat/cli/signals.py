@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as exceptions: what is half-written is removed on their way up."""
+"""SIGINT and SIGTERM as exceptions, so that handlers remove half-written files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _received: int | None = None
 
 
 def listen() -> None:
-    """From now on, a signal raises `Interrupted` or `Terminated` in the main thread."""
+    """Make signals raise `Interrupted` or `Terminated` in the main thread."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _raise)
 
 
 def check() -> None:
-    """Raise for a signal that came before: Python swallows an exception that a signal raises inside of a destructor."""
+    """Raise for an earlier signal: Python drops exceptions that a signal raises inside a destructor."""
     if _received is not None:
         _raise(_received, None)
 

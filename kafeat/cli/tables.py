@@ -1,4 +1,4 @@
-"""Tables that fit a terminal: texts fold, columns that matter less are left out, and no digit is ever cut."""
+"""Tables that fit a terminal: texts fold, less important columns are dropped, and numbers are never cut."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from rich.box import HEAVY_HEAD, SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.table import Table
 
-# Texts are not folded to less than this while there is a column to leave out, nor to less than that.
+# Columns are dropped before texts fold to less than _ENOUGH; texts never fold to less than _LEAST.
 _ENOUGH, _LEAST = 24, 12
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A head and its cells; the columns of the largest `idle` are left out first, those of 0 never."""
+    """A head and its cells. Columns with the largest `idle` are dropped first, those with 0 never."""
 
     head: str
     cells: Sequence[str]
     idle: int = 0
 
     def width(self, folded: bool = False) -> int:
-        """Cells stay on one line; the head does, too, or is folded between its words."""
+        """Return the width of the widest cell or head; a folded head breaks between its words."""
         heads = self.head.split() if folded else [self.head]
         return max(map(cell_len, [*heads, *self.cells]))
 
@@ -30,9 +30,9 @@ class TableColumn:
 def fitting(
     texts: TableColumn, figures: Sequence[TableColumn], width: int | None, framed: bool = True
 ) -> tuple[Table, list[str]]:
-    """A table of at most `width` cells (None: of any width), and the heads of the columns that it has no room for.
+    """Return a table at most `width` cells wide (None: any width), and the heads of the dropped columns.
 
-    Where even the columns that stay are too wide, so is the table: the terminal wraps its lines, and cuts nothing.
+    The table is wider if the columns that are never dropped need it. The terminal then wraps its lines.
     """
     kept, left_out, whole = list(figures), [], texts.width()
     widths = _widths(kept, whole, width, framed)
@@ -50,7 +50,7 @@ def fitting(
 
 
 def _widths(figures: Sequence[TableColumn], whole: int, width: int | None, framed: bool) -> list[int]:
-    """Of the texts, as far as there is room, and of the figures, whose heads are folded where that is needed."""
+    """Return the width of the texts, limited by the room, and of the figures, with heads folded if necessary."""
     lines = 3 * len(figures) + (4 if framed else 0)
     if width is None:
         return [whole, *(one.width() for one in figures)]

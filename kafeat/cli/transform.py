@@ -12,10 +12,11 @@ from kafeat.cli.options import DatasetOptions, scale_options
 from kafeat.errors import counted
 
 if TYPE_CHECKING:
-    from kafeat.jobs.dataset.journal import Run
+    from kafeat.io.writers.options import OutputOptions
+    from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.transform.counts import TransformResult
     from kafeat.jobs.transform.dry_run import DryRun
-    from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+    from kafeat.jobs.transform.options import InputOptions, RowOptions
 
 
 @click.command(
@@ -30,50 +31,59 @@ Examples:
 @options.model
 @click.argument("source", type=options.DATA, metavar="IN")
 @click.argument("target", type=options.OUTPUT, metavar="OUT")
-@click.option("--keep", metavar="COLS", help="Columns to copy unchanged, separated by commas, or `all`.")
+@click.option(
+    "--keep", metavar="COLS", help="Input columns to copy to the output, separated by commas, or `all`."
+)
 @options.jobs
 @options.reading
-@click.option("--output-format", type=options.OUTPUTS, help="Default: by the suffix; `-` is CSV.")
+@click.option(
+    "--output-format",
+    type=options.OUTPUTS,
+    help="Format of the output (default: by the suffix; stdout is CSV).",
+)
 @click.option(
     "--layout", type=click.Choice(["columns", "list", "tensor"]), default="columns", show_default=True,
-    help="A column for each feature, one column of lists, or of Arrow's tensors of fixed shape.",
+    help="One column per feature, one column of lists, or one column of Arrow fixed-shape tensors.",
 )  # fmt: skip
-@click.option("--prefix", help="Of the output columns; default: f, for f0, f1, … (a list column: features).")
+@click.option(
+    "--prefix",
+    help="Prefix of the output column names (default: f, giving f0, f1, …; with lists or tensors: features).",
+)
 @click.option(
     "--compression", type=click.Choice(["none", "snappy", "lz4", "zstd", "gzip"]),
-    help="Of Parquet, Arrow (lz4, zstd; default: none), CSV and JSON lines (gzip, zstd; default: by the suffix).",
+    help="Compression of Parquet, Arrow (lz4 or zstd), CSV and JSON lines (gzip or zstd; default: by the suffix).",
 )  # fmt: skip
 @options.output_dtype
 @click.option(
     "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
-    help="Rows that cannot be transformed: fail, leave them out, or write null features (NaN in NPY).",
+    help="If a row cannot be transformed: fail, omit the row, or write null features (NaN in NPY).",
 )  # fmt: skip
 @click.option(
     "--rejects",
     type=options.OUTPUT,
     metavar="FILE.csv",
-    help="The bad rows, and what is wrong with each of them.",
+    help="Write the bad rows and the reason for each.",
 )
 @click.option(
     "--max-drift", type=click.FloatRange(0.0, 1.0), callback=options.finite, metavar="SHARE",
-    help="Write nothing (exit code 6) if more of a column lies outside of the range that the fit saw.",
+    help="Write nothing (exit code 6) if a larger share of a column lies outside the range in the fit sample.",
 )  # fmt: skip
 @click.option(
     "--stats",
     "stats_file",
     type=options.OUTPUT,
     metavar="FILE.json",
-    help="What was done: rows, hashes, drift, versions.",
+    help="Write statistics of the run: rows, hashes, drift, versions.",
 )
 @click.option(
     "--dry-run",
     is_flag=True,
     allow_from_autoenv=False,
-    help="Say parts, rows, bytes and seconds, and write nothing.",
+    help="Estimate parts, rows, bytes and seconds, and write nothing.",
 )
 @click.option(
     "--overwrite/--no-clobber", default=None,
-    help="Replace an existing OUT (a file: the default), or refuse to (a folder that holds something: the default).",
+    help="Replace an existing OUT (default for a file), or fail if it exists (default for a folder with files).",
 )  # fmt: skip
 @scale_options
 @options.fsync
@@ -103,15 +113,16 @@ def transform(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Write the features of every row of IN to OUT; - is stdin or stdout: CSV, or Arrow.
+    """Write the features of every row of IN to OUT. `-` is stdin or stdout, in CSV or Arrow.
 
-    Rows stream through in chunks: memory stays bounded whatever the size of the file. OUT appears when it is
-    complete, and not at all otherwise. Columns are matched by name; NPY by position.
+    Rows stream through in chunks, so memory stays bounded for files of any size. OUT appears only when it is complete.
+    Columns are matched by name, in NPY by position.
 
-    If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each file is a part,
-    and OUT a folder with a part of the same name for each.
+    If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each of its files is
+    a part. OUT is then a folder with one file of the same name for each part.
     """
-    from kafeat.jobs.transform.options import OutputOptions, RowOptions
+    from kafeat.io.writers.options import OutputOptions
+    from kafeat.jobs.transform.options import RowOptions
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = OutputOptions(
@@ -121,18 +132,18 @@ def transform(
     job = _Job(model, source, target, reading, writing, rules, jobs, stats_file, quiet, verbose)
     if scale.over_parts(source):
         if dry_run:
-            job.say_plan_of_parts(scale, bool(overwrite))
+            job.show_dry_run_of_parts(scale, bool(overwrite))
         else:
             job.run_parts(scale, bool(overwrite))
     elif dry_run:
-        job.say_plan()
+        job.show_dry_run()
     else:
         job.run_file()
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What was asked for."""
+    """The arguments of one call."""
 
     model: str
     source: str
@@ -149,7 +160,7 @@ class _Job:
         from kafeat.cli.progress import progress
         from kafeat.jobs.transform.stats import open_stats, stats
         from kafeat.jobs.transform.transform import transform_file
-        from kafeat.model.feature_map import load
+        from kafeat.model.load import load
 
         fm = load(self.model)
         with (
@@ -162,13 +173,12 @@ class _Job:
             )  # fmt: skip
             if self.stats_file is not None:
                 write_stats(stats(done, fm, self.model, self.source, self.target, self.writing, self.rules))
-        self._say(f"{self.target}: {done.rows:,} rows", done)
+        self._summarize(f"{self.target}: {done.rows:,} rows", done)
 
     def run_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
         from kafeat.cli.progress import progress
         from kafeat.errors import PartsError
-        from kafeat.jobs.dataset.stats import stats_of_parts
-        from kafeat.jobs.dataset.transform import transform_parts
+        from kafeat.jobs.dataset.transform import stats_of_parts, transform_parts
         from kafeat.jobs.transform.stats import open_stats
 
         with (
@@ -182,48 +192,44 @@ class _Job:
             )  # fmt: skip
             write_stats(stats_of_parts(run, self.model, self.source, self.target))
         kept = f" ({run.kept:,} of them kept)" if run.kept else ""
-        self._say(f"{self.target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run)
+        self._summarize(f"{self.target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run)
+        self._warn(run.removed, "was removed, as its input is gone", "were removed, as their inputs are gone")
         self._warn(
-            run.removed, "was removed: it has no input", "were removed: they have no input", " any more"
-        )
-        self._warn(
-            run.strange, "is no part of it, and is read", "are no parts of it, and are read", " with them"
+            run.unknown_files, "is not a part, but is read with them", "are not parts, but are read with them"
         )
         if run.failed:
             raise PartsError(self.target, run.parts, run.failed)
 
-    def _warn(self, names: tuple[str, ...], one: str, many: str, end: str) -> None:
-        from kafeat.io.columns.labels import shown
+    def _warn(self, names: tuple[str, ...], one: str, many: str) -> None:
+        from kafeat.io.columns.fields import shown
 
         if names:
             files, what = counted(len(names), "file"), one if len(names) == 1 else many
             listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
-            log.warn(f"{self.target}: {files} {what}{end}: {listed}")
+            log.warn(f"{self.target}: {files} {what}: {listed}")
 
-    def _say(self, what: str, done: TransformResult | Run) -> None:
-        from kafeat.cli.summary import summarize
-
+    def _summarize(self, what: str, done: TransformResult | DatasetResult) -> None:
         clipped = (
             f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
         )
         fate = {"drop": "left out", "null": "null"}.get(self.rules.on_bad_rows)
         bad = f"; {done.bad_rows:,} bad rows were {fate}" if done.bad_rows else ""
-        summarize(
+        log.summarize(
             f"{what} x {done.columns:,} features in {done.seconds:.2f} s{bad}{clipped}",
             self.quiet,
             self.verbose,
         )
 
-    def say_plan(self) -> None:
-        from kafeat.jobs.transform.dry_run import plan_transform
+    def show_dry_run(self) -> None:
+        from kafeat.jobs.transform.dry_run import dry_run_transform
 
-        plan = plan_transform(
+        plan = dry_run_transform(
             self.model, self.source, self.target, reading=self.reading, writing=self.writing,
             rules=self.rules, jobs=self.jobs,
         )  # fmt: skip
-        self._say_plan(plan)
+        self._show_estimate(plan)
 
-    def say_plan_of_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
+    def show_dry_run_of_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
         from kafeat.jobs.dataset.dry_run import dry_run_parts
         from kafeat.jobs.dataset.request import DatasetRequest
 
@@ -233,11 +239,11 @@ class _Job:
         ))  # fmt: skip
         kept = f" ({found.kept:,} more are kept)" if found.kept else ""
         click.echo(f"parts:   {'' if found.exact_parts else 'about '}{found.parts:,}{kept}")
-        self._say_plan(
-            found.plan, "" if scale.engine_name == "threads" else " with the threads of this machine"
+        self._show_estimate(
+            found.estimate, "" if scale.engine_name == "threads" else " with the threads of this machine"
         )
 
-    def _say_plan(self, plan: DryRun, by: str = "") -> None:
+    def _show_estimate(self, plan: DryRun, by: str = "") -> None:
         from kafeat.io.storage.disk_space import spell_bytes
 
         about = "" if plan.exact_rows else "about "

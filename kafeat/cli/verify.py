@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from kafeat.cli import options
+from kafeat.cli import log, options
 
 if TYPE_CHECKING:
     from kafeat.jobs.transform.options import InputOptions
@@ -26,22 +26,26 @@ Examples:
     "--stats",
     type=options.FILE,
     metavar="FILE.json",
-    help="Compare the hashes that `transform --stats` told, too.",
+    help="Also compare the hashes in the file that `transform --stats` wrote.",
 )
 @click.option(
-    "--rows", type=click.IntRange(min=1), default=100_000, show_default=True, help="To make again, about."
+    "--rows",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Approximate number of rows to recompute.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which rows those are."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the choice of rows."
 )
 @click.option(
     "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,
-    help="What the transform was told. With drop, every row is made again.",
+    help="Value of this option in the transform. With drop, every row is recomputed.",
 )  # fmt: skip
 @options.output_dtype
 @options.jobs
 @options.reading
-@click.option("--output-format", type=options.INPUTS, help="Of OUT; default: by the suffix.")
+@click.option("--output-format", type=options.INPUTS, help="Format of OUT (default: by the suffix).")
 @options.log_format
 @options.quiet
 @options.verbose
@@ -60,13 +64,12 @@ def verify(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Tell whether OUT is what MODEL makes of IN: count its rows, and make random chunks of them again.
+    """Verify that OUT holds the features of IN under MODEL: count its rows and recompute random chunks.
 
-    Kept columns are compared with those of IN in the same rows.
-    It ends with code 6 where OUT is not right. Features equal to the last bit are what the same kind of processor
-    and the same library versions give; on others, rounding may differ, and is told.
+    Copied columns are compared with the same rows of IN. The exit code is 6 if OUT is wrong. Features are equal to
+    the last bit on the same type of processor with the same library versions. Elsewhere rounding may differ; the
+    largest difference is shown.
     """
-    from kafeat.cli.summary import summarize
     from kafeat.jobs.transform.options import InputOptions
     from kafeat.jobs.verify.verify import verify_file
 
@@ -80,7 +83,7 @@ def verify(
         else f"equal but for rounding ({found.largest_difference:.1e})"
     )
     hashes = f"; {', '.join(found.hashes)} have the hashes of {stats}" if found.hashes else ""
-    summarize(
+    log.summarize(
         f"{target}: {found.rows:,} rows, {found.rows_compared:,} of them made again: {bits}{hashes}",
         quiet,
         verbose,

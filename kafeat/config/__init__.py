@@ -1,4 +1,4 @@
-"""The config: what `fit` is told, and where in a file every mistake in it is."""
+"""The config: the recipe of a map, read from YAML or a mapping, with the place of every mistake."""
 
 from kafeat.config.load import load_config
 from kafeat.config.model import Config

@@ -1,4 +1,4 @@
-"""A config from wherever it comes: checked whole, and every mistake in it reported at once."""
+"""Read configs, check them, and report all mistakes at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from kafeat.config.messages import explain
 from kafeat.config.model import Config
-from kafeat.config.yaml_reader import Mistake, Node, Place, read
+from kafeat.config.places import Mistake, Node, Place
+from kafeat.config.yaml_reader import read
 from kafeat.contract.describe import spell
 from kafeat.errors import ConfigError, SystemRefusedError
 
@@ -22,7 +23,32 @@ MOST_BYTES = 1 << 20
 
 
 def load_config(source: Source) -> Config:
-    """The config at a path (`-`: standard input), in a mapping, or as it is; `ConfigError` lists all mistakes."""
+    """Read and check a config.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, mapping or Config
+        Path of a YAML file (`-` reads standard input), or the content as a mapping. A `Config` is returned unchanged.
+
+    Returns
+    -------
+    Config
+        Checked config, with all defaults.
+
+    Raises
+    ------
+    ConfigError
+        If the config is invalid. `problems` lists every mistake with its line and column.
+    SystemRefusedError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> from kafeat.config import load_config
+    >>> config = load_config({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]})
+    >>> config.dtype, config.steps[1].n_components
+    ('float32', 64)
+    """
     if isinstance(source, Config):
         return source
     if isinstance(source, Mapping):
@@ -39,7 +65,7 @@ def load_config(source: Source) -> Config:
 
 
 def _content(name: str) -> bytes:
-    """Of a file, or of standard input (`-`)."""
+    """Read a file, or standard input (`-`)."""
     try:
         if name == "-":
             return _whole(sys.stdin.buffer)
@@ -53,7 +79,7 @@ def _content(name: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def _whole(stream: BinaryIO) -> bytes:
-    """What a stream holds; it is read once, and may be asked for again."""
+    """Read a stream; a second call returns the same content."""
     return stream.read(MOST_BYTES + 1)
 
 
@@ -80,7 +106,7 @@ def _check(plain: dict[str, object], node: Node | None) -> tuple[Config | None, 
 
 
 def _in_order(mistakes: Sequence[Mistake]) -> list[Mistake]:
-    """By place; where the reader and the check both complain, the reader knows better."""
+    """Sort mistakes by place; of two for the same value, keep that of the YAML reader."""
     once: dict[object, Mistake] = {}
     for mistake in mistakes:
         once.setdefault((mistake.at, mistake.path), mistake)

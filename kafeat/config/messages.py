@@ -1,4 +1,4 @@
-"""What pydantic complains about, in our words: one mistake for each place, all at once."""
+"""Convert the errors of pydantic to mistakes with paths and places, one for each place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from kafeat.config.yaml_reader import Mistake, Node, Path
+from kafeat.config.places import Mistake, Node, Path
 from kafeat.contract.describe import Declaration, describe, nearest, one_of, spell
 from kafeat.contract.step import Step
 from kafeat.registry import SEARCHES, kinds, step_class
@@ -17,12 +17,12 @@ OURS = ("step", "parameter")
 
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:
-    """The mistakes in `plain`, which `root` refused; places are known if it was read from `node`."""
+    """Return the mistakes in `plain`, which `root` refused; they have places if it was read from `node`."""
     found: dict[Path, Mistake] = {}
     for detail in error.errors(include_url=False):
         mistake = _mistake(detail, root, plain, node)
         found.setdefault(mistake.path, mistake)
-    # of a union, the member that looked inside knows more than those that the value was no match for
+    # in a union, a mistake inside of a member says more than that other members do not match
     outer = {path[:end] for path in found for end in range(len(path))}
     return [mistake for path, mistake in found.items() if path not in outer]
 
@@ -54,7 +54,7 @@ def _unknown_key(owner: DeclaredValue, key: object, node: Node | None) -> Mistak
 
 
 def _ours(ctx: Mapping[str, Any], spot: DeclaredValue, node: Node | None) -> Mistake:
-    """A mistake that a step or the registry described itself."""
+    """Return a mistake that a step or the registry has described itself."""
     path = (*spot.path, ctx["field"]) if "field" in ctx else spot.path
     problem = ctx.get("text") or f"expected {ctx['expected']}, got {spell(ctx['got'])}"
     return Mistake(problem, path, node.place(path) if node else None)
@@ -64,14 +64,14 @@ ABSENT: Any = object()
 
 
 class DeclaredValue(NamedTuple):
-    """A path of keys and indices, what is declared there, and the value that is there or `ABSENT`."""
+    """A path of keys and indices with its declarations, and its value or `ABSENT`."""
 
     path: Path
     declarations: tuple[Declaration, ...]
     value: Any
 
     def keys(self) -> tuple[str, ...]:
-        """The keys that a mapping may have here."""
+        """Return the keys that a mapping may have here."""
         found: dict[str, None] = {}
         for member in _members(self.declarations):
             model = _model(member, self.value)
@@ -82,11 +82,11 @@ class DeclaredValue(NamedTuple):
 
 
 def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> DeclaredValue:
-    """Walk down from `root` and `plain` along one of pydantic's places."""
+    """Follow a location of pydantic down from `root` and `plain`."""
     spot, at_union = DeclaredValue((), (Declaration(root),), plain), False
     for part in loc:
         if at_union:
-            # `part` names the member that complained; which ones are meant shows in what comes after it
+            # `part` is the name of a union member, not a key; the parts after it select the members
             at_union = False
             continue
         members = _members(spot.declarations)
@@ -97,7 +97,7 @@ def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> Decla
 
 
 def _is_union(declaration: Declaration) -> bool:
-    """Whether pydantic puts a member's name into its place; for an optional value it does not."""
+    """Return True if pydantic adds the name of a member to locations: for unions, but not for optional values."""
     return sum(member.annotation is not NoneType for member in declaration.members) > 1
 
 

@@ -1,4 +1,4 @@
-"""The recipe of a whole feature map."""
+"""The recipe of a feature map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def _as_tuple(value: object) -> object:
-    """Only lists: a set has no order, so the map would not be the same twice."""
+    """Convert lists only: a set has no order, so the map would not be reproducible."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -28,12 +28,12 @@ FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=Fals
 
 
 class ColumnSelection(BaseModel):
-    """Which columns are features: those of `include`, or every numeric one but those of `exclude`."""
+    """The feature columns: those in `include`, or every numeric column except those in `exclude`."""
 
     model_config = FROZEN
 
-    include: Listed[Name] = Field(default=(), description="the features, in this order", min_length=1)
-    exclude: Listed[Name] = Field(default=(), description="the numeric columns that are no features")
+    include: Listed[Name] = Field(default=(), description="the feature columns, in this order", min_length=1)
+    exclude: Listed[Name] = Field(default=(), description="the numeric columns that are not features")
 
     @model_validator(mode="after")
     def _one_list_without_repeats(self) -> Self:
@@ -46,37 +46,67 @@ class ColumnSelection(BaseModel):
         return self
 
     def to_plain(self) -> dict[str, list[str]]:
-        """The one list that counts; no list at all is nothing excluded."""
+        """Return the list that is used; without any, an empty `exclude`."""
         return {"include": list(self.include)} if self.include else {"exclude": list(self.exclude)}
 
 
 class Prune(BaseModel):
-    """Which outputs are kept: those that a sparse linear model of the label uses."""
+    """Keep only the outputs that a sparse linear model of the label uses."""
 
     model_config = FROZEN
 
-    penalty: Literal["l1"] = parameter("l1", "what makes the model sparse")
-    keep: PositiveInt = Field(description="outputs to keep, at most")
+    penalty: Literal["l1"] = parameter("l1", "the penalty that makes the model sparse")
+    keep: PositiveInt = Field(description="maximum number of outputs to keep")
 
 
 class Config(BaseModel):
-    """What `fit` is told: the steps, and what the map depends on besides its data."""
+    """A recipe for a map: its steps, and all options of the fit. It is checked when it is made, and cannot be changed.
+
+    Parameters
+    ----------
+    seed : int, default 0
+        Seed of every random draw.
+    dtype : {"float32", "float64"}, default "float32"
+        Type of the features.
+    columns : mapping, default {}
+        `include` names the features, `exclude` columns that are none; by default every numeric column is one.
+    fit_rows : int or "all", default 100_000
+        Number of rows that are sampled to fit on.
+    chunk_rows : int, default 8192
+        Number of rows that are transformed at once.
+    prune : mapping or None, default None
+        `keep` is the number of outputs to keep, chosen by a sparse linear model of the label.
+    steps : list of mappings
+        The chain; each step has a `kind` and its parameters.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        A key or value is invalid. `kafeat.fit` and `kafeat.evaluate` raise `kafeat.errors.ConfigError` instead.
+
+    Examples
+    --------
+    >>> import kafeat
+    >>> config = kafeat.Config(steps=[{"kind": "fourier", "n_components": 64}], seed=1)
+    >>> config.steps[0].kind, config.seed
+    ('fourier', 1)
+    """
 
     model_config = FROZEN
 
     seed: int = parameter(0, "seed of every random draw", ge=0, le=2**63 - 1)
-    dtype: DType = parameter(
-        "float32", "the precision of the features; scalers that come first compute in float64"
+    dtype: DType = parameter("float32", "precision of the features; leading scalers compute in float64")
+    columns: ColumnSelection = parameter(
+        ColumnSelection(), "the feature columns; default: every numeric column"
     )
-    columns: ColumnSelection = parameter(ColumnSelection(), "the features; default: every numeric column")
-    fit_rows: PositiveInt | Literal["all"] = parameter(100_000, "rows sampled to fit on, or all")
-    chunk_rows: int = parameter(8192, "rows that are transformed at once", ge=1, le=1_000_000)
+    fit_rows: PositiveInt | Literal["all"] = parameter(100_000, "number of rows in the fit sample, or all")
+    chunk_rows: int = parameter(8192, "number of rows transformed at once", ge=1, le=1_000_000)
     prune: Prune | None = Field(default=None, description="keep the outputs that a sparse linear model uses")
     steps: Listed[AnyStep] = Field(description="the chain, first step first", min_length=1)
 
     @property
     def label_needs(self) -> dict[str, str]:
-        """The places in the config that make a fit need a label, and what each needs it for."""
+        """Return the places in the config that need a label, each with its purpose."""
         own = {} if self.prune is None else {"prune": "to predict"}
         return own | {
             f"steps[{i}].{place}": purpose
@@ -86,11 +116,11 @@ class Config(BaseModel):
 
     @property
     def needs_label(self) -> bool:
-        """Whether a fit needs a label."""
+        """True if a fit needs a label."""
         return bool(self.label_needs)
 
     def to_plain(self) -> dict[str, Any]:
-        """Builtins, every default written out; the same for equal configs, and read by `load_config`."""
+        """Return a mapping of builtins with every default, equal for equal configs, that `load_config` reads."""
         return {
             "seed": self.seed,
             "dtype": self.dtype,
@@ -102,6 +132,6 @@ class Config(BaseModel):
         }
 
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON: the same for every spelling of the same config."""
+        """Return the SHA-256 of the canonical JSON, the same for every spelling of a config."""
         canonical = json.dumps(self.to_plain(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return sha256(canonical.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""The config as JSON Schema (draft 2020-12), for editors: made from the declarations that the check itself reads.
+"""The JSON Schema (draft 2020-12) of configs, for editors, made from the same declarations as the check.
 
-It knows what one value may be. What two values say of each other (an even `n_components` for paired features) only
-the check knows.
+The schema describes single values. Conditions on two values (an even `n_components` for paired features) are only in
+the check.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Schema = dict[str, Any]
 
 
 def config_schema() -> Schema:
-    """The schema of a whole config; a step's keys follow from its `kind`."""
+    """Return the schema of a config; the keys of a step depend on its `kind`."""
     definitions: Schema = {}
     whole = _schema_of(Config, definitions)
     whole["properties"]["columns"]["default"] = ColumnSelection().to_plain()
@@ -43,7 +43,7 @@ def config_schema() -> Schema:
 
 
 class _Generator(GenerateJsonSchema):
-    """pydantic's, without what no file can hold and without titles that repeat the keys."""
+    """Pydantic's generator without callables, which no file can hold, and without titles that repeat the keys."""
 
     def callable_schema(self, schema: core_schema.CallableSchema) -> Schema:
         raise PydanticOmit
@@ -72,7 +72,7 @@ def _of_kind(kind: str, definitions: Schema) -> Schema:
 
 
 def _searched(name: str, schema: Schema) -> Schema:
-    """A parameter that may also be chosen from the data."""
+    """Add the search to the schema of a parameter that may be chosen from the data."""
     if name not in SEARCH_SCHEMAS:
         return schema
     about: Schema = {key: schema[key] for key in ("default", "description") if key in schema}
@@ -81,7 +81,7 @@ def _searched(name: str, schema: Schema) -> Schema:
 
 
 def _settled(schema: Any) -> Any:
-    """Whatever stands for a step becomes a reference, and choices are spelled as no version of pydantic matters to."""
+    """Replace steps by references, and spell choices in the same way for every version of pydantic."""
     if isinstance(schema, list):
         return [_settled(one) for one in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""A config to start from: every key with its default and what it may be, made from the declarations."""
+"""Starting configs: every key with its default and its accepted values, made from the declarations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from kafeat.config.model import Config
-from kafeat.config.yaml_reader import resolve
+from kafeat.config.yaml_scalars import resolve
 from kafeat.contract.describe import Declaration, expected, headline
 from kafeat.contract.step import Step
 from kafeat.registry import accepted, step_class
@@ -20,21 +20,21 @@ SCHEMA_FILE = "kafeat.schema.json"
 MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}"
 
 _WIDTH = 100
-# Stands where a kind asks for steps of its own.
+# The inner step of a kind that needs steps of its own.
 _INNER_KIND = "fourier"
-# Stands before a kind that needs columns of like spreads.
+# The scaler before a kind that needs columns of similar spread.
 _EVENING = "standardize"
 
 
 def starting_config(kind: str) -> str:
-    """The YAML of a config with one step of that kind; it is valid as it is."""
+    """Return the YAML of a valid config with one step of this kind."""
     step, about = step_class(kind), []
     about += _comment(f"{kind}: {headline(step)}")
     about += ["#"]
     about += _comment(
-        f"Every key has its default here, and may be left out. `kafeat samplers {kind}` tells more, `kafeat samplers` "
-        "lists the kinds that steps before and behind it may have, and `kafeat config --check FILE.yaml` checks what "
-        f"you make of it. Editors complete what you type with `kafeat config --schema > {SCHEMA_FILE}`."
+        f"Every key is shown with its default and may be omitted. `kafeat kinds {kind}` describes the parameters, "
+        "`kafeat kinds` lists the kinds of steps, and `kafeat config --check FILE.yaml` checks the result. "
+        f"`kafeat config --schema > {SCHEMA_FILE}` enables completion in editors."
     )
     plain = Config(steps=(_example(step),)).to_plain()
     lines = [MODELINE, *about]
@@ -53,17 +53,17 @@ def _example(step: type[Step]) -> Step:
 
 
 def _first(step: type[Step]) -> Iterator[str]:
-    """The entry before it, where columns of different units are to weigh alike."""
+    """Yield a scaler before the step if the step needs columns of similar spread."""
     if _example(step).spreads == "needs":
         yield from _comment(
-            "gives columns of different units the same weight; leave it out if all columns have one unit, as pixels "
-            "have, if rows are sparse, or if the kernel needs values of at least 0"
+            "gives columns of different units the same weight; omit it if all columns have the same unit (pixels), "
+            "if rows are sparse, or if the kernel needs values of at least 0"
         )
         yield from (f"- kind: {_EVENING}", "")
 
 
 def _needed(field: FieldInfo) -> list[Any]:
-    """A list of one entry for a required list of models or steps: the only required parameters that kinds have."""
+    """Return an example of a required parameter, which is always a list of models or steps."""
     item = Declaration.of(get_args(Declaration.of_field(field).annotation)[0]).annotation
     if issubclass(item, Step):
         return [{"kind": _EVENING}, {"kind": _INNER_KIND}]
@@ -71,7 +71,7 @@ def _needed(field: FieldInfo) -> list[Any]:
 
 
 def _step(step: type[Step]) -> Iterator[str]:
-    """The entry of a list."""
+    """Yield the lines of a step."""
     yield f"- kind: {step.kind}"
     recipe = _example(step).recipe()
     for name, field in step.model_fields.items():
@@ -83,7 +83,7 @@ def _step(step: type[Step]) -> Iterator[str]:
 
 
 def _block(name: str, entries: list[dict[str, Any]]) -> Iterator[str]:
-    """A required list, one key a line."""
+    """Yield the lines of a required list, one key per line."""
     yield f"{name}:"
     for entry in entries:
         dash = "  - "
@@ -94,7 +94,7 @@ def _block(name: str, entries: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _described(field: FieldInfo, accepts: str) -> list[str]:
-    """What a key means and accepts, and the same of the keys of a mapping there."""
+    """Return comments on the meaning and accepted values of a key, and of the keys of a mapping in it."""
     lines = [*_comment(str(field.description)), *_comment(accepts)]
     for member in _models(Declaration.of_field(field)):
         for name, inner in member.model_fields.items():
@@ -103,7 +103,7 @@ def _described(field: FieldInfo, accepts: str) -> list[str]:
 
 
 def _models(declaration: Declaration) -> Iterator[type[BaseModel]]:
-    """The mappings that may stand there, or be the entries of a list there; steps have comments of their own."""
+    """Yield the models of a value or of the entries of a list, except steps, which have comments of their own."""
     for member in declaration.members:
         for found in (member.annotation, *get_args(member.annotation)):
             inner = Declaration.of(found).annotation
@@ -121,7 +121,7 @@ def _indented(lines: Any) -> Iterator[str]:
 
 
 def _flow(value: Any) -> str:
-    """Builtins as YAML on one line."""
+    """Return the YAML of a value on one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):

@@ -1,16 +1,18 @@
-"""YAML to plain values with their places.
+"""Read YAML as plain values with their places.
 
-The reader walks the parser's events and resolves scalars and aliases itself: so what a hostile text can cost
-is bounded, nothing is ever constructed but builtins, and two equal keys are a mistake among the others.
+The reader builds values from the events of ruamel's parser. It stops at a limit of values and levels, counts what
+aliases stand for, constructs only builtins, keeps the place of every alias, and reports equal keys with all other
+mistakes. ruamel's round-trip loader does none of these: 120 bytes of nested keys keep it busy for minutes.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
+from kafeat.config.places import Mistake, Node, Path, Place
+from kafeat.config.yaml_scalars import resolve
 from kafeat.contract.describe import spell
 
 MOST_NODES = 50_000
@@ -18,7 +20,7 @@ DEEPEST = 50
 
 
 def read(content: bytes) -> tuple[Node | None, list[Mistake]]:
-    """The document in `content` as far as it can be read, and the mistakes made in writing it."""
+    """Return the readable part of the document in `content`, and its syntax mistakes."""
     mistakes: list[Mistake] = []
     try:
         return _YamlReader(events(decode(content)), mistakes).document(), mistakes
@@ -27,7 +29,7 @@ def read(content: bytes) -> tuple[Node | None, list[Mistake]]:
 
 
 class _YamlReader:
-    """Builds nodes from events by descent; its depth is bounded."""
+    """Build nodes from events by recursive descent of bounded depth."""
 
     def __init__(self, events: Iterator[Any], mistakes: list[Mistake]) -> None:
         self._events = events
@@ -37,7 +39,7 @@ class _YamlReader:
         self._level = 0
 
     def document(self) -> Node | None:
-        """The only document, or None for a text without any."""
+        """Return the only document, or None if the text has none."""
         root = None
         for event in self._events:
             kind = type(event).__name__
@@ -97,7 +99,7 @@ class _YamlReader:
             value = next(self._events)
             node = self._node(value, (*path, key.value))
             if getattr(value, "value", None) == "" and value.style is None:
-                # the parser puts what is not there where the next thing is, maybe on another line
+                # the parser places a missing value at the next token, which may be on another line
                 node = replace(node, at=_end(event))
             if key.value in keys:
                 problem = f"expected each key once, got it again (first in line {keys[key.value].line})"
@@ -107,7 +109,7 @@ class _YamlReader:
         return _collection({name: child.value for name, child in children.items()}, at, children, keys)
 
     def _bound(self, at: Place, depth: int, size: int) -> None:
-        """Aliases count as often as they are used, or a few lines could stand for billions of values."""
+        """Refuse too many values or levels. Aliases count at every use, as a few lines could stand for billions."""
         self._nodes += size
         if self._nodes > MOST_NODES:
             raise UnreadableConfigError(
@@ -141,7 +143,7 @@ def _place(event: Any) -> Place:
 
 
 class UnreadableConfigError(Exception):
-    """The text cannot be read any further."""
+    """The rest of the text cannot be read."""
 
     def __init__(self, mistake: Mistake) -> None:
         self.mistake = mistake
@@ -149,7 +151,7 @@ class UnreadableConfigError(Exception):
 
 
 def decode(content: bytes) -> str:
-    """The text, which must be UTF-8."""
+    """Decode UTF-8, with or without a byte order mark."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -165,7 +167,7 @@ def _end_of(text: str) -> Place:
 
 
 def events(text: str) -> Iterator[Any]:
-    """The events of the parser, as they are asked for."""
+    """Yield the events of the parser."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError
     from ruamel.yaml.reader import ReaderError
@@ -180,7 +182,7 @@ def events(text: str) -> Iterator[Any]:
 
 
 def _syntax(error: Any, text: str) -> Mistake:
-    """The library's complaint on one line; about a tab it is too vague for us."""
+    """Return the message of the parser on one line; name tabs, about which it is vague."""
     mark = error.problem_mark or error.context_mark
     lines = text.splitlines()
     line = lines[mark.line] if mark.line < len(lines) else ""
@@ -189,112 +191,3 @@ def _syntax(error: Any, text: str) -> Mistake:
         return Mistake("expected spaces, got a tab", at=Place(at.line, line.index("\t") + 1))
     words = ": ".join(part for part in (error.context, error.problem) if part)
     return Mistake(f"expected YAML, got a mistake: {' '.join(words.split())}", at=at)
-
-
-_WORDS: dict[str, bool | float | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-    **{word: float("nan") for word in (".nan", ".NaN", ".NAN")},
-    **{sign + word: float(f"{sign}inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
-}
-_WHOLE = re.compile(r"(?P<decimal>[-+]?[0-9]+)|0o(?P<octal>[0-7]+)|0x(?P<hexadecimal>[0-9a-fA-F]+)", re.ASCII)
-_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
-_DIGITS_OF_INT64 = 19
-
-
-def resolve(text: str) -> str | bool | int | float | None:
-    """The value of a plain (unquoted) scalar."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if whole := _WHOLE.fullmatch(text):
-        return _whole(whole)
-    return float(text) if _NUMBER.fullmatch(text) else text
-
-
-def _whole(match: re.Match[str]) -> int | float:
-    """A whole number; beyond 64 bits a float, as no count is that large, and its digits would cost time."""
-    if digits := match["decimal"]:
-        return int(digits) if len(digits.lstrip("+-0")) < _DIGITS_OF_INT64 else _large(digits)
-    value = int(match["octal"], 8) if match["octal"] else int(match["hexadecimal"], 16)
-    if value < 2**63:
-        return value
-    return float(value) if value.bit_length() < 1024 else float("inf")
-
-
-def _large(digits: str) -> int | float:
-    number = float(digits)
-    exact = int(digits) if abs(number) < 1e20 else 2**64
-    return exact if abs(exact) < 2**63 else number
-
-
-Path: TypeAlias = tuple[str | int, ...]
-"""Keys and indices from the top to a value."""
-
-
-class Place(NamedTuple):
-    """A line and a column of a text, both from 1."""
-
-    line: int
-    column: int
-
-
-@dataclass(frozen=True)
-class Node:
-    """A value and its place; for a mapping or a list also the nodes in it, and the places of the keys.
-
-    `size` counts the nodes and `depth` the levels, each alias with all that it stands for.
-    """
-
-    value: Any
-    at: Place
-    children: Mapping[str | int, Node] = field(default_factory=dict)
-    keys: Mapping[str, Place] = field(default_factory=dict)
-    size: int = 1
-    depth: int = 0
-
-    def place(self, path: Path) -> Place:
-        """The place of the value at `path`, or of the deepest mapping or list around where it is missing."""
-        node = self
-        for part in path:
-            if part not in node.children:
-                break
-            node = node.children[part]
-        return node.at
-
-    def key_place(self, path: Path) -> Place:
-        """The place of the last key of `path`, if it is there."""
-        node = self
-        for part in path[:-1]:
-            if part not in node.children:
-                return node.at
-            node = node.children[part]
-        return node.keys.get(str(path[-1]), node.at)
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """One thing to mend: where, in which key, what was expected and what was got."""
-
-    problem: str
-    path: Path = ()
-    at: Place | None = None
-
-    def line(self, name: str) -> str:
-        """The line for people; `name` says which config."""
-        where = [f"{name}:{self.at.line}:{self.at.column}" if self.at else name]
-        return ": ".join([*where, *([spell_path(self.path)] if self.path else []), self.problem])
-
-
-def spell_path(path: Path) -> str:
-    """`steps[1].gamma`; a key that is no plain word is quoted."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            dot = "." if text else ""
-            text += dot + (
-                part if part.replace("-", "_").isidentifier() and part.isascii() else repr(part[:60])
-            )
-    return text

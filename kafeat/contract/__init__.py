@@ -1,1 +1,1 @@
-"""What a kind must be: the step, its inputs, and the description of its parameters."""
+"""The contract of a kind: the step, its inputs, and the description of its parameters."""

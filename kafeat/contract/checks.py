@@ -1,4 +1,4 @@
-"""What a step does not accept: values of a row, and numbers of a state."""
+"""Refuse values of a row, and numbers of a state, that a step does not accept."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def remedy(dtype: np.dtype[Any]) -> str:
 
 
 def refuse_negative(X: Floats) -> None:
-    """Histogram kernels are defined for x ≥ 0."""
+    """Refuse values below 0, for which histogram kernels are not defined."""
     if X.size and X.min() < 0.0:
         row, column = (int(i) for i in np.argwhere(X < 0.0)[0])
         raise InvalidValueError(row, column, f"expected a value of at least 0, got {X[row, column]:g}")
 
 
 def count_rows(state: State, name: str) -> int:
-    """How many rows an array of a state has that may be a stranger's; 0 if it is not there, or a single number."""
+    """Count the rows of an array in an untrusted state: 0 if it is missing or a single number."""
     array = state.get(name)
     return 0 if array is None or not array.ndim else len(array)
 
 
 def refuse_infinite(features: Floats) -> None:
-    """What is not computed by NumPy leaves no flag of the processor when it overflows: look at the result."""
+    """Refuse features that overflowed in code that sets no floating-point flag, as NumPy does."""
     finite = np.isfinite(features)
     if not finite.all():
         row = int(np.argmin(finite.all(axis=1)))
@@ -37,7 +37,7 @@ def refuse_infinite(features: Floats) -> None:
 
 
 def beyond(value: float, dtype: np.dtype[Any], what: str = "features") -> str:
-    """What is wrong where numbers have left the range of the dtype that is computed in."""
+    """Return the message for numbers that have left the range of the dtype in use."""
     return f"expected {what} that {dtype} can hold, got {value:g}: {remedy(dtype)}"
 
 

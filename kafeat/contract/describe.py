@@ -1,6 +1,6 @@
 """Declarations in words: what a field accepts is said once, by its annotation and its bounds.
 
-The messages about configs and `kafeat samplers` both read from here, so neither can disagree with the check.
+The messages about configs and `kafeat kinds` both read from here, so neither can disagree with the check.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def headline(documented: type) -> str:
 
 
 def expected(field: FieldInfo) -> str:
-    """What a field accepts: "a number above 0, 'scale' or 'median'"."""
+    """Describe the values of a field: "a number above 0, 'scale' or 'median'"."""
     return describe(Declaration.of_field(field))
 
 
 def describe(*declarations: Declaration) -> str:
-    """What any of the declarations accepts."""
+    """Describe the values that any of the declarations accepts."""
     members = [member for declaration in declarations for member in declaration.members]
     choices = [value for declaration in declarations for value in declaration.choices]
     kinds = [_one(member) for member in members if get_origin(member.annotation) is not Literal]
@@ -113,7 +113,7 @@ def near(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def _differ_in_numbers(one: str, other: str) -> bool:
-    """Whether two names are alike but for the numbers in them."""
+    """Return True if two names differ only in the numbers they contain."""
     if one.casefold().translate(_NO_DIGITS) != other.casefold().translate(_NO_DIGITS):
         return False
     (texts, numbers), (texts_there, numbers_there) = _pieces(one), _pieces(other)
@@ -124,7 +124,7 @@ _NO_DIGITS = {ord(digit): None for digit in "0123456789"}
 
 
 def _pieces(name: str) -> tuple[list[str], list[str]]:
-    """What stands between the numbers of a name, and the numbers without zeros before them."""
+    """Split a name into its texts and its numbers, the numbers without leading zeros."""
     pieces = re.split("([0-9]+)", name.casefold())
     return pieces[::2], [number.lstrip("0") for number in pieces[1::2]]
 

@@ -1,4 +1,4 @@
-"""The memory order of a tile: rows first or columns first, as its reader or writer wants it."""
+"""The memory order of a tile: rows first or columns first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafeat.types import Array, Floats
 
 
 def is_feature_major(tile: Floats) -> bool:
-    """Whether the entries of a column lie together."""
+    """Return True if the entries of a column lie together."""
     return tile.strides[0] < tile.strides[1]
 
 

@@ -31,7 +31,7 @@ class SparseRows:
 
     @cached_property
     def counts(self) -> Array:
-        """How many entries each row has, (n,)."""
+        """The number of entries of each row, (n,)."""
         return np.diff(self.starts)
 
     @cached_property

@@ -1,6 +1,6 @@
 """The contract of a step: a frozen recipe that learns plain numbers and turns rows into rows.
 
-Parameters are declared once, as fields with bounds; the config, the artifact, `kafeat samplers` and the
+Parameters are declared once, as fields with bounds; the config, the artifact, `kafeat kinds` and the
 error messages all read that declaration.
 
 **Row law**: row i of the output depends on row i of the input only. Chunks, threads and parts rest on it.
@@ -40,13 +40,13 @@ DOUBLE = np.dtype(np.float64)
 
 @dataclass(frozen=True)
 class Sample:
-    """What a step is fitted on.
+    """The rows that a step is fitted on.
 
     `X` (n, d) are the sampled rows in float64, as the steps before hand them on; `label` (n,) is the
     label column if there is one; `n_rows` counts the rows of the whole input. `given` holds the rows that a step
     asked for by `given_rows`, under the same names, as the steps before hand them on. `names` are those of the
     features and `n_categories` says how many categories a feature is the code of, 0 for a plain number; both are
-    None behind a step that does not hand its input columns on. `dtype` is that of the map's features.
+    None after a step that does not hand its input columns on. `dtype` is that of the map's features.
     """
 
     X: Floats
@@ -88,7 +88,7 @@ class Transform(ABC):
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether there is a faster way for rows of few entries: `apply_sparse`."""
+        """True if `apply_sparse` is a faster way for rows of few entries."""
         return False
 
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
@@ -101,7 +101,7 @@ class Transform(ABC):
 
 
 def total_clipped(counts: Iterable[Array | None]) -> Array | None:
-    """What several transforms of one tile clipped."""
+    """Sum the clipped values of several transforms of one tile."""
     found = [count for count in counts if count is not None]
     return np.sum(found, axis=0) if found else None
 
@@ -117,7 +117,7 @@ class Step(BaseModel, ABC):
     columnwise: ClassVar[bool] = False
     """Whether output column j depends on input column j alone, so that an error after it can name the column."""
     missing: ClassVar[Literal["refuse", "pass", "fill"]] = "refuse"
-    """What becomes of NaN: `pass` hands it on where it stands, and behind `fill` there is none."""
+    """The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none."""
     keeps_categories: ClassVar[bool] = False
     """Whether columns come out in their order, and codes of categories unchanged."""
 
@@ -132,7 +132,7 @@ class Step(BaseModel, ABC):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the state holds rows of the data that it was fitted on."""
+        """True if the state holds rows of the data that it was fitted on."""
         return False
 
     @property
@@ -147,7 +147,7 @@ class Step(BaseModel, ABC):
 
     @property
     def spreads(self) -> Spreads:
-        """What the step makes of columns whose spreads differ.
+        """The treatment of columns whose spreads differ.
 
         It `needs` like ones, as it measures rows as a whole, by distances or dot products; it `evens` them out; it
         `keeps` them for the next step; or it `ignores` them, as it takes every column by itself, with its unit.
@@ -171,7 +171,7 @@ class Step(BaseModel, ABC):
 
     @property
     def needs_coordinates(self) -> bool:
-        """Whether `exact` needs coordinates: dot products of the inputs do not tell it enough."""
+        """True if `exact` needs coordinates, as dot products of the inputs do not determine it."""
         return True
 
     _searches: dict[str, dict[str, Any]] = PrivateAttr(default_factory=dict)
@@ -184,7 +184,7 @@ class Step(BaseModel, ABC):
 
     @property
     def searches(self) -> bool:
-        """Whether a parameter is yet to be chosen from the data; before that, the step cannot be fitted."""
+        """True if a parameter is yet to be chosen from the data; before that, the step cannot be fitted."""
         return bool(self._searches)
 
     def recipe(self) -> dict[str, Any]:
@@ -282,7 +282,7 @@ class Scaler(Step):
 
 
 def takes_missing(steps: Iterable[Step]) -> bool:
-    """Whether a chain of these steps takes NaN for a missing number: one of them fills it, those before pass it."""
+    """Return True if a chain of these steps accepts NaN: one step fills it and those before pass it."""
     for step in steps:
         if step.missing != "pass":
             return step.missing == "fill"

@@ -1,1 +1,1 @@
-"""What Dask and Spark share."""
+"""Code that Dask and Spark share."""

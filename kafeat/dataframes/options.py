@@ -1,4 +1,4 @@
-"""What a frame of features holds, for the engines that cut frames into partitions."""
+"""Columns and types of a data frame of features, for Dask and Spark."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any, Literal
 import numpy as np
 
 from kafeat.errors import UsageError
-from kafeat.io.columns.labels import unique
-from kafeat.io.columns.names import indices_of, require
+from kafeat.io.columns.fields import indices_of, require, unique
 from kafeat.io.readers.base import Reader
+from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The kept columns, then the features: one column each, or one column of lists."""
+    """The output columns: passthrough columns, then the features, one column each or one column of lists."""
 
     keep: tuple[str, ...]
     keeps_all: bool
     layout: Literal["columns", "list"]
     names: tuple[str, ...]
-    """Of the columns of features; of lists there is one."""
+    """Names of the feature columns; a single one for lists."""
     dtype: np.dtype[Any]
 
     @property
     def order(self) -> Literal["C", "F"]:
-        """The memory order in which features go into it without a copy, as into a file of that layout."""
+        """The memory order in which features become columns without a copy, as for a file of that layout."""
         return "F" if self.layout == "columns" else "C"
 
     @property
     def not_features(self) -> tuple[str, ...]:
-        """Columns that a map without names does not take; with all kept, features are among them."""
+        """Columns that a map without names skips; if all columns are kept, features are among them."""
         return () if self.keeps_all else self.keep
 
     def empty(self, rows: int, width: int) -> np.ndarray[Any, Any]:
-        """Memory for the features of `rows` rows."""
+        """Return memory for the features of `rows` rows."""
         return np.empty((rows, width), self.dtype, order=self.order)
 
 
@@ -50,7 +50,7 @@ def frame_of(
     dtype: str | None,
     dtypes: Sequence[str],
 ) -> Frame:
-    """The frame that was asked for, of the map's features and columns of `source`; refuses what makes no sense."""
+    """Return the output columns for these options; refuse unknown, repeated and clashing columns."""
     if layout not in ("columns", "list"):
         raise UsageError(f"layout: expected columns or list, got {layout!r}")
     if dtype is not None and dtype not in dtypes:
@@ -62,10 +62,8 @@ def frame_of(
     indices_of(source, kept)
     if not unique(kept):
         raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
-    if layout == "list":
-        names: tuple[str, ...] = ("features" if prefix is None else prefix,)
-    else:
-        names = tuple(f"{'f' if prefix is None else prefix}{i}" for i in range(fm.n_components))
+    options = OutputOptions(prefix=prefix)
+    names = (options.list_name,) if layout == "list" else tuple(options.feature_names(fm.n_components))
     both = [name for name in kept if name in set(names)]
     if both:
         raise UsageError(

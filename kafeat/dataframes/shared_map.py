@@ -1,4 +1,4 @@
-"""A map that other processes use: each finds it by its path or gets its bytes, and loads it once."""
+"""Share a map with other processes: each gets its path or its bytes, and loads it once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import threading
 from dataclasses import dataclass, field
 
 from kafeat.errors import ArtifactError, UsageError
-from kafeat.model.feature_map import FeatureMap, artifact_bytes, loads
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import artifact_bytes, loads
 
-# A worker that serves many jobs keeps the maps that it used last.
+# Number of recently used maps that a worker keeps.
 _MOST = 4
 _loaded: dict[str, FeatureMap] = {}
 _lock = threading.Lock()
@@ -18,7 +19,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class SharedMap:
-    """A map as it travels: a path, or the artifact's bytes. `digest` is the SHA-256 of the bytes, in hex."""
+    """A reference to a map: its path, or the bytes of its model file. `digest` is their SHA-256 in hex."""
 
     digest: str
     path: str | None = None
@@ -26,14 +27,14 @@ class SharedMap:
 
     @property
     def map(self) -> FeatureMap:
-        """The map, read through the guard the first time that a process asks.
+        """The map, loaded and checked on the first use in a process.
 
-        Raises `ArtifactError` where the file at `path` has another digest.
+        Raises `ArtifactError` if the file at `path` has another digest.
         """
         with _lock:
-            found = _loaded.get(self.digest) or self._read()
-            _remember(self.digest, found)
-        return found
+            fm = _loaded.get(self.digest) or self._read()
+            _remember(self.digest, fm)
+        return fm
 
     def _read(self) -> FeatureMap:
         if self.data is not None:
@@ -54,10 +55,10 @@ class SharedMap:
 
 
 def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
-    """A map that can be pickled and sent to other processes.
+    """Make a map that can be pickled and sent to other processes.
 
-    Of a path, path and digest are sent, and every process reads the file; of a `FeatureMap` its bytes. Raises
-    `UsageError` for a map that no file can hold, as its kernel is a Python function.
+    A path is sent with its digest, and every process reads the file. A `FeatureMap` is sent as bytes. Raises
+    `UsageError` for a map that cannot be saved, as its kernel is a Python function.
     """
     if isinstance(model, SharedMap):
         return model
@@ -66,7 +67,7 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
         made = SharedMap(_digest(data), data=data)
     elif isinstance(model, str | os.PathLike):
         place = os.fspath(model)
-        # Other processes may stand in other folders.
+        # Other processes may run in other folders.
         place = place if "://" in place else os.path.abspath(place)
         data = artifact_bytes(place)
         made, model = SharedMap(_digest(data), path=place), loads(data, place)
@@ -78,7 +79,7 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
 
 
 def _remember(digest: str, fm: FeatureMap) -> None:
-    """The latest stands last. Derived arrays are made here, under the lock: once for all threads."""
+    """Keep a map as the latest. Its derived arrays are computed here, under the lock: once for all threads."""
     _ = fm.transformer
     _loaded.pop(digest, None)
     _loaded[digest] = fm

@@ -1,1 +1,1 @@
-"""What a map is worth: its error against the exact kernel, and what a learner makes of it."""
+"""The quality of a map: its error against the exact kernel, and the score of a learner on its features."""

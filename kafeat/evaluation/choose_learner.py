@@ -9,7 +9,7 @@ LEARNERS = ("ridge", "linear_svc", "linear_svc_l1", "dual_l1", "logistic", "sgd"
 
 
 def learner_of(name: str, tau: float = 0.1, jobs: int = 1) -> Learner:
-    """The learner of that name; all but ridge need the extra kafeat[evaluate]. Ridge uses so many threads."""
+    """Return a learner by its name. All but ridge need the extra kafeat[evaluate]; ridge uses `jobs` threads."""
     if name == "ridge":
         return Ridge(jobs)
     if name not in LEARNERS:

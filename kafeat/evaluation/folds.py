@@ -1,4 +1,4 @@
-"""Which rows test, and which of the others a penalty is tried on: decided by the hash of the row number."""
+"""Test rows and cross-validation folds, chosen by the hash of the row number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEST_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Split:
-    """`test` (n,) says which rows are held out; `hashes` (n,) order all of them at random."""
+    """The held-out rows `test` (n,), and `hashes` (n,) that order all rows at random."""
 
     test: npt.NDArray[np.bool_]
     hashes: Hashes
@@ -24,11 +24,11 @@ class Split:
 
     @property
     def folds(self) -> npt.NDArray[np.intp]:
-        """A fold for each row, (n,)."""
+        """Return the fold of each row, (n,)."""
         return (self.hashes % np.uint64(FOLDS)).astype(np.intp)
 
     def some(self, of: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.intp]:
-        """At most `most` of these rows, by the largest hashes, in row order."""
+        """Return at most `most` of these rows, those with the largest hashes, in row order."""
         rows = np.flatnonzero(of)
         if len(rows) > most:
             rows = np.sort(rows[np.argsort(self.hashes[rows])[-most:]])
@@ -36,9 +36,9 @@ class Split:
 
 
 def split(n: int, seed: int, test: npt.NDArray[np.bool_] | None = None) -> Split:
-    """Of n rows, the fifth with the largest hashes of (seed, row number), or those of a given column.
+    """Hold out the fifth of n rows with the largest hashes of (seed, row number), or the rows in `test`.
 
-    A fit takes the smallest hashes: as long as it takes less than four fifths, it has seen none of the others.
+    A fit takes the smallest hashes. If it takes less than four fifths of the rows, it has seen no test row.
     """
     hashes = row_hashes(seed, 0, n)
     if test is not None:

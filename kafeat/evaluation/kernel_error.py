@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafeat.errors import DataError
+from kafeat.evaluation.records import Distortion, KernelError
 from kafeat.maths.units import power_of_two
 from kafeat.types import Floats
 
@@ -12,16 +13,16 @@ _SMALL = 300
 
 
 def relative_frobenius(K: Floats, Z: Floats) -> float:
-    """‖K − ZZᵀ‖_F/‖K‖_F of the exact kernel K (n, n) and features Z (n, D)."""
+    """Return ‖K − ZZᵀ‖_F/‖K‖_F for the exact kernel K (n, n) and features Z (n, D)."""
     error, K, _ = _in_units(K, Z)
     return _ratio(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
 
 
-def kernel_error(K: Floats, Z: Floats) -> dict[str, float]:
-    """Errors of K̂ = ZZᵀ against the exact kernel K (n, n), on features Z (n, D); all float64.
+def kernel_error(K: Floats, Z: Floats) -> KernelError:
+    """Return the errors of K̂ = ZZᵀ, with features Z (n, D), against the exact kernel K (n, n), all float64.
 
-    relative_frobenius ‖K − K̂‖_F/‖K‖_F, relative_spectral ‖K − K̂‖₂/‖K‖₂, and over all entries of K̂ − K:
-    max_abs_error, mean_abs_error and bias, the mean with its sign.
+    They are relative_frobenius ‖K − K̂‖_F/‖K‖_F, relative_spectral ‖K − K̂‖₂/‖K‖₂, and, over all entries of K̂ − K,
+    max_abs_error, mean_abs_error and bias, the signed mean.
     """
     error, K, unit = _in_units(K, Z)
     return {
@@ -34,7 +35,7 @@ def kernel_error(K: Floats, Z: Floats) -> dict[str, float]:
 
 
 def _in_units(K: Floats, Z: Floats) -> tuple[Floats, Floats, float]:
-    """K̂ − K and K in units of their largest entry, whose squares float64 holds, and the unit."""
+    """Return K̂ − K and K divided by the size of their largest entry, so that squares fit float64, and this size."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = Z @ Z.T
         error -= K
@@ -47,7 +48,7 @@ def _in_units(K: Floats, Z: Floats) -> tuple[Floats, Floats, float]:
 
 
 def _spectral_norm(symmetric: Floats) -> float:
-    """The largest |eigenvalue|; by Lanczos where the matrix is large, as one number does not need them all."""
+    """Return the largest |eigenvalue|, by Lanczos iteration for a large matrix."""
     if len(symmetric) < _SMALL or not symmetric.any():
         return float(np.abs(np.linalg.eigvalsh(symmetric)).max())
     from scipy.sparse.linalg import eigsh
@@ -57,14 +58,15 @@ def _spectral_norm(symmetric: Floats) -> float:
 
 
 def _ratio(error: float, size: float) -> float:
-    # A kernel that is 0 on these rows has no relative error, unless the map gets it wrong.
+    # If the kernel is 0 on these rows, a map without error has the relative error 0.
     return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))
 
 
-def distortion(K: Floats, Z: Floats) -> dict[str, float]:
-    """Over all pairs of rows, |‖z(x) − z(y)‖²/‖x − y‖² − 1|: its largest, its mean, and the ε that the lemma gives.
+def distortion(K: Floats, Z: Floats) -> Distortion:
+    """Return the maximum and mean of |‖z(x) − z(y)‖²/‖x − y‖² − 1| over all pairs of rows, and a bound ε.
 
-    K (n, n) are the exact dot products. ε is the smallest with D ≥ 4 ln n/(ε²/2 − ε³/3), and 1 or more says nothing.
+    K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with
+    D ≥ 4 ln n/(ε²/2 − ε³/3). A bound of 1 is void.
     """
     pairs = np.triu_indices(len(K), 1)
     before, after = (_squared_distances(G)[pairs] for G in (K, Z @ Z.T))
@@ -78,7 +80,7 @@ def distortion(K: Floats, Z: Floats) -> dict[str, float]:
 
 
 def jl_eps(n: int, D: int) -> float:
-    """The smallest ε in (0, 1) with D ≥ 4 ln n/(ε²/2 − ε³/3), by bisection; 1 if there is none."""
+    """Return the smallest ε in (0, 1) with D ≥ 4 ln n/(ε²/2 − ε³/3), by bisection, or 1 if there is none."""
     low, high = 0.0, 1.0
     needed = 4.0 * np.log(max(n, 2))
     if needed > D * (1.0 / 2.0 - 1.0 / 3.0):

@@ -1,4 +1,4 @@
-"""Ridge regression by a kernel matrix."""
+"""Kernel ridge regression."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafeat.types import Array, Floats
 
 @dataclass(frozen=True)
 class KernelModel:
-    """ŷ = k(x, ·)ᵀα + intercept, α (n, k), for the rows that it was trained on."""
+    """ŷ = k(x, ·)ᵀα + intercept, with α (n, k) for the training rows."""
 
     alpha: Floats
     intercept: Floats
@@ -21,18 +21,18 @@ class KernelModel:
     converged: bool = True
 
     def __call__(self, K: Floats) -> Floats:
-        """Predictions (t, k) from the kernel K (t, n) of test rows with the training rows."""
+        """Return predictions (t, k) from the kernel K (t, n) between test and training rows."""
         predicted: Floats = K @ self.alpha + self.intercept
         return predicted
 
     @property
     def nonzero(self) -> int:
-        """Training rows that count."""
+        """Return the number of training rows with a nonzero coefficient."""
         return int((self.alpha != 0.0).any(axis=1).sum())
 
 
 def kernel_ridge(K: Floats, Y: Floats, folds: Array, jobs: int = 1) -> KernelModel:
-    """The same model with a kernel matrix K (n, n) in the place of features, and the same penalties."""
+    """Fit ridge regression with a kernel matrix K (n, n) and the penalties of the linear model."""
     unit = scale_of(K)
     K = K / unit
     errors = np.zeros(len(PENALTIES))
@@ -62,8 +62,8 @@ class _KernelMachine:
         self._largest = float(np.abs(K).max(initial=0.0))
 
     def model(self, relative: float) -> KernelModel:
-        """The model with a penalty that is relative to the mean eigenvalue."""
+        """Return the model with a penalty relative to the mean eigenvalue."""
         penalty = penalty_of(relative, self._mean_eigenvalue, self._largest, len(self._centred))
-        # Σα = 0, as 1 is an eigenvector of the centred matrix: of centring new rows only a constant is left.
+        # The vector of ones is an eigenvector of the centred matrix, so Σα = 0 and centring new rows adds a constant.
         alpha = solved(self._centred, penalty, self._Y - self._y)
         return KernelModel(alpha, self._y - self._means @ alpha, penalty)

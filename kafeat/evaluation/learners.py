@@ -1,4 +1,4 @@
-"""Who learns from raw columns, from features, and from the exact kernel."""
+"""Learners on raw columns, on features, and with the exact kernel."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from kafeat.evaluation.task import PredictionTask, task_of
 from kafeat.types import Array, Floats, Mask
 
 Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
-"""The rows that a mask (n,) names, piece by piece: their numbers (r,) and their values (r, width)."""
+"""Yield the rows in a mask (n,) in blocks: their numbers (r,) and their values (r, width)."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """A table that can be read as often as one likes: raw columns, or features of a map."""
+    """A table that can be read repeatedly: raw columns, or features of a map."""
 
     width: int
     blocks: Blocks
     standardize: bool = False
-    """Raw columns have units; features have not."""
+    """True for raw columns, which have units; features have none."""
 
     def matrix(self, rows: Mask, most_bytes: int, scaling: Scaling = NO_SCALING) -> tuple[Array, Floats]:
-        """The scaled rows as one matrix, for learners that hold all of them: their numbers, and values (r, width)."""
+        """Return the numbers and scaled values (r, width) of the rows, for learners that need them all in memory."""
         n = int(rows.sum())
         if n * self.width * 4 > most_bytes:
             raise UsageError(
                 f"learner: expected at most {most_bytes >> 30} GiB of training rows in memory, got {n:,} rows of "
-                f"{self.width:,} numbers; ridge and sgd read rows piece by piece"
+                f"{self.width:,} numbers; ridge and sgd read rows in blocks"
             )
         out = np.empty((n, self.width), dtype=np.float32)
         numbers = np.empty(n, dtype=np.intp)
@@ -54,7 +54,7 @@ class Inputs:
 
 
 class Model(Protocol):
-    """What was learned: predictions (n, k) of inputs, or of kernel values with the training rows."""
+    """A fitted model. It predicts (n, k) from inputs, or from kernel values with the training rows."""
 
     def __call__(self, Z: Floats, /) -> Floats: ...
     @property
@@ -67,7 +67,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of all rows: the task, the labels (n,), and the fold of each (n,)."""
+    """The task, the labels (n,) and the folds (n,) of all rows."""
 
     task: PredictionTask
     labels: Array
@@ -75,25 +75,25 @@ class Truth:
 
 
 class Learner(ABC):
-    """A way to learn, with its penalty chosen by cross-validation over the folds."""
+    """A learner whose penalty is chosen by cross-validation over the folds."""
 
     name: str
 
     @abstractmethod
     def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
-        """A linear model of the inputs."""
+        """Fit a linear model of the inputs."""
 
     @abstractmethod
     def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
-        """The machine with the kernel K (n, n) of the training rows of these numbers (n,)."""
+        """Fit a kernel machine with the kernel K (n, n) of the training rows with these numbers (n,)."""
 
 
-# NumPy's product of a matrix with itself counts its entries in 32 bits: beyond that the process ends without a word.
+# NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this.
 _MOST_SQUARE = 46_340
 
 
 class Ridge(Learner):
-    """Ridge regression, to 0 and 1 for every class: closed form, rows read once and not held."""
+    """Ridge regression in closed form, with a target of 0 or 1 per class; rows are read once and not held."""
 
     name = "ridge"
 
@@ -121,7 +121,7 @@ class Ridge(Learner):
 
 
 def score(model: Model, inputs: Inputs, test: Mask, truth: Truth) -> float:
-    """The score on the test rows."""
+    """Return the score on the test rows."""
     predicted, labels = [], []
     for rows, Z in inputs.blocks(test):
         predicted.append(model(Z.astype(np.float64)))
@@ -130,7 +130,7 @@ def score(model: Model, inputs: Inputs, test: Mask, truth: Truth) -> float:
 
 
 def features_score(Z: Floats, labels: Array, train: int) -> float:
-    """The score of ridge on features Z (n, D): trained on the first `train` rows, tested on the others."""
+    """Return the score of ridge on features Z (n, D), trained on the first `train` rows and tested on the others."""
     numbers = np.arange(len(Z))
 
     def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:

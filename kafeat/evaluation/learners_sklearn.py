@@ -1,4 +1,4 @@
-"""Learners of scikit-learn: linear machines on columns and features, support vector machines with the exact kernel."""
+"""Learners from scikit-learn: linear models on columns and features, and kernel SVMs with the exact kernel."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from kafeat.types import Array, Floats, Mask
 
 # 1/penalty; features have norms near 1.
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
-# Rows that a cost is chosen on: more of them do not change the choice.
+# Number of rows to choose a cost on. More rows do not change the choice.
 _CHOSEN_ON = 5_000
 _NEAR = 1e-3
-# A few dozen are the rule; where they do not do, the record says that the solver did not get there.
+# A few dozen steps usually suffice; otherwise the record says that the solver did not converge.
 _STEPS = 100
-# Steps of the exact machine, which moves two coefficients in each: no end would be a hang that no signal reaches.
+# Steps of the kernel SVM, two coefficients each. Without a limit it could hang where no signal reaches it.
 _PAIRS = 1_000_000
 _MOST_BYTES = 4 << 30
-# Penalties of stochastic gradients, and how often they see every row.
+# Penalties of stochastic gradients, and the number of passes over the rows.
 _ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 _EPOCHS = 5
 
 Make = Callable[[float, PredictionTask], Any]
-"""An estimator of a cost."""
+"""Make an estimator from a cost."""
 
 
 @dataclass(frozen=True)
 class FittedLearner:
-    """An estimator with a scaling of its inputs; classes are predicted as 1 in the column of the class."""
+    """An estimator with a scaling of its inputs. A class is predicted as 1 in its column."""
 
     estimator: Any
     task: PredictionTask
@@ -63,7 +63,7 @@ class FittedLearner:
 
 @dataclass(frozen=True)
 class Constant:
-    """What is learned from rows of one class, or of one number."""
+    """The model learned from rows that all have the same label."""
 
     task: PredictionTask
     answer: Any
@@ -79,7 +79,7 @@ class Constant:
 
 
 class LinearMachine(Learner):
-    """A linear estimator that holds its rows; its exact counterpart is a support vector machine."""
+    """A linear estimator that holds its rows. Its exact counterpart is a kernel SVM."""
 
     def __init__(self, name: str, make: Make) -> None:
         self.name, self._make = name, make
@@ -105,7 +105,7 @@ class LinearMachine(Learner):
 
 
 class OnlineMachine(LinearMachine):
-    """Stochastic gradients, fed piece by piece: the learning that explicit features are made for."""
+    """Stochastic gradient descent on blocks of rows."""
 
     def __init__(self) -> None:
         super().__init__("sgd", _sgd)
@@ -141,7 +141,7 @@ class OnlineMachine(LinearMachine):
 
 
 def learner(name: str, tau: float) -> Learner:
-    """The learner of that name; τ is of `dual_l1`."""
+    """Return a learner by its name; `dual_l1` uses τ."""
     if name == "sgd":
         return OnlineMachine()
     return LinearMachine(name, {
@@ -153,7 +153,7 @@ def learner(name: str, tau: float) -> Learner:
 def _linear_svc(cost: float, task: PredictionTask) -> Any:
     if task.classes is None:
         return LinearSVR(C=cost, loss="squared_epsilon_insensitive", dual=False, tol=_NEAR, max_iter=_STEPS)
-    # Newton's steps in the primal: a few dozen at any cost, where the dual's passes run out at high ones.
+    # The primal solver needs a few dozen Newton steps at any cost; the dual solver fails to converge at high costs.
     return LinearSVC(C=cost, dual=False, tol=_NEAR, max_iter=_STEPS)
 
 
@@ -166,8 +166,10 @@ def _linear_svc_l1(cost: float, task: PredictionTask) -> Any:
 
 
 def _dual_l1(cost: float, task: PredictionTask, tau: float) -> Any:
-    """−τ‖α‖₁ in the dual. A number: the loss ignores errors up to τ. Classes: max(0, 1 − τ − yz)², whose solution is
-    (1 − τ) times the one without τ, the same classifier; so it is that one, and the size does not matter to it.
+    """Add −τ‖α‖₁ to the dual. For regression, the loss then ignores errors up to τ.
+
+    For classes the loss is max(0, 1 − τ − yz)². Its solution is (1 − τ) times the one without τ, which is the same
+    classifier, so τ is not used.
     """
     if task.classes is None:
         return LinearSVR(
@@ -199,7 +201,7 @@ def _answers(truth: Truth, rows: Array) -> Array:
 
 
 def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
-    """Fitted, and whether the solver says that it got there."""
+    """Fit an estimator; return it, and True if the solver converged."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ConvergenceWarning)
         with _refusals():
@@ -215,13 +217,13 @@ def _best(
     folds: Array,
     part: Callable[[Floats, Array, Array], Floats],
 ) -> float:
-    """The cost with the best score on the folds."""
+    """Return the cost with the best mean score over the folds."""
 
     def mean_score(cost: float) -> float:
         scores = []
         for fold in np.unique(folds):
             held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-            # of one number R² says nothing
+            # R² of a single number is undefined
             if len(np.unique(y[rest])) > 1 and (task.classes is not None or len(held) > 1):
                 estimator, _ = _fitted(make(cost, task), part(Z, rest, rest), y[rest])
                 scores.append(estimator.score(part(Z, held, rest), y[held]))
@@ -245,7 +247,7 @@ def _scaling(inputs: Inputs, train: Mask) -> Scaling:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """What scikit-learn says of numbers that it cannot learn from, as an error of the data."""
+    """Convert the ValueErrors of scikit-learn about its input to DataErrors."""
     try:
         yield
     except ValueError as error:

@@ -1,30 +1,31 @@
-"""A feature map in a notebook: a small table, and pictures of it against its exact kernel."""
+"""Display a feature map in a notebook: a small table, and figures that compare it with its exact kernel."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.contract.describe import spell
 from kafeat.errors import DataError, UsageError
-from kafeat.io.columns.labels import shown
+from kafeat.io.columns.fields import shown
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from kafeat.evaluation.report.figure_data import MapFigures
+    from kafeat.evaluation.records import EvaluationRecord
+from kafeat.evaluation.report.figure_data import MapFigures
 
 _MOST_NAMES = 8
 
 
 def table(fm: FeatureMap) -> str:
-    """HTML of two columns; whatever came from a file is escaped."""
+    """Return an HTML table of two columns, with all text escaped."""
     names = [shown(name) for name in fm.columns.names]
     some = names if len(names) <= _MOST_NAMES else [*names[: _MOST_NAMES - 2], "…", names[-1]]
     origin = fm.provenance
@@ -50,29 +51,29 @@ def _step(recipe: dict[str, Any]) -> str:
 
 
 def plot_error(fm: FeatureMap, X: Any, rows: int) -> tuple[Axes, Axes]:
-    """Approximate over exact values, and the histogram of their differences."""
+    """Plot approximate over exact values, and the histogram of their differences."""
     left, right = _drawn(fm, X, rows, "entries", 2)
     return left, right
 
 
 def plot_kernel(fm: FeatureMap, X: Any, rows: int) -> tuple[Axes, Axes, Axes]:
-    """Exact, approximate, difference."""
+    """Plot the exact and approximate kernel matrix and their difference."""
     exact, approximate, difference = _drawn(fm, X, rows, "gram", 3)
     return exact, approximate, difference
 
 
 def plot_distances(fm: FeatureMap, X: Any, rows: int) -> Axes:
-    """Distances of the features over those of the kernel."""
+    """Plot distances between features over distances in the kernel space."""
     return _drawn(fm, X, rows, "distances")[0]
 
 
 def plot_spectrum(fm: FeatureMap, X: Any, rows: int) -> Axes:
-    """Eigenvalues, largest first."""
+    """Plot the eigenvalues of both kernel matrices, largest first."""
     return _drawn(fm, X, rows, "spectra")[0]
 
 
 def _drawn(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
-    """A portrait in a figure of pyplot's: that is what notebooks show by themselves."""
+    """Draw a plot in a pyplot figure, which notebooks display automatically."""
     try:
         from matplotlib import pyplot
 
@@ -96,13 +97,13 @@ def _drawn(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -
 
 
 def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
-    """The map on rows with the largest hashes: of the data that it was fitted on, those that it saw last if at all."""
+    """Compute the data of the figures on the rows with the largest hashes, the last ones that a fit would use."""
     from kafeat.evaluation.kernel_error import relative_frobenius
     from kafeat.evaluation.report.figure_data import FigureData
 
     if rows < 2:
         raise UsageError(f"rows: expected at least 2 to compare, got {rows}")
-    # categories are codes from here on
+    # categories are codes in this matrix
     read, whole = replace(fm, columns=fm.columns.as_read), fm.matrix(X)
     if len(whole) < 2:
         raise DataError(f"X: expected at least 2 rows to compare, got {len(whole)}")
@@ -117,5 +118,5 @@ def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
             "n_components": fm.n_components,
             "relative_frobenius": relative_frobenius(K, Z),
         }
-        gallery.keep(record, read, part, K, Z, between=False)
+        gallery.keep(cast("EvaluationRecord", record), read, part, K, Z, between=False)
     return gallery.exhibits[0]

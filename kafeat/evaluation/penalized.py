@@ -1,4 +1,4 @@
-"""What ridge regressions share: their penalties, a linear system with one, and threads for many of them."""
+"""Parts of ridge regressions: penalties, the penalized linear system, and threads for several systems."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 PENALTIES = 10.0 ** np.arange(-7.0, 2.0)
-"""Relative to the mean eigenvalue of the Gram matrix, so that one grid serves all."""
+"""Penalties relative to the mean eigenvalue of the Gram matrix, so that one grid serves all scales."""
 
 
-# Below that a number has lost digits, or its square would.
+# Smaller numbers have lost digits, or their squares would.
 _LEAST = float(np.finfo(np.float64).tiny) * 1e30
 
 
 def scale_of(A: Floats) -> float:
-    """What a matrix is divided by, so that squares of its entries are numbers: a power of two near the largest."""
+    """Return a power of two near the largest entry, to divide a matrix by before entries are squared."""
     largest = float(np.abs(A).max(initial=0.0))
     return float(power_of_two(largest)) if largest > _LEAST else 1.0
 
 
 def penalty_of(relative: float, mean_eigenvalue: float, largest: float, size: int) -> float:
-    """A penalty relative to the mean eigenvalue, and above the rounding of a matrix (size, size) that was centred.
+    """Return a penalty relative to the mean eigenvalue, but above the rounding error of a centred matrix (size, size).
 
-    `largest` is the largest entry before that. Of inputs that are all alike nothing is left, and any penalty does.
+    `largest` is the largest entry before centring. If all inputs are equal, the centred matrix is 0 and any penalty
+    serves.
     """
     rounding = 4.0 * size * float(np.finfo(np.float64).eps) * largest
     return max(relative * (mean_eigenvalue if mean_eigenvalue > max(rounding, _LEAST) else 1.0), rounding)
 
 
 def solved(A: Floats, penalty: float, B: Floats) -> Floats:
-    """(A + λ)⁻¹B by Cholesky's factor: nine of them take a fifth of the time of one decomposition into eigenvectors."""
+    """Return (A + λ)⁻¹B by Cholesky. Nine factors take a fifth of the time of one eigendecomposition."""
     from scipy.linalg import cho_factor, cho_solve
 
     A = A.copy()
@@ -47,19 +48,19 @@ def solved(A: Floats, penalty: float, B: Floats) -> Floats:
     return solution
 
 
-# Bytes of matrices that threads may factor at a time.
+# Total bytes of the matrices that threads factor at the same time.
 _MOST_BYTES = 1 << 30
 
 
 def sharing(jobs: int, size: int) -> int:
-    """As many threads as have room for a matrix (size, size) of their own."""
+    """Return the number of threads for which a matrix (size, size) each fits in memory."""
     return max(1, min(jobs, _MOST_BYTES // (8 * size * size)))
 
 
 def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
-    """`work` of every item, in their order, by `jobs` threads."""
+    """Apply `work` to every item with `jobs` threads; return the results in order."""
 
-    def quiet(item: T) -> R:  # what overflows shows in the result
+    def quiet(item: T) -> R:  # overflows show in the result
         with np.errstate(over="ignore", invalid="ignore"):
             return work(item)
 

@@ -1,4 +1,4 @@
-"""Which features a sparse linear model uses."""
+"""Choose the features that a sparse linear model uses."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from sklearn.linear_model import MultiTaskLasso
 from kafeat.errors import DataError, UsageError
 from kafeat.types import Array, Floats
 
-# Rows that the model is fitted on, at most: which features are strong does not need more.
+# Maximum number of rows to fit the model on. Finding the strong features does not need more.
 MOST_ROWS = 20_000
-# Penalties, falling from the one that leaves nothing, until enough features are in use.
+# Decreasing penalties, from one that uses no feature, until enough features are in use.
 _PATH = np.geomspace(1.0, 1e-5, 60)[1:]
 
 
 def sparse_outputs(Z: Floats, Y: Floats, keep: int) -> Array:
-    """At most `keep` columns of Z (n, D), ascending, for targets Y (n, k): those of least squares with an ℓ1 penalty.
+    """Return at most `keep` columns of Z (n, D), ascending, chosen by least squares with a group ℓ1 penalty.
 
-    min_W ‖Y − ZW‖²/2n + α Σ_j ‖w_j‖: a feature is in use for all targets or for none. α falls until `keep` features
-    are in use, and the `keep` with the largest ‖w_j‖ · s_j remain, s_j the standard deviation of column j. The problem
-    depends on ZᵀZ and ZᵀY only, so it is solved on D rows that have the same.
+    The model of the targets Y (n, k) is min_W ‖Y − ZW‖²/2n + α Σ_j ‖w_j‖: a feature is used for all targets or for
+    none. α decreases until `keep` features are used. The `keep` features with the largest ‖w_j‖ · s_j remain, with s_j
+    the standard deviation of column j. The problem depends only on ZᵀZ and ZᵀY, so it is solved on D equivalent rows.
 
     Source: Yuan & Lin 2006 (groups); Tibshirani 1996.
     """
@@ -44,7 +44,7 @@ def sparse_outputs(Z: Floats, Y: Floats, keep: int) -> Array:
     largest = float(np.linalg.norm(rows.T @ targets, axis=1).max()) / len(rows)
     model = MultiTaskLasso(fit_intercept=False, warm_start=True, max_iter=300, tol=1e-3)
     with warnings.catch_warnings():
-        # Which features are strong shows long before the last digit of their weights.
+        # The strong features show long before the solver converges.
         warnings.simplefilter("ignore", ConvergenceWarning)
         for share in _PATH:
             model.alpha = largest * share

@@ -1,15 +1,15 @@
-"""Which map to take, why, and whether it lies at the edge of what was tried."""
+"""Recommend a map with a reason, and report if its setting lies at the edge of those tried."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from kafeat.evaluation.summary import Record, comparable, goodness, is_number, margin_of, spell
+from kafeat.evaluation.records import Edge, Named, Summary
+from kafeat.evaluation.summary import comparable, goodness, is_number, margin_of, spell
 
 
-def choose(summaries: Sequence[Record]) -> Record | None:
-    """The map with the fewest columns that is as good as the best; None where nothing can be ranked."""
+def choose(summaries: Sequence[Summary]) -> Summary | None:
+    """Return the map with the fewest columns that is as good as the best, or None if maps cannot be ranked."""
     if len(summaries) < 2 or not comparable(summaries):
         return None
     best = max(summaries, key=goodness)
@@ -17,8 +17,8 @@ def choose(summaries: Sequence[Record]) -> Record | None:
     return min(enough, key=lambda s: (s["n_components"], -goodness(s)))
 
 
-def recommend(summaries: Sequence[Record]) -> str | None:
-    """One line: which map to take, and why."""
+def recommend(summaries: Sequence[Summary]) -> str | None:
+    """Return one line that recommends a map and gives the reason."""
     chosen = choose(summaries)
     if chosen is None:
         if len(summaries) < 2 or "score_map" in summaries[0]:
@@ -33,7 +33,7 @@ def recommend(summaries: Sequence[Record]) -> str | None:
     return "; ".join([f"take {spell(chosen)}: {reason}", *ends])
 
 
-def _of_score(chosen: Record, best: Record) -> str:
+def _of_score(chosen: Summary, best: Summary) -> str:
     margin = margin_of(best)
     score = "accuracy" if best["task"] == "classification" else "R²"
     reason = f"{score} {chosen['score_map']['mean']:.4f}"
@@ -49,19 +49,19 @@ def _of_score(chosen: Record, best: Record) -> str:
     return reason
 
 
-def _of_error(chosen: Record, best: Record) -> str:
+def _of_error(chosen: Summary, best: Summary) -> str:
     reason = f"relative error {chosen['relative_frobenius']['mean']:.4f}"
     return reason + (
         ", the smallest" if chosen is best else f", {spell(best)} is not better by more than chance"
     )
 
 
-def edges(summaries: Sequence[Record], chosen: Record) -> list[dict[str, Any]]:
-    """Numbers of the chosen setting that are the largest or the smallest of those tried beside its other settings.
+def edges(summaries: Sequence[Summary], chosen: Summary) -> list[Edge]:
+    """Return parameters of the chosen setting whose value is the largest or smallest tried, all others equal.
 
-    `from` is the next number, and `gain` what the step from there gave: a higher score, or a lower error.
+    `from` is the next value. `gain` is the improvement from there: a higher score, or a lower error.
     """
-    found = []
+    found: list[Edge] = []
     for key, value in chosen["setting"].items():
         tried = {
             one["setting"][key]: one
@@ -81,15 +81,15 @@ def edges(summaries: Sequence[Record], chosen: Record) -> list[dict[str, Any]]:
     return found
 
 
-def same_but(one: Record, other: Record, key: str) -> bool:
-    """Whether two settings of one map are the same but for this parameter."""
+def same_but(one: Named, other: Named, key: str) -> bool:
+    """Return True if two settings of a map differ at most in this parameter."""
     first, second = ({**record["setting"], key: None} for record in (one, other))
     return bool(
         one["map"] == other["map"] and first == second and one["setting"].keys() == other["setting"].keys()
     )
 
 
-def _spelled(edge: dict[str, Any], of_score: bool) -> str:
+def _spelled(edge: Edge, of_score: bool) -> str:
     ratio = edge["value"] / edge["from"] if edge["from"] else 0.0
     step = {2.0: "the last doubling", 0.5: "the last halving"}.get(ratio, f"the step from {edge['from']}")
     said = f"{edge['parameter']} = {edge['value']} is the {edge['end']} tried"

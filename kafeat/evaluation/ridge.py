@@ -1,8 +1,8 @@
-"""Ridge regression in closed form: by normal equations that rows are added to.
+"""Ridge regression in closed form, from normal equations that are summed over blocks of rows.
 
-min_W ‖Y − 1t − ZW‖² + λ‖W‖², the intercept t without a penalty: with centred columns, W = (ZᵀZ + λ)⁻¹ZᵀY. The penalty
-is chosen by cross-validation over folds, whose normal equations are kept apart: the error on a fold follows from its
-own sums, so all data are read once, and none of them are held.
+The model is min_W ‖Y − 1t − ZW‖² + λ‖W‖², with no penalty on the intercept t. With centred columns,
+W = (ZᵀZ + λ)⁻¹ZᵀY. The penalty is chosen by cross-validation. Each fold has normal equations of its own, and the error
+on a fold follows from its sums, so the data are read once and not held.
 
 Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1 and 7.10.
 """
@@ -22,7 +22,7 @@ from kafeat.types import Array, Floats
 
 @dataclass(frozen=True)
 class Linear:
-    """ŷ = Zw + intercept, w (D, k)."""
+    """ŷ = Zw + intercept, with w (D, k)."""
 
     w: Floats
     intercept: Floats
@@ -35,13 +35,13 @@ class Linear:
 
     @property
     def nonzero(self) -> int:
-        """Inputs that count."""
+        """Return the number of inputs with a nonzero coefficient."""
         return int((self.w != 0.0).any(axis=1).sum())
 
 
 @dataclass
 class _Sums:
-    """Of some rows: their number, Σz, Σy, ZᵀZ, ZᵀY and Σ‖y‖²."""
+    """Sums over rows: their number, Σz, Σy, ZᵀZ, ZᵀY and Σ‖y‖²."""
 
     n: float
     z: Floats
@@ -60,7 +60,7 @@ class _Sums:
         self.yy += float((y**2).sum())
 
     def centred(self, z: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-        """ZᵀZ, ZᵀY and Σ‖y‖² about other means z (D,) and y (k,)."""
+        """Return ZᵀZ, ZᵀY and Σ‖y‖² about the means z (D,) and y (k,)."""
         outer = np.outer(self.z, z)
         zz = self.zz - outer - outer.T + self.n * np.outer(z, z)
         zy = self.zy - np.outer(self.z, y) - np.outer(z, self.y) + self.n * np.outer(z, y)
@@ -68,9 +68,9 @@ class _Sums:
 
 
 class NormalEquations:
-    """Sums over rows (n, D) and targets (n, k), fold by fold; memory D² for each, whatever the rows.
+    """Sums over rows (n, D) and targets (n, k) for each fold, in memory O(D²) for any number of rows.
 
-    `jobs` threads share the products and the penalties, and the model does not depend on their number.
+    `jobs` threads share the products and penalties. The model does not depend on their number.
     """
 
     def __init__(self, width: int, targets: int, jobs: int = 1) -> None:
@@ -90,12 +90,12 @@ class NormalEquations:
         self._jobs = jobs
 
     def add(self, Z: Floats, Y: Floats, folds: Array) -> None:
-        """Add rows, each to its fold."""
+        """Add every row to its fold."""
         if not len(Z):
             return
         Z = Z.astype(np.float64)
         if self._pivot is None:
-            # Sums about some point near the mean: about 0, a mean far from it would cost all digits.
+            # Sum about a point near the mean, because sums about 0 lose their digits if the mean is large.
             self._pivot = Z.mean(axis=0), Y.mean(axis=0)
             sizes = np.abs(Z - self._pivot[0]).max(axis=0)
             self._units = power_of_two(np.where(sizes > 0.0, sizes, sizes.max(initial=0.0)))
@@ -112,9 +112,9 @@ class NormalEquations:
                 "ridge: expected columns whose squares float64 can hold, got larger ones: scale the input"
             )
 
-    @np.errstate(over="ignore")  # of columns that are next to nothing beside others
+    @np.errstate(over="ignore")  # columns that are tiny compared with others overflow
     def solve(self, standardize: bool = False) -> Linear:
-        """The model with the best penalty; `standardize` divides every column by its standard deviation first."""
+        """Return the model with the best penalty; `standardize` first divides columns by their standard deviation."""
         if self._pivot is None:
             raise ValueError("no rows were added")
         total = _total(self._sums)
@@ -122,11 +122,11 @@ class NormalEquations:
         if standardize:
             unit = 1.0
             spread = np.sqrt(np.maximum(total.zz.diagonal() - total.z**2 / total.n, 0.0) / total.n)
-            # of a column that is constant but for rounding nothing is used
+            # a column that is constant except for rounding is not used
             scale = np.where(spread * self._units > 1e-12 * np.abs(pivot_z), spread, np.inf)
         else:
             unit = float(self._units.max())
-            scale = unit / self._units  # one unit for all columns again
+            scale = unit / self._units  # back to one unit for all columns
         relative = float(PENALTIES[int(np.argmin(self._errors(scale)))])
         system = _System(total, scale)
         penalty = system.penalty(relative)
@@ -135,7 +135,7 @@ class NormalEquations:
         return Linear(slopes, pivot_y + system.y - middle @ slopes, penalty * unit * unit)
 
     def _errors(self, scale: Floats) -> Floats:
-        """Σ of squared errors on the folds, each with the model of the others, for every penalty."""
+        """Return the cross-validated sum of squared errors for every penalty."""
         errors = np.zeros(len(PENALTIES))
         for i, held in enumerate(self._sums):
             rest = _total([sums for j, sums in enumerate(self._sums) if j != i])
@@ -146,7 +146,7 @@ class NormalEquations:
 
 
 class _System:
-    """The normal equations of some rows, centred, with columns that are divided by `scale`."""
+    """Centred normal equations, with columns divided by `scale`."""
 
     def __init__(self, sums: _Sums, scale: Floats) -> None:
         self.z, self.y = sums.z / sums.n, sums.y / sums.n
@@ -159,12 +159,12 @@ class _System:
         return penalty_of(relative, self._mean_eigenvalue, self._largest, len(self._zz))
 
     def solved(self, penalty: float) -> Floats:
-        """W for columns that are not scaled."""
+        """Return W for unscaled columns."""
         return solved(self._zz, penalty, self._zy) / self._scale[:, None]
 
 
 def _missed(rest: _Sums, held: _Sums, scale: Floats, jobs: int) -> Floats:
-    """Σ of squared errors on the rows held out, for every penalty."""
+    """Return the sum of squared errors on the held-out rows for every penalty."""
     system = _System(rest, scale)
     zz, zy, yy = held.centred(system.z, system.y)
 

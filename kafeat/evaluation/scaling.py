@@ -1,4 +1,4 @@
-"""Columns without their units: mean 0 and standard deviation 1 on the rows to train on, which are read once."""
+"""Standardize columns to mean 0 and standard deviation 1 on the training rows, read once."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from kafeat.maths.units import power_of_two
 from kafeat.types import Floats
 
-# Entries further off than this many standard deviations are pulled in: predictions of theirs must be numbers.
+# Entries beyond this many standard deviations are clipped, so that predictions stay finite.
 _FARTHEST = 1e100
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """(Z − mean)/spread of rows Z (n, d), float64; spread is ∞ for a column that does not vary."""
+    """(Z − mean)/spread of rows Z (n, d) in float64. The spread of a constant column is ∞."""
 
     mean: Floats
     spread: Floats
@@ -28,14 +28,14 @@ class Scaling:
 
 
 NO_SCALING = Scaling(np.zeros(1), np.ones(1))
-"""Of features, which have no units."""
+"""The scaling of features, which have no units."""
 
 
 def scaling_of(blocks: Iterable[Floats]) -> Scaling:
-    """Mean and standard deviation of all rows of the blocks.
+    """Return the scaling by the mean and standard deviation of all rows.
 
-    Sums are about a point near the mean, and in units of the size of what is around it: squares lose no digits to the
-    mean, and do not overflow.
+    Sums are taken about a point near the mean, in units of the distances from it, so that squares neither lose digits
+    nor overflow.
     """
     n = 0
     pivot: Floats = np.zeros(1)

@@ -1,17 +1,25 @@
-"""Of records, one for each map, setting and seed: means, how far they can be trusted, and the best at each price."""
+"""Summarize records of a map, setting and seed: means, standard errors, and the best map for each budget."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-Record = Mapping[str, Any]
+from kafeat.evaluation.records import (
+    Budget,
+    Estimate,
+    EvaluationRecord,
+    Named,
+    Summary,
+    estimate_of,
+    known_mean,
+)  # fmt: skip
 
-# Kernels whose means differ by more than this share of them are different ones.
+# Kernels whose means differ by more than this share are different kernels.
 _SAME_KERNEL = 0.1
-# Seconds of one short run: times within this factor of each other are no reason to take another map.
+# Times of one short run that differ by less than this factor are treated as equal.
 _SAME_TIME = 2.0
 
 FIGURES = (
@@ -22,29 +30,31 @@ FIGURES = (
 )  # fmt: skip
 
 
-def summarize(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """For each map and setting: the mean of every figure over the seeds, and its standard error s/√n."""
-    groups: dict[tuple[str, str], list[Record]] = {}
+def summarize(records: Iterable[EvaluationRecord]) -> list[Summary]:
+    """Return, for each map and setting, the mean of every figure over the seeds and its standard error s/√n."""
+    groups: dict[tuple[str, str], list[EvaluationRecord]] = {}
     for record in records:
         groups.setdefault((record["map"], repr(record["setting"])), []).append(record)
     return [_summary(group) for group in groups.values()]
 
 
-def _summary(group: Sequence[Record]) -> dict[str, Any]:
-    first = group[0]
+def _summary(group: Sequence[EvaluationRecord]) -> Summary:
+    records = cast(Sequence[Mapping[str, Any]], group)
+    first = records[0]
     same = ("map", "setting", "n_components", "bytes_per_row", "rows", "task", "rows_test", "rows_exact")
-    return {
+    values = {
         **{key: first[key] for key in same if key in first},
         "seeds": len(group),
-        **{key: _figure([record[key] for record in group]) for key in FIGURES if key in first},
+        **{key: _figure([record[key] for record in records]) for key in FIGURES if key in first},
     }
+    return cast(Summary, values)
 
 
-def _figure(values: Sequence[float | None]) -> dict[str, float | None]:
+def _figure(values: Sequence[float | None]) -> Estimate:
     known = [value for value in values if value is not None]
     if not known:
         return {"mean": None, "standard_error": None}
-    if min(known) == max(known):  # the mean of equal numbers is rounded, and their spread is not 0
+    if min(known) == max(known):  # rounding would give equal numbers a nonzero spread
         return {"mean": float(known[0]), "standard_error": 0.0 if len(known) > 1 else None}
     return {
         "mean": float(np.mean(known)),
@@ -52,38 +62,38 @@ def _figure(values: Sequence[float | None]) -> dict[str, float | None]:
     }
 
 
-def goodness(summary: Record) -> float:
-    """What is compared: the score if there is one, else the error with its sign turned."""
+def goodness(summary: Summary) -> float:
+    """Return the quantity to maximize: the score if there is one, else the negative error."""
     key, sign = ("score_map", 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
-    value = summary[key]["mean"]
+    value = estimate_of(summary, key)["mean"]
     return -np.inf if value is None else sign * float(value)
 
 
-def budgets(summaries: Sequence[Record]) -> dict[str, list[dict[str, Any]]]:
-    """The best at each budget: of columns, and of seconds to transform the rows that were compared."""
-    prices: dict[str, tuple[Callable[[Record], float], float]] = {
+def budgets(summaries: Sequence[Summary]) -> dict[str, list[Budget]]:
+    """Return the best map for each budget of columns, and of seconds to transform the compared rows."""
+    prices: dict[str, tuple[Callable[[Summary], float], float]] = {
         "columns": (lambda s: s["n_components"], 1.0),
-        "seconds": (lambda s: s["transform_seconds"]["mean"], _SAME_TIME),
+        "seconds": (lambda s: known_mean(s["transform_seconds"]), _SAME_TIME),
     }
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[Budget]] = {}
     if not comparable(summaries):
         return found
     for name, (price, same) in prices.items():
         found[name] = []
-        last: Record | None = None
+        last: Summary | None = None
         for budget in _levels(map(price, summaries), same):
             best = max((s for s in summaries if price(s) <= budget), key=goodness)
-            # A larger budget that buys no more than chance is no news.
+            # A larger budget is listed only if it improves the best map significantly.
             if last is None or goodness(best) > goodness(last) + margin_of(best):
                 found[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
                 last = best
-    if len(found["seconds"]) == 1:  # time buys nothing here
+    if len(found["seconds"]) == 1:  # more time improves nothing
         found["seconds"] = []
     return found
 
 
 def _levels(prices: Iterable[float], same: float) -> list[float]:
-    """Budgets, each the largest of the prices within the factor `same` of the smallest that it adds."""
+    """Group prices that lie within the factor `same` of the smallest; return the largest price of each group."""
     levels: list[float] = []
     least = -np.inf
     for price in sorted(set(prices)):
@@ -95,45 +105,45 @@ def _levels(prices: Iterable[float], same: float) -> list[float]:
     return levels
 
 
-def comparable(summaries: Sequence[Record]) -> bool:
-    """Whether the maps can be ranked: by a score, or by errors against kernels that do not differ.
+def comparable(summaries: Sequence[Summary]) -> bool:
+    """Return True if the maps can be ranked: by a score, or by errors against the same kernel.
 
-    A kernel is told by the mean of its entries on the rows compared; fits of the same one move it by a little.
+    Kernels are compared by the mean of their entries on the compared rows, which varies little between fits.
     """
     if all("score_map" in summary for summary in summaries):
         return any(goodness(summary) > -np.inf for summary in summaries)
-    means = [summary["kernel_mean"]["mean"] for summary in summaries]
+    means = [known_mean(summary["kernel_mean"]) for summary in summaries]
     largest = max(abs(mean) for mean in means)
     return bool(max(means) - min(means) <= _SAME_KERNEL * largest)
 
 
-def margin_of(best: Record) -> float:
-    """The standard error of the best: over the seeds, or that of an accuracy or an R² on so many rows.
+def margin_of(best: Summary) -> float:
+    """Return the standard error of the best: over the seeds, or that of its score on the test rows if larger.
 
-    √(p(1 − p)/n) of a share p; 2|R|(1 − R²)/√n of R² (Olkin & Finn 1995).
+    It is √(p(1 − p)/n) for an accuracy p, and 2|R|(1 − R²)/√n for R² (Olkin & Finn 1995).
     """
     if "score_map" not in best:
         return best["relative_frobenius"]["standard_error"] or 0.0
     of_seeds = best["score_map"]["standard_error"] or 0.0
     if best["task"] != "classification":
-        square = min(max(best["score_map"]["mean"], 0.0), 1.0)
+        square = min(max(known_mean(best["score_map"]), 0.0), 1.0)
         return max(of_seeds, float(2.0 * np.sqrt(square / max(best["rows_test"], 1)) * (1.0 - square)))
-    share = min(max(best["score_map"]["mean"], 0.0), 1.0)
+    share = min(max(known_mean(best["score_map"]), 0.0), 1.0)
     return max(of_seeds, float(np.sqrt(share * (1.0 - share) / max(best["rows_test"], 1))))
 
 
 def is_number(value: object) -> bool:
-    """Whether a swept value is one, and no truth or text."""
+    """Return True if a swept value is a number (not a bool or text)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def spell_briefly(summary: Record) -> str:
-    """The same without the number of columns, for a table that has a column for it."""
+def spell_briefly(summary: Named) -> str:
+    """Return the map with its setting, without the number of columns, which tables show separately."""
     rest = {key: value for key, value in summary["setting"].items() if not key.endswith("n_components")}
     return spell({"map": summary["map"], "setting": rest})
 
 
-def spell(summary: Record) -> str:
-    """The map with its setting."""
+def spell(summary: Named) -> str:
+    """Return the map with its setting."""
     setting = ", ".join(f"{key} = {value}" for key, value in summary["setting"].items())
     return f"{summary['map']} ({setting})" if setting else str(summary["map"])

@@ -1,4 +1,4 @@
-"""What is to be predicted: classes or a number, and how well it was."""
+"""The prediction task, classes or a number, and its score."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kafeat.types import Array, Floats
 
 Kind = Literal["classification", "regression"]
 
-# More different whole numbers than this are a quantity and no class.
+# More different whole numbers than this are a quantity, not classes.
 _MOST_CLASSES = 100
 
 
 @dataclass(frozen=True)
 class PredictionTask:
-    """Classes (their names), or a number (no names), which learners meet as (y − centre)/unit."""
+    """A classification with the names of its classes, or a regression of (y − centre)/unit."""
 
     kind: Kind
     classes: Array | None
@@ -27,30 +27,30 @@ class PredictionTask:
 
     @property
     def score_name(self) -> str:
-        """What `score` gives."""
+        """Return the name of the score."""
         return "R²" if self.classes is None else "accuracy"
 
     def targets(self, labels: Array) -> Floats:
-        """(n, k): the scaled number, k = 1, or 1 in the column of the row's class and 0 in the others."""
+        """Return the targets (n, k): the scaled number (k = 1), or 1 in the column of the class and 0 elsewhere."""
         if self.classes is None:
             return self._scaled(labels)[:, None]
         return np.eye(len(self.classes))[self.numbers(labels)]
 
     def _scaled(self, labels: Array) -> Floats:
-        # Penalties and tolerances are numbers: the units of a label must not matter to them.
+        # Penalties and tolerances are absolute, so the units of a label are removed.
         scaled: Floats = (labels.astype(np.float64) / self.unit) - self.centre / self.unit
         return scaled
 
     def numbers(self, labels: Array) -> Array:
-        """The number of each label's class."""
+        """Return the class number of each label."""
         if self.classes is None:
             raise TypeError("a regression has no classes")
         return np.searchsorted(self.classes, _plain(labels))
 
     def score(self, predicted: Floats, labels: Array) -> float:
-        """Accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predictions (n, k) of targets; for two classes k may be 1.
+        """Return the accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predicted targets (n, k).
 
-        NaN where a prediction is no number, or the y do not vary.
+        For two classes k may be 1. The score is NaN if a prediction is not finite or all y are equal.
         """
         if not np.isfinite(predicted).all():
             return float("nan")
@@ -66,7 +66,7 @@ class PredictionTask:
 
 
 def task_of(labels: Array, asked: Literal["auto", "classification", "regression"] = "auto") -> PredictionTask:
-    """The task of all labels; auto: text, booleans and few different whole numbers are classes."""
+    """Return the task of the labels. With auto, text, booleans and few different whole numbers are classes."""
     kind = _guess(labels) if asked == "auto" else asked
     if kind == "regression":
         if labels.dtype.kind not in "fiub":
@@ -84,7 +84,7 @@ def _regression(labels: Floats) -> PredictionTask:
         raise DataError(
             f"label: expected numbers that differ, got only {labels[0] if len(labels) else 'no rows'}"
         )
-    # by way of the largest: squares of huge or tiny numbers are none
+    # divide by the largest first: squares of huge or tiny numbers overflow or underflow
     relative = labels / largest
     return PredictionTask(
         "regression", None, float(relative.mean()) * largest, float(relative.std()) * largest

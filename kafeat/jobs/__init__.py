@@ -1,1 +1,1 @@
-"""What a command does, minus the parsing of its arguments: jobs on names of files, and on data in memory."""
+"""The work of each command, without the parsing of its arguments: jobs on files and on data in memory."""

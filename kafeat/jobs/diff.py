@@ -1,4 +1,4 @@
-"""What differs between two maps: recipe, columns, what was learned, and from what."""
+"""Compare two maps: recipe, columns, fitted state and provenance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafeat.types import Array
 
 @dataclass(frozen=True)
 class MapDifference:
-    """One entry; `a` and `b` are None where there is none. Of arrays, how far apart they are."""
+    """A difference at `where`. `a` and `b` are the values as text, None where a map has none."""
 
     where: str
     a: str | None
@@ -25,7 +25,7 @@ class MapDifference:
 
 
 def differences(a: FeatureMap, b: FeatureMap) -> list[MapDifference]:
-    """All of them, in the order of the file; none means that both give the same features."""
+    """Return all differences in the order of the file; an empty list means equal features."""
     return list(_between("", _content(a), _content(b)))
 
 
@@ -46,7 +46,7 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
             for one in fm.chain.steps
         ],
         "outputs": fm.chain.outputs,
-        "seen": None if fm.seen is None else fm.seen.to_plain(),
+        "seen": None if fm.column_ranges is None else fm.column_ranges.to_plain(),
         "fitted_from": fm.provenance.to_plain(),
     }
 

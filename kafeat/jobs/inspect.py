@@ -1,4 +1,4 @@
-"""What is in an artifact, as builtins."""
+"""Describe a model file as builtins."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import os
 from typing import Any
 
 from kafeat.io.columns.categories import Categories
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
-    """Steps with parameters, sizes and scalar results of fitting; columns, dtype, versions and provenance.
+    """Return steps with parameters, sizes and scalar results of fitting; columns, dtype, versions and provenance.
 
-    `contains_training_rows` says whether the state holds rows of the data that the map was fitted on. A map that no
-    file can hold has no `sha256` and `bytes`. `pruned_from` is the width of a map of which some outputs are kept.
-    `categories` are those that the fit has seen, of each input column that `one_hot` reads.
-    `seen` is the range of each feature in the rows that the fit has read. `float64_steps` says how many steps, from the
-    first on, compute in float64; in a map of float32 these are the scalers that come first, or all where float32 would
-    not do.
+    `contains_training_rows` is true if the state holds rows of the training data. A map that cannot be saved has no
+    `sha256` and `bytes`. `pruned_from` is the width before pruning, None if nothing was pruned. `categories` holds
+    those of each column that `one_hot` reads. `seen` holds the least and the largest value of each feature in the
+    fitted data. `float64_steps` is the number of steps, from the first on, that compute in float64. In a float32 map
+    these are the scalers that come first, or all steps where float32 is not precise enough.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
     steps = [
@@ -53,17 +53,17 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
             if isinstance(column.categories, Categories)
         },
         "by_position": fm.columns.positional,
-        "seen": None if fm.seen is None else _ranges(fm),
+        "seen": None if fm.column_ranges is None else _ranges(fm),
         "steps": steps,
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
-        "reference": fm.chain.reference(),
+        "reference": fm.chain.exact_kernel_note(),
         "fitted_from": fm.provenance.to_plain(),
     }
 
 
 def _ranges(fm: FeatureMap) -> dict[str, list[float | None]]:
-    """Least and largest value; null where all were missing."""
-    if fm.seen is None:
+    """Return the least and the largest value of each feature; null where all were missing."""
+    if fm.column_ranges is None:
         return {}
-    ends = zip(fm.columns.names, fm.seen.low.tolist(), fm.seen.high.tolist(), strict=True)
+    ends = zip(fm.columns.names, fm.column_ranges.low.tolist(), fm.column_ranges.high.tolist(), strict=True)
     return {name: [None if value != value else value for value in (low, high)] for name, low, high in ends}

@@ -59,7 +59,7 @@ def count_blocks(m: int, d: int) -> int:
 
 
 def draw_rows(m: int, d: int, rng: np.random.Generator) -> Array:
-    """Which row of its block each of m outputs is: all of every block but the last, in random order."""
+    """Draw the row of its block for each of m outputs: all rows of every block but the last, in random order."""
     width = padded_width(d)
     return np.concatenate([rng.permutation(width) for _ in range(count_blocks(m, d))])[:m].astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Which rows are looked at: those with the smallest hash of (seed, row number).
+"""A random sample of rows: those with the smallest hash of (seed, row number).
 
 The choice is uniform, made in one pass without knowing the number of rows, the same for any format, chunk and
 order of parts, and mergeable.
@@ -57,7 +57,7 @@ class RowSample:
 
     @property
     def empty(self) -> bool:
-        """Whether no row has been taken."""
+        """True if no row has been taken."""
         return not self._kept
 
     def copied(self) -> RowSample:
@@ -67,7 +67,7 @@ class RowSample:
         return other
 
     def choose(self, start: int, rows: int) -> npt.NDArray[np.intp]:
-        """Which of the rows start … start + rows − 1 may belong to the sample, as offsets."""
+        """Return the rows among start … start + rows − 1 that may belong to the sample, as offsets."""
         return np.flatnonzero(self._candidates(self._order(start, rows)))
 
     def _order(self, start: int, rows: int) -> Hashes:

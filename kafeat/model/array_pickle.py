@@ -1,8 +1,8 @@
 """Read the pickles that joblib writes for builtins and numeric arrays. Nothing is imported, called or changed by name.
 
-This is an interpreter of the few operations that such a file has. On its stack are builtins that the file itself has
-made, arrays, NumPy's dtypes, which cannot be changed, and the names of `_Name`: there is no class and no function that
-a file could call, and no attribute that it could set.
+This is an interpreter of the few operations that such a file needs. Its stack holds builtins, arrays, NumPy's dtypes,
+which are immutable, and the names of `_Name`. There is no class or function that a file could call, and no attribute
+that it could set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from kafeat.types import Array
 
 NUMBERS = frozenset({"b1", "f2", "f4", "f8", *(f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8))})
-"""The dtypes that there are, all of them little-endian."""
+"""The allowed dtypes, all of them little-endian."""
 
 _ATTRIBUTES = {"subclass", "shape", "order", "dtype", "allow_mmap", "numpy_array_alignment_bytes"}
 # joblib fills lists and dicts a thousand entries at a time, and no map is nested deeper than 50 levels.
@@ -31,12 +31,12 @@ class UnreadablePickleError(ValueError):
 
 
 def read(data: bytes) -> Any:
-    """The content of a pickle; `UnreadablePickleError` for other bytes. What it allocates is in proportion to them."""
+    """Return the content of a pickle, with memory in proportion to its bytes; refuse all other bytes."""
     return _Reader(data).content()
 
 
 class _Name(Enum):
-    """What a file mentions by name, and the wrapper that joblib writes for an array before it is filled."""
+    """The names that a file may mention, and an array wrapper of joblib before it is filled."""
 
     WRAPPER = ("joblib.numpy_pickle", "NumpyArrayWrapper")
     NDARRAY = ("numpy", "ndarray")
@@ -48,7 +48,7 @@ _NAMES = {name.value: name for name in _Name}
 
 
 class _Reader:
-    """A stack of values, the stacks that marks have set aside, and the values that were numbered for later mention."""
+    """The state of the interpreter: a stack of values, stacks set aside by marks, and memoized values."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -80,7 +80,7 @@ class _Reader:
         return struct.unpack(form, self._take(struct.calcsize(form)))[0]
 
     def _last(self, count: int | None) -> list[Any]:
-        """Take the last values off the stack: so many, or all since the mark."""
+        """Pop the last `count` values of the stack, or all since the mark."""
         if count is None and self._outer:
             entries, self._stack = self._stack, self._outer.pop()
             return entries
@@ -92,54 +92,54 @@ class _Reader:
         return entries
 
     def skip(self, size: int) -> None:
-        """The version of pickle, or the length of a frame."""
+        """Skip the version of pickle, or the length of a frame."""
         self._take(size)
 
     def constant(self, value: Any) -> None:
-        """None, true or false."""
+        """Push None, true or false."""
         self._stack.append(value)
 
     def number(self, form: str) -> None:
-        """A number of fixed length."""
+        """Push a number of fixed length."""
         self._stack.append(self._number(form))
 
     def long(self, _: None) -> None:
-        """A whole number of up to 255 bytes."""
+        """Push a whole number of up to 255 bytes."""
         self._stack.append(int.from_bytes(self._take(self._number("<B")), "little", signed=True))
 
     def text(self, form: str) -> None:
-        """A text behind its length."""
+        """Push a text that follows its length."""
         self._stack.append(self._take(self._number(form)).decode("utf-8", "surrogatepass"))
 
     def new(self, kind: Callable[[], Any]) -> None:
-        """An empty list or dict."""
+        """Push an empty list or dict."""
         self._stack.append(kind())
 
     def mark(self, _: None) -> None:
-        """Begin the entries of a tuple, a list or a dict."""
+        """Begin the entries of a tuple, a list or a dict on a new stack."""
         self._outer.append(self._stack)
         self._stack = []
 
     def memoize(self, _: None) -> None:
-        """Number the last value."""
+        """Memoize the last value under the next number."""
         (last,) = self._last(1)
         self._stack.append(last)
         self._memo.append(last)
 
     def mention(self, form: str) -> None:
-        """The value that has this number."""
+        """Push the memoized value with this number."""
         number = self._number(form)
         if number >= len(self._memo):
             _refuse("a mention of what is not there")
         self._stack.append(self._memo[number])
 
     def tuple_of(self, count: int | None) -> None:
-        """The last values as a tuple."""
+        """Push the last values as a tuple."""
         entries = self._last(count)
         self._stack.append((*entries,))
 
     def extend(self, count: int | None) -> None:
-        """Entries of a list."""
+        """Append entries to a list."""
         entries = self._last(count)
         (target,) = self._last(1)
         if type(target) is not list:
@@ -148,11 +148,11 @@ class _Reader:
         self._stack.append(target)
 
     def update(self, count: int | None) -> None:
-        """Entries of a dict."""
+        """Add entries to a dict."""
         entries = self._last(count)
         (target,) = self._last(1)
         names, values = entries[::2], entries[1::2]
-        # Only text: hashing anything else may take a stranger's time, or more of the machine's stack than there is.
+        # Only text: hashing other objects of an untrusted file could take very long or overflow the stack.
         if (
             type(target) is not dict
             or len(names) != len(values)
@@ -163,7 +163,7 @@ class _Reader:
         self._stack.append(target)
 
     def name(self, _: None) -> None:
-        """One of the names."""
+        """Push one of the names."""
         names = self._last(2)
         if any(type(name) is not str for name in names):
             _refuse("a name that is no text")
@@ -172,14 +172,14 @@ class _Reader:
         self._stack.append(found)
 
     def wrapper(self, _: None) -> None:
-        """The wrapper of an array, to be filled."""
+        """Push the wrapper of an array, to be filled."""
         name, arguments = self._last(2)
         if name is not _Name.WRAPPER or type(arguments) is not tuple or arguments:
             _refuse("an object that is no array")
         self._stack.append(_Name.EMPTY_WRAPPER)
 
     def dtype(self, _: None) -> None:
-        """A dtype by what it is called."""
+        """Push a dtype by its name."""
         name, arguments = self._last(2)
         if name is not _Name.DTYPE or type(arguments) is not tuple or not arguments:
             _refuse("a call")
@@ -188,7 +188,7 @@ class _Reader:
         self._stack.append(np.dtype(f"<{arguments[0]}"))
 
     def build(self, _: None) -> None:
-        """Fill a wrapper, whose numbers follow; or say of a dtype what is known of it."""
+        """Fill a wrapper with the numbers that follow, or check the state of a dtype."""
         target, state = self._last(2)
         if isinstance(target, np.dtype):
             _check_dtype(target, state)
@@ -211,7 +211,7 @@ class _Reader:
 def _check_dtype(dtype: np.dtype[Any], state: object) -> None:
     # version, byte order, subarray, names, fields, size, alignment, flags
     plain = (3, "<" if dtype.itemsize > 1 else "|", None, None, None, -1, -1, 0)
-    # types first: comparing whatever a stranger has put there may raise anything
+    # Types first: comparing untrusted objects may raise anything.
     if type(state) is not tuple or [*map(type, state)] != [*map(type, plain)] or state != plain:
         _refuse("numbers that are not plain and little-endian")
 

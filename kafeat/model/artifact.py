@@ -1,4 +1,4 @@
-"""The model file: a joblib file of one dict of builtins and numeric arrays, and a checksum behind it.
+"""The model file: a joblib file of one dict of builtins and numeric arrays, followed by a checksum.
 
 Pickle runs what it reads, so a file is never unpickled: the checksum is verified before anything is parsed, and
 `array_pickle` knows builtins and plain numeric arrays only.
@@ -24,7 +24,7 @@ _MAX_DEPTH = 50
 
 
 def dumps(content: dict[str, Any]) -> bytes:
-    """The bytes of the artifact; equal content gives equal bytes."""
+    """Return the bytes of a model file; equal content gives equal bytes."""
     buffer = io.BytesIO()
     numpy_pickle.dump(_canonical(content), buffer, protocol=4)
     payload = buffer.getvalue()
@@ -32,7 +32,7 @@ def dumps(content: dict[str, Any]) -> bytes:
 
 
 def loads(data: bytes, place: str) -> dict[str, Any]:
-    """The content of an artifact; `ArtifactError` for anything that is not a sound one."""
+    """Return the content of a model file; raise `ArtifactError` for anything else."""
     if len(data) < _TRAILER or data[-_TRAILER:-32] != _MAGIC:
         raise ArtifactError(
             f"{place}: expected a kafeat model, got a file without its closing checksum: it is cut short, or no model"
@@ -46,7 +46,7 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
         content = array_pickle.read(payload)
     except array_pickle.UnreadablePickleError as error:
         raise ArtifactError(f"{place}: {error}") from None
-    except Exception as error:  # the bytes are a stranger's: whatever the parser stumbles over is a bad file
+    except Exception as error:  # the bytes are untrusted: any error of the parser means a bad file
         raise ArtifactError(
             f"{place}: expected a kafeat model, got bytes that cannot be read ({error})"
         ) from None
@@ -60,11 +60,11 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
 
 
 def _canonical(content: Any, n_bytes: int = sys.maxsize) -> Any:
-    """A copy in which equal strings are one object and nothing else is shared.
+    """Return a copy in which equal strings are one object and nothing else is shared.
 
-    Pickle writes a second mention of an object as a reference, so bytes would depend on what happens to be shared.
-    It also proves that there is nothing but builtins and numeric arrays, and no more of them than a file of `n_bytes`
-    holds: every entry is a byte or more, unless it is mentioned again and again.
+    Pickle writes a second mention of an object as a reference, so bytes would depend on which objects are shared. The
+    copy also refuses everything but builtins and numeric arrays, and more entries than a file of `n_bytes` can hold.
+    Every entry takes a byte or more, unless the file mentions it several times.
     """
     left = n_bytes
 

@@ -1,49 +1,73 @@
-"""A feature map: a chain of fitted steps plus all else that the output depends on."""
+"""A feature map: a chain of fitted steps and everything else that its output depends on."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from kafeat._version import __version__
 from kafeat.chain.chain import Chain
 from kafeat.chain.tiles import tile_rows
-from kafeat.config import Config, load_config
-from kafeat.contract.describe import spell
+from kafeat.config import Config
 from kafeat.contract.step import Transform
-from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError, first_line
+from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.files import opened
 from kafeat.model import artifact
 from kafeat.model.in_notebooks import InNotebooks
-from kafeat.model.provenance import Provenance, printable
-from kafeat.model.serialize import chain_content, read_chain
+from kafeat.model.provenance import Provenance
+from kafeat.model.serialize import chain_content
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.threads import NOTHING_ELSE, FeatureTarget, InMemory, RowPolicy, Transformed, run
-from kafeat.types import DType, Floats
+from kafeat.runtime.threads import REFUSE_BAD_ROWS, FeatureTarget, InMemory, RowPolicy, Transformed, run
+from kafeat.types import DType, Floats, TableLike
 
 FORMAT = 2
-"""Of the files that are written. In format 1 all values are cast to the map's dtype before the first step."""
-_LONGEST = 600
+"""Format of new files. In format 1 all values are cast to the map's dtype before the first step."""
 
 
 @dataclass(frozen=True, repr=False)
 class FeatureMap(InNotebooks):
-    """z: rows of numbers → rows of features, with z(x)·z(y) ≈ k(x, y).
+    """A map z from rows of numbers to rows of features, with z(x)·z(y) ≈ k(x, y).
 
-    Made by `kafeat.fit` or `kafeat.load`. `columns` are the input columns, `config` the recipe that it was fitted
-    by, `provenance` from what: file names, rows, content and config hashes.
+    `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed.
+
+    Attributes
+    ----------
+    chain : Chain
+        The fitted steps.
+    columns : Columns
+        The input columns.
+    dtype : {"float32", "float64"}
+        Type of the features.
+    chunk_rows : int
+        Number of rows that are transformed at once.
+    config : Config
+        The recipe of the fit.
+    provenance : Provenance
+        Names, rows and hashes of the data that the map was fitted on.
+    version : str
+        Version of the kafeat that fitted the map.
+    column_ranges : ColumnRanges or None
+        Range of every input feature in the fitted data; None for maps of versions that did not record it.
+    format : int
+        Format of the file that the map came from, in which it is saved again.
+
+    Examples
+    --------
+    >>> import kafeat, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> fm = kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]}, X)
+    >>> fm
+    FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
 
     chain: Chain
@@ -53,11 +77,8 @@ class FeatureMap(InNotebooks):
     config: Config
     provenance: Provenance
     version: str = __version__
-    """Of the kafeat that fitted it."""
-    seen: ColumnRanges | None = None
-    """The range of every input feature that the fit has read; None: the map is older than that."""
+    column_ranges: ColumnRanges | None = None
     format: int = FORMAT
-    """Of the file that it came from, in which it is saved again."""
 
     def __repr__(self) -> str:
         kinds = " -> ".join(fitted.step.kind for fitted in self.chain.steps)
@@ -65,12 +86,12 @@ class FeatureMap(InNotebooks):
 
     @cached_property
     def transformer(self) -> Transform:
-        """The chain, bound to the map's dtype: derived arrays once per process."""
+        """The chain with its derived arrays in the map's dtype, computed once per process."""
         return self.chain.bind(np.dtype(self.dtype))
 
     @property
     def input_dtype(self) -> np.dtype[Any]:
-        """The dtype that input values are read in: float64 where the first step computes in it."""
+        """The dtype that input values are read in: float64 if the first step computes in it."""
         return self.transformer.reads(np.dtype(self.dtype))
 
     @property
@@ -85,22 +106,48 @@ class FeatureMap(InNotebooks):
 
     @cached_property
     def digest(self) -> str | None:
-        """SHA-256, in hex, of the artifact's bytes: what `sha256sum` prints for the saved file.
+        """SHA-256 of the saved file in hex, as `sha256sum` prints it.
 
-        None for a map that no file can hold, as its kernel is a Python function.
+        None for a map that cannot be saved, as its kernel is a Python function.
         """
         if any(fitted.step.unsaved for fitted in self.chain.steps):
             return None
         return hashlib.sha256(self.dumps()).hexdigest()
 
-    def transform(self, X: Any, jobs: int | None = None, *, out: Floats | None = None) -> Floats:
-        """z(X): features (n_rows, n_components) in the map's dtype.
+    def transform(
+        self, X: TableLike | Reader, jobs: int | None = None, *, out: Floats | None = None
+    ) -> Floats:
+        """Return the features z(X).
 
-        `X` is a 2-D array (n_rows, n_features_in), a sparse matrix of SciPy's, or a table with the map's columns
-        (pyarrow, pandas, polars), which are matched by name. `jobs` threads share the work, all cores by default; the
-        result does not depend on their number. `out` takes the features, an array of that shape: memory that is used
-        again is filled faster than new memory. If it has another dtype they are rounded to it, and must fit. Raises
-        `kafeat.errors.DataError` for values that are not finite or that a step refuses.
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Input rows. Tables of pyarrow, pandas and polars are matched by the names of their columns.
+        jobs : int or None, default None
+            Number of threads; None takes all cores. The result does not depend on it.
+        out : array of floats (n_rows, n_components) or None, default None
+            Memory for the features. Memory that is used again is filled faster than new memory. Features are rounded to
+            its dtype.
+
+        Returns
+        -------
+        array (n_rows, n_components)
+            The features in the map's dtype, or `out`.
+
+        Raises
+        ------
+        kafeat.errors.DataError
+            A column is missing, or a value is not finite or not accepted by a step.
+        kafeat.errors.UsageError
+            `X` is no array or table, or `out` has a wrong shape or type.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(200, 3))
+        >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+        >>> fm.transform(X[:5]).shape
+        (5, 64)
         """
         source, columns = self._source(X)
         if source.rows is None:
@@ -119,9 +166,9 @@ class FeatureMap(InNotebooks):
         return out
 
     def _height(self, rows: int, jobs: int) -> int:
-        """The height of chunks of which every worker gets some four.
+        """Return a height of chunks of which every worker gets about four.
 
-        Tiles then begin where they would in chunks of full height, so that the bytes stay the same.
+        It is a multiple of the tile height, so that the bytes are those of chunks of full height.
         """
         height = tile_rows(self.transformer)
         if self.chunk_rows % height:
@@ -134,27 +181,79 @@ class FeatureMap(InNotebooks):
         chunks: Iterator[Chunk],
         target: FeatureTarget,
         jobs: int | None,
-        watch: RowPolicy = NOTHING_ELSE,
+        policy: RowPolicy = REFUSE_BAD_ROWS,
     ) -> Iterator[Transformed]:
-        """Transform chunks by `jobs` threads, read by a further one; they come in order, as they are done."""
-        return run(self.transformer, np.dtype(self.dtype), chunks, target, count_jobs(jobs), watch)
+        """Transform chunks by `jobs` threads, read by a further one, and yield them in order."""
+        return run(self.transformer, np.dtype(self.dtype), chunks, target, count_jobs(jobs), policy)
 
-    def exact_kernel(self, X: Any, Y: Any = None) -> Floats:
-        """The kernel that the map approximates: k(X, Y), float64 (n, m); Y is X if not given.
+    def exact_kernel(self, X: TableLike, Y: TableLike | None = None) -> Floats:
+        """Return the kernel matrix k(X, Y) that the map approximates.
 
         It is the kernel of the whole chain, computed in float64 from the values that the map reads.
+
+        Parameters
+        ----------
+        X : array (n, n_features_in), sparse matrix or table
+            Rows as for `transform`.
+        Y : array (m, n_features_in), sparse matrix, table or None, default None
+            Other rows; None takes X.
+
+        Returns
+        -------
+        array (n, m) of float64
+            The kernel matrix.
+
+        Raises
+        ------
+        kafeat.errors.DataError
+            A column is missing, or a value is not finite or not accepted by a step.
+        kafeat.errors.UsageError
+            The map has no exact kernel, or `X` is no array or table.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(200, 3))
+        >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 4096}]}, X)
+        >>> Z = fm.transform(X)
+        >>> bool(np.abs(Z @ Z.T - fm.exact_kernel(X)).max() < 0.1)
+        True
         """
         x = self.matrix(X)
         return self.chain.exact(x, x if Y is None else self.matrix(Y), np.dtype(self.dtype))
 
-    def matrix(self, X: Any) -> Floats:
-        """The map's columns of `X` as an array (n_rows, n_features_in), in the dtype that the map reads."""
+    def matrix(self, X: TableLike) -> Floats:
+        """Return the map's columns of X as an array.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Rows as for `transform`.
+
+        Returns
+        -------
+        array (n_rows, n_features_in)
+            The input features, categories coded, in the dtype that the map reads.
+
+        Raises
+        ------
+        kafeat.errors.DataError
+            A column is missing, or a value is not finite.
+
+        Examples
+        --------
+        >>> import kafeat, pyarrow as pa
+        >>> table = pa.table({"a": [1.0, 2.0, 3.0], "id": [7, 8, 9], "b": [0.0, 1.0, 2.0]})
+        >>> fm = kafeat.fit({"columns": {"exclude": ["id"]}, "steps": [{"kind": "standardize"}]}, table)
+        >>> fm.matrix(table).tolist()
+        [[1.0, 0.0], [2.0, 1.0], [3.0, 2.0]]
+        """
         source, columns = self._source(X)
         dtype = self.input_dtype
         parts = [chunk.matrix(dtype) for chunk in source.chunks(columns, (), self.chunk_rows)]
         return np.concatenate([np.empty((0, self.n_features_in), dtype=dtype), *parts])
 
-    def _source(self, X: Any) -> tuple[Reader, Columns]:
+    def _source(self, X: TableLike | Reader) -> tuple[Reader, Columns]:
         # Imported here: a transform of files does not need it at its start.
         from kafeat.io.readers.memory import reader_of
 
@@ -162,13 +261,54 @@ class FeatureMap(InNotebooks):
         return source, match(source, self.columns, ())
 
     def dumps(self) -> bytes:
-        """The artifact's bytes: the same fit gives the same."""
+        """Return the bytes of the model file; the same fit gives the same bytes.
+
+        Returns
+        -------
+        bytes
+            The file that `save` writes.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            The map cannot be saved, as its kernel is a Python function.
+
+        Examples
+        --------
+        >>> import kafeat
+        >>> config = {"steps": [{"kind": "standardize"}]}
+        >>> kafeat.fit(config, [[1.0], [2.0]]).dumps() == kafeat.fit(config, [[1.0], [2.0]]).dumps()
+        True
+        """
         return artifact.dumps(self._content())
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = True, *, fsync: bool = True) -> None:
-        """Write the artifact, complete or not at all, to a path or a URI. It is safe to `kafeat.load`.
+        """Write the model file, completely or not at all. Loading it runs no code.
 
-        With `fsync` it is on the disk when this returns.
+        Parameters
+        ----------
+        path : str or path
+            Path or URI of the file.
+        overwrite : bool, default True
+            True replaces an existing file, False refuses to.
+        fsync : bool, default True
+            True returns only when the file is on the disk.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            The file exists and `overwrite` is false, or the map cannot be saved.
+        kafeat.errors.SystemRefusedError
+            The file cannot be written.
+
+        Examples
+        --------
+        >>> import kafeat, os, tempfile
+        >>> fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, [[1.0], [2.0]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fm.save(os.path.join(folder, "map.joblib"))
+        ...     kafeat.load(os.path.join(folder, "map.joblib"))
+        FeatureMap(standardize: 1 inputs, 1 features, float32)
         """
         write_bytes(os.fspath(path), self.dumps(), clobber=overwrite, fsync=fsync)
 
@@ -183,74 +323,6 @@ class FeatureMap(InNotebooks):
             "steps": chain_content(self.chain),
             **({} if self.format == 1 else {"cast_after": self.chain.cast_after}),
             **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
-            **({} if self.seen is None else {"seen": self.seen.to_plain()}),
+            **({} if self.column_ranges is None else {"seen": self.column_ranges.to_plain()}),
             "provenance": self.provenance.to_plain(),
         }
-
-
-def load(path: str | os.PathLike[str]) -> FeatureMap:
-    """The feature map of an artifact, by its path or URI.
-
-    A damaged, foreign or hostile file raises `ArtifactError`; nothing of it runs.
-    """
-    place = os.fspath(path)
-    return loads(artifact_bytes(place), place)
-
-
-def artifact_bytes(place: str) -> bytes:
-    """All bytes of the model file at a place."""
-    with opened(place) as file:
-        return file.readall()
-
-
-def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
-    """The feature map of an artifact's bytes, on the same terms as `load`; `place` names them in messages."""
-    return from_content(artifact.loads(data, place), place)
-
-
-def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
-    """The feature map of what an artifact holds, all of it checked."""
-    version = content.get("format")
-    if type(version) is not int or not 1 <= version <= FORMAT:
-        raise ArtifactError(
-            f"{place}: format: expected a number from 1 to {FORMAT}, got {spell(version)}: this is kafeat "
-            f"{__version__}, the model was written by {spell(content.get('kafeat'))}"
-        )
-    expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
-    expected |= {"cast_after"} if version > 1 else set()
-    if set(content) - {"outputs", "seen"} != expected:
-        raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
-    try:
-        fm = _checked(content)
-        _ = fm.transformer  # made here: a state may have numbers that the dtype cannot hold
-        return fm
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ArtifactError(f"{place}: {_told(f'provenance.{where}: ' + first['msg'])}") from None
-    except (ValueError, DataError, ConfigError) as error:
-        raise ArtifactError(f"{place}: {_told(first_line(error))}") from None
-
-
-def _told(problem: str) -> str:
-    """What is wrong, of which a part may be a stranger's text: no longer than needed, and nothing but text."""
-    return printable(problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…")
-
-
-def _checked(content: Mapping[str, Any]) -> FeatureMap:
-    dtype, chunk_rows = content["dtype"], content["chunk_rows"]
-    if isinstance(dtype, np.ndarray) or dtype not in ("float32", "float64"):
-        raise ValueError(f"dtype: expected float32 or float64, got {spell(dtype)}")
-    if type(chunk_rows) is not int or not 1 <= chunk_rows <= 1_000_000:
-        raise ValueError(f"chunk_rows: expected a whole number from 1 to 1,000,000, got {spell(chunk_rows)}")
-    columns = Columns.from_plain(content["columns"])
-    chain = read_chain(
-        content["steps"], columns.n_features, content.get("outputs"), content.get("cast_after", 0)
-    )
-    version = content["kafeat"]
-    if type(version) is not str or not version.isprintable():
-        raise ValueError(f"kafeat: expected a version, got {spell(version)}")
-    config = load_config(content["config"] if isinstance(content["config"], dict) else {})
-    provenance = Provenance.model_validate(content["provenance"])
-    seen = ColumnRanges.from_plain(content["seen"], columns.n_features) if "seen" in content else None
-    return FeatureMap(chain, columns, dtype, chunk_rows, config, provenance, version, seen, content["format"])

@@ -1,46 +1,156 @@
-"""What a feature map shows of itself in a notebook; the figures are drawn in `kafeat.evaluation.notebook`."""
+"""Methods of a feature map for notebooks; `kafeat.evaluation.notebook` draws the figures."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kafeat.types import TableLike
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 class InNotebooks:
-    """Methods of a feature map for whoever looks at it. The pictures need the extra `evaluate`.
+    """Methods of a feature map that draw figures; they need the extra `evaluate`.
 
-    Each takes rows X, of which at most `rows` are compared, drawn at random but always the same, and returns
-    matplotlib's axes. A map without an exact kernel raises `UsageError`, as does a missing matplotlib.
+    Each compares at most `rows` rows of X, drawn at random with a fixed seed, and returns the axes of matplotlib. A map
+    without an exact kernel raises `UsageError`, and so does a missing matplotlib.
     """
 
     def _repr_html_(self) -> str:
-        made: str = _figures().table(self)
+        made: str = _notebook_module().table(self)
         return made
 
-    def plot_error(self, X: Any, rows: int = 1000) -> tuple[Axes, Axes]:
-        """z(x)·z(y) over k(x, y) for random pairs of rows, and the histogram of the differences."""
-        made: tuple[Axes, Axes] = _figures().plot_error(self, X, rows)
+    def plot_error(self, X: TableLike, rows: int = 1000) -> tuple[Axes, Axes]:
+        """Plot z(x)·z(y) against k(x, y) for random pairs of rows, and a histogram of the differences.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Rows as for `transform`, at least two.
+        rows : int, default 1000
+            Number of rows to compare at most.
+
+        Returns
+        -------
+        tuple of two matplotlib.axes.Axes
+            Scatter plot and histogram.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            The map has no exact kernel, or matplotlib is missing.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np, pytest
+        >>> _ = pytest.importorskip("matplotlib").use("agg")
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+        >>> len(fm.plot_error(X))
+        2
+        """
+        made: tuple[Axes, Axes] = _notebook_module().plot_error(self, X, rows)
         return made
 
-    def plot_kernel(self, X: Any, rows: int = 1000) -> tuple[Axes, Axes, Axes]:
-        """The exact and the approximate kernel matrix of some rows, like beside like, and their difference."""
-        made: tuple[Axes, Axes, Axes] = _figures().plot_kernel(self, X, rows)
+    def plot_kernel(self, X: TableLike, rows: int = 1000) -> tuple[Axes, Axes, Axes]:
+        """Plot the exact and the approximate kernel matrix of some rows, similar rows together, and the difference.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Rows as for `transform`, at least two.
+        rows : int, default 1000
+            Number of rows to compare at most.
+
+        Returns
+        -------
+        tuple of three matplotlib.axes.Axes
+            Exact matrix, approximate matrix, and difference.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            The map has no exact kernel, or matplotlib is missing.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np, pytest
+        >>> _ = pytest.importorskip("matplotlib").use("agg")
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+        >>> len(fm.plot_kernel(X))
+        3
+        """
+        made: tuple[Axes, Axes, Axes] = _notebook_module().plot_kernel(self, X, rows)
         return made
 
-    def plot_distances(self, X: Any, rows: int = 1000) -> Axes:
-        """How often which distance of the kernel, √(k(x, x) + k(y, y) − 2k(x, y)), becomes which of the features."""
-        made: Axes = _figures().plot_distances(self, X, rows)
+    def plot_distances(self, X: TableLike, rows: int = 1000) -> Axes:
+        """Plot a 2-D histogram of kernel distances √(k(x, x) + k(y, y) − 2k(x, y)) and distances of features.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Rows as for `transform`, at least two.
+        rows : int, default 1000
+            Number of rows to compare at most.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The histogram.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            The map has no exact kernel, or matplotlib is missing.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np, pytest
+        >>> _ = pytest.importorskip("matplotlib").use("agg")
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+        >>> type(fm.plot_distances(X)).__name__
+        'Axes'
+        """
+        made: Axes = _notebook_module().plot_distances(self, X, rows)
         return made
 
-    def plot_spectrum(self, X: Any, rows: int = 1000) -> Axes:
-        """The eigenvalues of the exact and of the approximate kernel matrix, largest first."""
-        made: Axes = _figures().plot_spectrum(self, X, rows)
+    def plot_spectrum(self, X: TableLike, rows: int = 1000) -> Axes:
+        """Plot the eigenvalues of the exact and of the approximate kernel matrix, largest first.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Rows as for `transform`, at least two.
+        rows : int, default 1000
+            Number of rows to compare at most.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The plot.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            The map has no exact kernel, or matplotlib is missing.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np, pytest
+        >>> _ = pytest.importorskip("matplotlib").use("agg")
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 64}]}, X)
+        >>> type(fm.plot_spectrum(X)).__name__
+        'Axes'
+        """
+        made: Axes = _notebook_module().plot_spectrum(self, X, rows)
         return made
 
 
-def _figures() -> Any:
-    """The module that draws. It stands above the map, so that it is found by its name when a person asks for it."""
+def _notebook_module() -> Any:
+    """Return the module that draws. It is imported by name, as it lies above this one in the layout."""
     return import_module("kafeat.evaluation.notebook")

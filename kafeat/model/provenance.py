@@ -1,4 +1,4 @@
-"""From what a map was fitted, as the artifact holds it: no clock, no host, no user."""
+"""Provenance of a map, as the model file holds it: without clock, host and user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 def printable(text: str) -> str:
-    """The text without what could move a terminal's cursor."""
+    """Return the text with unprintable characters replaced, as these could control a terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
@@ -37,7 +37,7 @@ class Origin(_Record):
 
 
 class Search(_Record):
-    """A parameter chosen from the data: values and scores, or widths and errors, and what was chosen."""
+    """A parameter chosen from the data: values and scores, or widths and errors, and the chosen value."""
 
     parameter: Name
     chosen: float
@@ -49,11 +49,11 @@ class Search(_Record):
 
 
 class Provenance(_Record):
-    """All of it. `given` are the rows that steps asked for besides the sample.
+    """The origins of a map.
 
-    `split` is the column that told the training rows, which alone were fitted on; `sources` count all rows.
-
-    `imported` says what a map was made from that was fitted elsewhere: on how many rows is not known, and told as 0.
+    `given` lists rows that the config gives to steps besides the sample, such as landmarks. `split` is the column of
+    train and test; only training rows were fitted on, but `sources` count all rows. `imported` names the origin of a
+    map that was fitted elsewhere, on an unknown number of rows, which is stored as 0.
     """
 
     sources: list[Origin]
@@ -66,5 +66,5 @@ class Provenance(_Record):
     split: Name | None = None
 
     def to_plain(self) -> dict[str, Any]:
-        """As builtins, without what is not there."""
+        """Return it as builtins, without empty entries."""
         return self.model_dump(exclude_defaults=True) | {"label": self.label}

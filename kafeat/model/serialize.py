@@ -1,4 +1,4 @@
-"""Fitted steps as builtins and arrays, and back, through the recipe's own validation."""
+"""Turn fitted steps into builtins and arrays, and back, with full validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafeat.types import Array
 
 
 def chain_content(chain: Chain) -> list[dict[str, Any]]:
-    """Per step: its recipe, the width of its input, and its state."""
+    """Return recipe, input width and state of each step."""
     for i, fitted in enumerate(chain.steps):
         if fitted.step.unsaved is not None:
             raise UsageError(f"steps[{i}].{fitted.step.unsaved}: such a map cannot be saved")
@@ -31,7 +31,7 @@ def chain_content(chain: Chain) -> list[dict[str, Any]]:
 
 
 def read_chain(content: object, n_features_in: int, outputs: object = None, cast_after: object = 0) -> Chain:
-    """The chain, every part of it checked; ValueError says what is wrong and where."""
+    """Return the chain of an untrusted model file; raise `ValueError` with the place of an invalid entry."""
     if not isinstance(content, list) or not content:
         raise ValueError("steps: expected a list of at least one step")
     if type(cast_after) is not int or not 0 <= cast_after <= len(content):

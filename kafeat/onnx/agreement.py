@@ -1,4 +1,4 @@
-"""Whether a graph's features are the map's, but for rounding."""
+"""Compare a graph's features with the map's: they agree but for rounding."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def features(fm: FeatureMap, codes: Floats) -> Floats:
 
 
 def rounding(fm: FeatureMap, codes: Floats) -> Floats:
-    """How far rounding may move the features of each row, (n,), from the map's own sensitivity.
+    """Bound the movement of each row's features by rounding, (n,), from the map's own sensitivity.
 
     To first order, a stable evaluation in precision ε is the exact one of inputs and of a state that are off by ε each:
     that is measured in float64. Sums of n terms add their roundings as a random walk, √n times one; ε of the row's
@@ -109,11 +109,11 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
     moved = float(np.finfo(DOUBLE).eps) * _moved(chain, X)
     terms = max(_LEAST_TERMS, fm.transformer.widest)
     eps = float(np.finfo(fm.dtype).eps)
-    behind = Chain(chain.steps[chain.cast_after :], chain.outputs)
-    if behind.steps:
+    after_cast = Chain(chain.steps[chain.cast_after :], chain.outputs)
+    if after_cast.steps:
         if chain.cast_after:
             X = _doubles(Chain(chain.steps[: chain.cast_after]), X)
-        moved += eps * _moved(behind, X)
+        moved += eps * _moved(after_cast, X)
     size = np.abs(_doubles(chain, codes.astype(np.float64))).max(axis=1, initial=0.0)
     result: Floats = np.sqrt(terms) * (moved + eps * size)
     return result
@@ -125,7 +125,7 @@ def _doubles(chain: Chain, X: Floats) -> Floats:
 
 
 def _moved(chain: Chain, X: Floats) -> Floats:
-    """How far a feature of each row moves, (n,), for every relative change of rows X (n, d) and state by 1."""
+    """Measure the movement of a feature of each row, (n,), per relative change of rows X (n, d) and state."""
     rng = np.random.default_rng(1)
     exact, moved = _doubles(chain, X), np.zeros(len(X))
     for _ in range(_DRAWS):
@@ -167,12 +167,15 @@ def probe_rows(fm: FeatureMap) -> Floats:
 
 def _within(fm: FeatureMap, rng: np.random.Generator) -> Floats:
     shape = (_ROWS, fm.n_features_in)
-    if fm.seen is None:  # older than that: of both signs, and of one
+    if fm.column_ranges is None:  # older than that: of both signs, and of one
         X = rng.standard_normal(shape)
         X[::2] = np.abs(X[::2])
         return X.astype(fm.input_dtype)
     highest = float(np.finfo(fm.input_dtype).max)
-    low, high = (np.clip(np.nan_to_num(end), -highest, highest) for end in (fm.seen.low, fm.seen.high))
+    low, high = (
+        np.clip(np.nan_to_num(end), -highest, highest)
+        for end in (fm.column_ranges.low, fm.column_ranges.high)
+    )
     share = rng.random(shape)
     share[1::3] **= 8
     share[2::3] = np.rint(share[2::3])

@@ -1,4 +1,4 @@
-"""What the graph is given: plain numbers as they are, and categories as numbers that become their codes.
+"""The inputs of a graph: plain numbers as they are, and categories as numbers that become their codes.
 
 A column whose categories are all whole numbers takes these numbers; of any other, whose categories are text, a graph
 of numbers takes the codes, places in the list of categories that stands in the model's metadata.
@@ -32,13 +32,13 @@ def coded(columns: Columns) -> dict[int, Categories]:
 
 
 def takes_numbers(categories: Categories) -> bool:
-    """Whether the graph takes the categories themselves, and not their codes."""
+    """Return True if the graph takes the categories themselves, and not their codes."""
     whole = [int(value) for value in categories.values if _WHOLE.fullmatch(value)]
     return len(set(whole)) == len(categories.values) and max(map(abs, whole)) <= _LARGEST
 
 
 def numbers_of(categories: Categories) -> Array:
-    """What the graph is given for each category, in the order of their codes."""
+    """Return the graph's input for each category, in the order of their codes."""
     if takes_numbers(categories):
         return np.array([float(value) for value in categories.values])
     return np.arange(len(categories.values), dtype=np.float64)
@@ -95,5 +95,5 @@ def _code(graph: Graph, x: Value, categories: Categories) -> Value:
 
 
 def _finite(graph: Graph, x: Value) -> Value:
-    """Whether each number is one, and no infinity."""
+    """Return True where an entry is a finite number."""
     return graph.op("LessOrEqual", graph.op("Abs", x), float(np.finfo(graph.dtype).max))

@@ -11,7 +11,8 @@ from onnx import helper
 
 from kafeat._version import __version__
 from kafeat.errors import UsageError
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.onnx.chain import emit_chain
 from kafeat.onnx.columns import category_metadata, emit_columns
 from kafeat.onnx.graph import Graph
@@ -21,10 +22,25 @@ LOWEST_OPSET, OPSET = 13, 17
 
 
 def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> onnx.ModelProto:
-    """The graph of a map: input X, (N, d) in the dtype that the map reads; output Z, (N, D) in its own; any N, also 0.
+    """Return a map as an ONNX model; the same map gives the same model.
 
-    A row that `transform` refuses comes out as NaN. The same map gives the same model. Raises
-    `kafeat.errors.UsageError` for a map with a step that ONNX has no operators for.
+    Parameters
+    ----------
+    model : str, path or FeatureMap
+        Map to convert, or the location of its model file.
+    opset : int, default 17
+        ONNX operator set of the graph, at least 13.
+
+    Returns
+    -------
+    onnx.ModelProto
+        A graph with the input `X`, (N, d) in the dtype that the map reads, and the output `Z`, (N, D) in the map's own;
+        N may be 0. A row that `transform` refuses gives NaN.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        If a step has no ONNX operators, or the opset is not supported.
     """
     highest = onnx.defs.onnx_opset_version()
     if not LOWEST_OPSET <= opset <= highest:

@@ -1,4 +1,4 @@
-"""A map to an ONNX file, checked before it is there."""
+"""Write a map as an ONNX file, checked before it is there."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ import onnx
 
 from kafeat.errors import GateError
 from kafeat.io.storage.atomic import write_bytes
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.onnx.agreement import Agreement, compare
 from kafeat.onnx.model import OPSET, to_model
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written; `agreement` is None if nothing was compared."""
+    """A written ONNX file.
+
+    Attributes
+    ----------
+    bytes : int
+        Size of the file.
+    opset : int
+        Operator set of the graph.
+    agreement : Agreement or None
+        Comparison of the graph's features with the map's; None with `check=False`.
+    """
 
     bytes: int
     opset: int
@@ -32,11 +43,35 @@ def export(
     overwrite: bool = True,
     fsync: bool = True,
 ) -> Exported:
-    """Write the map as an ONNX model of that opset, whole or not at all.
+    """Write a map as an ONNX model, whole or not at all. ONNX's checker tests the model first.
 
-    It goes through ONNX's checker first. With `check` onnxruntime then runs it on rows within the range that the fit
-    has seen, and the features must agree with those of `transform` but for rounding. Raises `kafeat.errors.UsageError`
-    for a map that no graph can be, and `GateError` where the two do not agree; nothing is written then.
+    Parameters
+    ----------
+    model : str, path or FeatureMap
+        Map to export, or the location of its model file.
+    path : str or path
+        File to write.
+    opset : int, default 17
+        ONNX operator set of the graph, at least 13.
+    check : bool, default True
+        Run the graph by onnxruntime on rows within the range that the fit has seen. The features must agree with those
+        of `transform` but for rounding.
+    overwrite : bool, default True
+        Replace an existing file.
+    fsync : bool, default True
+        Wait until the file is on the disk.
+
+    Returns
+    -------
+    Exported
+        Size, opset and agreement.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        If a step has no ONNX operators, or the opset is not supported.
+    kafeat.errors.GateError
+        If the features do not agree; nothing is written.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
     proto = to_model(fm, opset)

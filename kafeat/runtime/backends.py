@@ -1,4 +1,4 @@
-"""How each engine is started, looked after and ended."""
+"""Start, supervise and end each engine."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from uuid import uuid4
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.pool import Engine, Pool
+from kafeat.runtime.pool import Engine, Pool, Stop
 from kafeat.runtime.processes import Processes
-from kafeat.runtime.stop import Stop
 
 _CONNECT_SECONDS = 30
-# So that a thread finds its next item when it is done with one.
+# Items per thread, so that a thread has its next item when it is done with one.
 _AHEAD = 2
-# Results come over the network, one that is lost when its part is made again.
+# Threads that fetch results over the network.
 _GATHERED_AT_ONCE = 8
 
 
 @contextmanager
-def started(engine: Engine) -> Iterator[Pool]:
-    """The engine, up; it is ended with the block, and what it still does with it, as far as that can be."""
+def start_engine(engine: Engine) -> Iterator[Pool]:
+    """Start an engine; at the end of the block, end it and cancel its work as far as possible."""
     engine.check()
     with ExitStack() as stack:
         try:
@@ -65,7 +64,9 @@ def _dask(engine: Engine) -> Iterator[Pool]:
     import distributed
 
     address = engine.address
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it warns of is dealt with here
+    logging.getLogger("distributed").setLevel(
+        logging.CRITICAL
+    )  # its warnings are about faults that are handled here
     try:
         client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
@@ -73,7 +74,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
             f"{address}: expected a Dask scheduler, got: {error or 'no answer'}"
         ) from error
 
-    def look() -> None:
+    def check() -> None:
         if client.status != "running":
             raise SystemRefusedError(
                 f"{address}: expected the Dask scheduler to stay, got a lost connection; what is done stays done: "
@@ -83,10 +84,10 @@ def _dask(engine: Engine) -> Iterator[Pool]:
     gathering = ThreadPoolExecutor(_GATHERED_AT_ONCE, "kafeat-engine")
 
     def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
-        # Not Dask's own executor: it forgets what dies between its end and the coming of its result.
-        there, here = client.submit(work, item, pure=False), Future[Any]()
-        there.add_done_callback(lambda _: gathering.submit(_settle, here, there.result))
-        return here
+        # Dask's own executor loses results whose worker dies after the work and before they arrive.
+        remote, local = client.submit(work, item, pure=False), Future[Any]()
+        remote.add_done_callback(lambda _: gathering.submit(_settle, local, remote.result))
+        return local
 
     try:
         try:
@@ -95,7 +96,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
             raise SystemRefusedError(
                 f"{address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker {address}"
             ) from error
-        yield Pool(submit, engine.jobs or _at_once(sum(client.nthreads().values())), look)
+        yield Pool(submit, engine.jobs or _at_once(sum(client.nthreads().values())), check)
     finally:
         with suppress(Exception):
             client.close(timeout=5)
@@ -103,7 +104,7 @@ def _dask(engine: Engine) -> Iterator[Pool]:
 
 
 def _at_once(cores: int) -> int:
-    """What a cluster is given at once: enough for one that grows, and no list of a hundred thousand."""
+    """Return the number of items to submit at once: enough for a cluster that grows, but bounded."""
     return max(1000, 4 * cores)
 
 
@@ -125,7 +126,9 @@ def _ray(engine: Engine) -> Iterator[Pool]:
         except ConnectionError as error:
             raise SystemRefusedError(f"{engine.address}: expected a Ray cluster, got: {error}") from error
 
-    remote = cache(ray.remote(max_retries=0))  # what is known there need not be sent once more
+    remote = cache(
+        ray.remote(max_retries=0)
+    )  # one remote function for each work, so that it is sent only once
 
     def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
         future: Future[Any] = remote(work).remote(item).future()
@@ -142,7 +145,7 @@ def _ray(engine: Engine) -> Iterator[Pool]:
 def _spark(engine: Engine) -> Iterator[Pool]:
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # its own is the first python3 of the PATH
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's default is the first python3 in PATH
     own = SparkSession.getActiveSession() is None
     builder = SparkSession.builder
     if own:
@@ -155,7 +158,7 @@ def _spark(engine: Engine) -> Iterator[Pool]:
         (result,) = context.parallelize([item], 1).map(work).collect()
         return result
 
-    def look() -> None:
+    def check() -> None:
         try:
             lost = context._jsc.sc().isStopped()
         except Exception:
@@ -166,11 +169,11 @@ def _spark(engine: Engine) -> Iterator[Pool]:
                 "--resume"
             )
 
-    # A job of Spark for each item, and a thread for each job.
+    # Each item is a Spark job, and each job needs a thread that waits for it.
     jobs = engine.jobs or context.defaultParallelism
     threads = ThreadPoolExecutor(jobs, "kafeat-engine")
     try:
-        yield Pool(lambda work, item: threads.submit(run, work, item), _AHEAD * jobs, look)
+        yield Pool(lambda work, item: threads.submit(run, work, item), _AHEAD * jobs, check)
     except BaseException:
         threads.shutdown(wait=False, cancel_futures=True)
         with suppress(Exception):

@@ -1,4 +1,4 @@
-"""What a fit has seen of its columns, so that a later file that has drifted away is noticed."""
+"""Ranges of the columns that a map was fitted on, so that drift of later files can be detected."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kafeat.types import Array, Floats
 
 @dataclass(frozen=True, eq=False)
 class ColumnRanges:
-    """The least and the largest value of every feature, (d,) float64; NaN where all of them were missing."""
+    """The least and the largest value of every feature, (d,) float64; NaN if all values were missing."""
 
     low: Floats
     high: Floats
 
     @classmethod
-    def nothing(cls, width: int) -> Self:
-        """Before the first row."""
+    def empty(cls, width: int) -> Self:
+        """Return the ranges of no rows."""
         return cls(np.full(width, np.nan), np.full(width, np.nan))
 
     def adding(self, X: Rows) -> ColumnRanges:
-        """The range with the rows X (n, d), in which NaN stands for a missing number."""
+        """Return the ranges extended by the rows X (n, d), in which NaN is a missing number."""
         if not len(X):
             return self
         if isinstance(X, SparseRows):
@@ -41,7 +41,7 @@ class ColumnRanges:
         return ColumnRanges(low, high)
 
     def outside(self, X: Rows) -> Array:
-        """How many values of each feature of X (n, d) lie outside, (d,). A missing number does not."""
+        """Count the values of each feature of X (n, d) that lie outside, (d,). Missing numbers do not count."""
         with np.errstate(over="ignore"):
             low, high = self.low.astype(X.dtype), self.high.astype(X.dtype)
         if isinstance(X, SparseRows):
@@ -49,17 +49,17 @@ class ColumnRanges:
             beyond = np.bincount(X.columns[~(inside | np.isnan(X.values))], minlength=X.width)
             zeros = len(X) - np.bincount(X.columns, minlength=X.width)
             return np.asarray(beyond + np.where((low <= 0.0) & (high >= 0.0), 0, zeros))
-        # Of a column of which nothing was seen every number is new: no comparison with NaN holds.
+        # No comparison with NaN holds, so all numbers of a column whose values were all missing count as outside.
         inside = np.greater_equal(X, low) & np.less_equal(X, high)
         return np.asarray(np.count_nonzero(~(inside | np.isnan(X)), axis=0))
 
     def to_plain(self) -> dict[str, Any]:
-        """As arrays."""
+        """Return the ranges as a dict of arrays, for the model file."""
         return {"low": self.low, "high": self.high}
 
     @classmethod
     def from_plain(cls, plain: object, width: int) -> Self:
-        """From `to_plain`, which may come from a stranger; ValueError says what is wrong."""
+        """Read the dict of an untrusted model file; raise `ValueError` if it is invalid."""
         if not isinstance(plain, dict) or set(plain) != {"low", "high"}:
             raise ValueError("seen: expected low and high")
         for name, values in plain.items():

@@ -1,4 +1,4 @@
-"""Work through an engine: everything comes back once, whatever becomes of the workers."""
+"""Run work on an engine, with retries: every item gets exactly one result, even if workers die."""
 
 from __future__ import annotations
 
@@ -15,50 +15,49 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ATTEMPTS = 2
-"""Times that an item is done beside others; if its worker died every time, it gets a last one by itself."""
+"""Attempts beside other items; an item whose worker died every time gets a last attempt alone."""
 
-_LOOK_SECONDS = 0.5
+_CHECK_SECONDS = 0.5
 _LONGEST = 100
 
 
-def completed(
-    pool: Pool, work: Callable[[T], R], items: Sequence[T], given_up: Callable[[T, str], R]
+def run_all(
+    pool: Pool, work: Callable[[T], R], items: Sequence[T], lost: Callable[[T, str], R]
 ) -> Iterator[R]:
-    """What `work` made of every item, as they are done, in any order.
+    """Yield `work(item)` for every item, as soon as each is done, in any order.
 
-    An item whose worker dies is done again, the last time while nothing else is, so that one that takes all memory
-    harms no other. `given_up(item, why)` stands for one whose workers always died. `work` must be a function of a
-    module, may run twice, and must not raise.
-    Raises `SystemRefusedError` if the engine is lost.
+    An item whose worker dies is tried again. Its last attempt runs alone, so that an item that takes all memory harms
+    no other. If that worker dies too, the result is `lost(item, reason)`. `work` must be a function of a module that
+    may run twice and raises nothing. Raises `SystemRefusedError` if the engine is lost.
     """
     left = deque(range(len(items)))
     died: Counter[int] = Counter()
-    at_work: dict[Future[R], int] = {}
+    running: dict[Future[R], int] = {}
     ended: SimpleQueue[Future[R]] = SimpleQueue()
-    while left or at_work:
-        while left and len(at_work) < pool.at_once:
-            if at_work and died[left[0]] == ATTEMPTS:
+    while left or running:
+        while left and len(running) < pool.at_once:
+            if running and died[left[0]] == ATTEMPTS:
                 break
             number = left.popleft()
             future = pool.submit(work, items[number])
-            at_work[future] = number
+            running[future] = number
             future.add_done_callback(ended.put)
         try:
-            future = ended.get(timeout=_LOOK_SECONDS)
+            future = ended.get(timeout=_CHECK_SECONDS)
         except Empty:
-            pool.look()
+            pool.check()
             continue
-        number = at_work.pop(future)
+        number = running.pop(future)
         error = _error_of(future)
         if error is None:
             yield future.result()
             continue
         if isinstance(error, KafeatError):
             raise error
-        pool.look()  # if all is lost, that is what is to be told
+        pool.check()  # a lost engine is the more important error
         died[number] += 1
         if died[number] > ATTEMPTS:
-            yield given_up(items[number], f"{type(error).__name__}: {first_line(error)[:_LONGEST]}")
+            yield lost(items[number], f"{type(error).__name__}: {first_line(error)[:_LONGEST]}")
         elif died[number] == ATTEMPTS:
             left.append(number)
         else:

@@ -1,4 +1,4 @@
-"""The machine: its cores, and what equal bytes depend on: library versions, and the processor kind of BLAS."""
+"""The environment of this process: cores, library versions, and the processor type that BLAS uses."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ NAMES = ("kafeat", "numpy", "scipy", "pyarrow", "joblib")
 
 
 def versions() -> dict[str, str]:
-    """Of kafeat and of what computes and writes for it."""
+    """Return the versions of kafeat and of the libraries that compute and write for it."""
     return {name: version(name) for name in NAMES}
 
 
 def machine() -> dict[str, str]:
-    """Processor, Python and BLAS."""
-    import numpy as np  # noqa: F401  # its BLAS is what is asked about
+    """Return processor, Python and BLAS."""
+    import numpy as np  # noqa: F401  # loads its BLAS, which is reported
     from threadpoolctl import threadpool_info
 
     blas = sorted(
@@ -34,7 +34,7 @@ def machine() -> dict[str, str]:
 
 
 def count_jobs(jobs: int | None) -> int:
-    """The number of threads: as asked, or all the cores that the process may use."""
+    """Return the number of threads: `jobs`, or all cores that the process may use."""
     if jobs is None:
         return int(joblib.cpu_count())
     if jobs < 1:

@@ -1,4 +1,4 @@
-"""A bounded, ordered map over items by threads: what is read ahead and what waits to be written is limited."""
+"""A bounded, ordered map over items by threads: the numbers of items read ahead and of waiting results are limited."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-# How long to wait for a reader that is blocked, on a pipe say, before leaving it to end with the process.
+# Seconds to wait for a reader that is blocked, for example on a pipe; it then ends with the process.
 _PATIENCE_SECONDS = 5.0
 
 
 def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
-    """The same items, read by a thread of their own: at most `ahead` wait, and it holds one more."""
+    """Yield the items, read by a thread: at most `ahead` wait, and the thread holds one more."""
     waiting: queue.Queue[tuple[str, T | BaseException | None]] = queue.Queue(maxsize=ahead)
     stop = threading.Event()
 
@@ -34,7 +34,7 @@ def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
                 put(("item", item))
                 if stop.is_set():
                     return
-        except BaseException as error:  # carried over to the thread that asked
+        except BaseException as error:  # raised in the thread that consumes the items
             put(("error", error))
         else:
             put(("end", None))
@@ -55,15 +55,15 @@ def prefetch(items: Iterator[T], ahead: int) -> Iterator[T]:
 
 
 def ordered_map(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T], jobs: int) -> Iterator[R]:
-    """`worker(item)` of every item, in order, by `jobs` threads that each make a worker of their own.
+    """Yield `worker(item)` for every item, in order, by `jobs` threads that each make their own worker.
 
-    At most jobs + 1 items are in the making at any time. The first error in the order of the items is raised,
-    be it a worker's or the reader's; items further behind it are not started.
+    At most jobs + 1 items are in progress at any time. The first error in the order of the items is raised, be it a
+    worker's or the reader's. Items after it are not started.
     """
     own = threading.local()
 
     def run(item: T) -> R:
-        # Not by the pool's initializer: the pool would hide what went wrong in there, such as too little memory.
+        # Not by the pool's initializer: the pool would hide its error, such as too little memory.
         if not hasattr(own, "worker"):
             own.worker = make_worker()
         worker: Callable[[T], R] = own.worker
@@ -78,7 +78,7 @@ def ordered_map(make_worker: Callable[[], Callable[[T], R]], items: Iterator[T],
                 item = next(items)
             except StopIteration:
                 break
-            except Exception as error:  # raised when its turn comes, behind what was read before
+            except Exception as error:  # raised after the results of all items before it
                 unread = error
                 break
             waiting.append(pool.submit(run, item))

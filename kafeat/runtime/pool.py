@@ -1,23 +1,27 @@
-"""Where work is done: an engine by its name, and one that is up."""
+"""Engines: their options, one that is running, and the flag that stops its work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafeat.errors import UsageError
-from kafeat.runtime.stop import Stop
 
 ENGINES = ("threads", "processes", "loky", "multiprocessing", "dask", "ray", "spark")
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Where work is done, by its name. `address` is that of a Dask scheduler or a Ray cluster.
+    """The name and options of an engine, which runs the parts of a data set.
 
-    `jobs` are the items that run at once; None leaves it to the engine: all cores, or all workers.
+    Attributes:
+        name: One of `ENGINES`.
+        address: Address of the Dask scheduler or Ray cluster.
+        jobs: Number of items that run at once; None takes all cores or all workers.
     """
 
     name: str = "threads"
@@ -25,17 +29,17 @@ class Engine:
     jobs: int | None = None
 
     @property
-    def here(self) -> bool:
-        """Whether it is this process."""
+    def in_this_process(self) -> bool:
+        """True if its workers are threads of this process."""
         return self.name == "threads"
 
     @property
-    def ends(self) -> bool:
-        """Whether its workers have ended when it has: those of a cluster may still be at work."""
+    def ends_workers(self) -> bool:
+        """True if no worker outlives the engine; those of a cluster may go on for a while."""
         return self.name not in ("dask", "ray", "spark")
 
     def check(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse an unknown name, and a missing or superfluous address."""
         if self.name not in ENGINES:
             raise UsageError(
                 f"--engine: expected threads, processes, dask, ray or spark, got {self.name!r}; loky and "
@@ -51,16 +55,65 @@ class Engine:
             )
 
 
+PATIENCE_SECONDS = 10.0
+"""Seconds to wait for stopped work."""
+
+
+class Stop:
+    """A flag that stops work. Unpickled in another process, it is the flag of that process."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._changed = threading.Condition()
+        self._at_work = 0
+
+    def __reduce__(self) -> tuple[Callable[[], Stop], tuple[()]]:
+        return of_this_process, ()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Count the work in the block, so that `ask` waits for its end."""
+        with self._changed:
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._at_work -= 1
+                self._changed.notify_all()
+
+    def check(self) -> None:
+        """Raise `InterruptedError` if the work has to end; the work calls this now and then."""
+        if self._asked.is_set():
+            raise InterruptedError("the run has ended")
+
+    def ask(self, patience: float = PATIENCE_SECONDS) -> None:
+        """Stop all work, and return when it has ended, or after `patience` seconds."""
+        self._asked.set()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._at_work, patience)
+
+
+_of_this_process = Stop()
+
+
+def of_this_process() -> Stop:
+    """Return the flag of this process, for work that was sent by another one."""
+    return _of_this_process
+
+
 @dataclass(frozen=True)
 class Pool:
-    """An engine that is up.
+    """A running engine.
 
-    `submit(work, item)` returns the result to come; its error is what has become of the worker, as the work raises
-    nothing. `at_once` are the items that are worth being submitted together. `look` raises if the engine is lost.
-    `stop` is asked to end work in this process when the engine is ended before it.
+    Attributes:
+        submit: `submit(work, item)` returns a future; its error is the fate of the worker, as `work` raises nothing.
+        at_once: Number of items to submit at once.
+        check: Raises an error if the engine is lost.
+        stop: Ends work in this process when the engine is ended early.
     """
 
     submit: Callable[[Callable[[Any], Any], Any], Future[Any]]
     at_once: int
-    look: Callable[[], None] = lambda: None
+    check: Callable[[], None] = lambda: None
     stop: Stop = field(default_factory=Stop)

@@ -1,4 +1,4 @@
-"""Processes of this machine that work for this one: each does one thing at a time, and one that dies harms no other."""
+"""A pool of worker processes on this machine. Each does one item at a time, and one that dies harms no other."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from contextlib import suppress
 from typing import TypeVar
 
 from kafeat.errors import SystemRefusedError
-from kafeat.runtime.stop import PATIENCE_SECONDS
+from kafeat.runtime.pool import PATIENCE_SECONDS
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-# The cores are shared by the processes, and not by threads in each of them.
+# The processes share the cores, so that each of them gets one BLAS thread.
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )  # fmt: skip
 
 
-class Died(Exception):
-    """A worker has died, and what it was doing with it."""
+class WorkerDiedError(Exception):
+    """A worker process has died, and its work is lost."""
 
 
 class Processes:
-    """A thread for each process, which hands it work and waits for the result."""
+    """A pool with a thread for each process, which hands it work and waits for the result."""
 
     def __init__(self, jobs: int) -> None:
         self._threads = ThreadPoolExecutor(jobs, "kafeat-engine")
@@ -37,11 +37,11 @@ class Processes:
         self._lock, self._workers, self._closed = threading.Lock(), set[_Worker](), False
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
-        """The result to come; its error is `Died` where the process has died of it."""
+        """Return a future of the result; its error is `WorkerDiedError` if the process died."""
         return self._threads.submit(self._do, work, item)
 
     def close(self) -> None:
-        """End the processes, in the middle of their work if need be; returns when they have cleaned up."""
+        """End the processes, even in the middle of their work, and return when they have cleaned up."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._closed, workers = True, list(self._workers)
@@ -55,12 +55,12 @@ class Processes:
         if worker is None:
             with self._lock:
                 if self._closed:
-                    raise Died("the engine is closed")
+                    raise WorkerDiedError("the engine is closed")
                 worker = self._of_thread.worker = _Worker()
                 self._workers.add(worker)
         try:
             return worker.do(work, item)
-        except Died:
+        except WorkerDiedError:
             self._of_thread.worker = None
             with self._lock:
                 self._workers.discard(worker)
@@ -73,16 +73,17 @@ class _Worker:
     def __init__(self) -> None:
         path = os.pathsep.join(place or os.getcwd() for place in sys.path)
         self._process = subprocess.Popen(
-            # -P: a file of the folder where we stand is no module
+            # -P: files of the current folder must not be imported as modules
             [sys.executable, "-P", "-c", "from kafeat.runtime.worker import main; main()"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
-            start_new_session=True,  # an interrupt from the terminal is for the one who started it
+            start_new_session=True,  # an interrupt from the terminal must reach only the parent
         )  # fmt: skip
         assert self._process.stdin is not None  # noqa: S101  # for mypy: they are pipes
         assert self._process.stdout is not None  # noqa: S101
         self._calls, self._results = self._process.stdin, self._process.stdout
 
     def do(self, work: Callable[[T], R], item: T) -> R:
+        """Send the work to the process and return its result."""
         call = pickle.dumps((work, item))
         try:
             pickle.dump(call, self._calls)
@@ -91,19 +92,19 @@ class _Worker:
         except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
             self.dismiss()
             self.end()
-            raise Died(f"a process ended with {self._process.returncode}") from error
+            raise WorkerDiedError(f"a process ended with {self._process.returncode}") from error
         if wrong is not None:
-            raise SystemRefusedError(f"a worker: expected the same modules as here, got {wrong}")
-        found: R = result
-        return found
+            raise SystemRefusedError(f"a worker: expected the same modules as in this process, got {wrong}")
+        typed: R = result
+        return typed
 
     def dismiss(self) -> None:
-        """Tell it to end."""
+        """Close its input, upon which the process ends."""
         with suppress(OSError):
             self._calls.close()
 
     def end(self) -> None:
-        """Wait until it has ended, but not for ever."""
+        """Wait until it has ended; kill it if it takes too long."""
         try:
             self._process.wait(PATIENCE_SECONDS + 2.0)
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""Chunks of rows through a transform, by threads: features in order, or what is wrong with a row."""
+"""Transform chunks of rows by threads: yield features in order, or refuse a bad row."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from kafeat.types import Array, Floats, Mask
 
 
 class FeatureTarget(Protocol):
-    """Where features go."""
+    """A target of features: it provides memory for them, and learns when that is filled."""
 
     def buffer(self, start: int, rows: int) -> Floats:
-        """The memory that takes the features of `rows` rows from row `start` on, (rows, n_components)."""
+        """Return memory for the features of `rows` rows from row `start` on, (rows, n_components)."""
 
     def filled(self, start: int, block: Floats) -> None:
-        """Called in the worker's thread when that memory is filled."""
+        """Note that the memory is filled; called in the thread of the worker."""
 
 
 @dataclass(frozen=True)
 class InMemory:
-    """An array as a target."""
+    """An array as the target of features."""
 
     out: Floats
 
@@ -45,42 +45,48 @@ class InMemory:
 
 @dataclass(frozen=True)
 class RowPolicy:
-    """What is done beside transforming: bad rows are set aside, and values outside of `seen` are counted.
+    """Rules for bad rows and drift.
 
-    Where bad rows are errors, `advice` says what may be done about them.
+    Attributes:
+        set_aside: True sets bad rows aside, False makes the first one an error.
+        column_ranges: Ranges outside of which values are counted; None counts none.
+        advice: End of the message about a bad row, with its remedy.
     """
 
     set_aside: bool = False
-    seen: ColumnRanges | None = None
+    column_ranges: ColumnRanges | None = None
     advice: str = ""
 
 
 @dataclass(frozen=True)
 class Transformed:
-    """A chunk and its features (rows, n_components).
+    """A chunk and its features.
 
-    `clipped` counts values that lay beyond what a step had seen, and were taken for the last it had. `aside` are the
-    rows, counted within the chunk, that were set aside, and why: their features are NaN. `outside` (d,) counts for
-    each feature of the input the values outside of what the fit had seen.
+    Attributes:
+        chunk: The rows of the input.
+        features: Their features (rows, n_components), NaN for bad rows.
+        clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
+        bad_rows: Rows that were set aside, numbered within the chunk, and their problems.
+        outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
     """
 
     chunk: Chunk
     features: Floats
     clipped: int
-    aside: tuple[InvalidValueError, ...] = ()
+    bad_rows: tuple[InvalidValueError, ...] = ()
     outside: Array | None = None
 
     @property
     def good(self) -> Mask | None:
-        """The rows that were not set aside, (rows,); None if none was."""
-        if not self.aside:
+        """A mask (rows,) of the rows that were not set aside; None if all are good."""
+        if not self.bad_rows:
             return None
         good = np.ones(self.chunk.rows, dtype=bool)
-        good[[refused.row for refused in self.aside]] = False
+        good[[refused.row for refused in self.bad_rows]] = False
         return good
 
 
-NOTHING_ELSE = RowPolicy()
+REFUSE_BAD_ROWS = RowPolicy()
 
 
 def run(
@@ -89,80 +95,81 @@ def run(
     chunks: Iterator[Chunk],
     target: FeatureTarget,
     jobs: int,
-    watch: RowPolicy = NOTHING_ELSE,
+    policy: RowPolicy = REFUSE_BAD_ROWS,
 ) -> Iterator[Transformed]:
-    """Every chunk, by `jobs` threads, read by a further one; in order, as they are done.
+    """Transform chunks by `jobs` threads, read by a further one, and yield them in order.
 
-    The first row that is refused is an error, or is set aside with all others that are.
+    The policy decides if the first bad row is an error, or if all bad rows are set aside.
     """
-
-    worker = partial(_worker, transform, dtype, target, watch)
+    worker = partial(_worker, transform, dtype, target, policy)
     with one_blas_thread():
         items = ((chunk, target.buffer(chunk.start, chunk.rows)) for chunk in prefetch(chunks, 2))
         yield from ordered_map(worker, items, jobs)
 
 
-def run_here(
+def run_in_this_thread(
     transform: Transform, dtype: np.dtype[Any], chunks: Iterator[Chunk], target: FeatureTarget
 ) -> Iterator[Transformed]:
-    """The same without threads, for an engine that has given this thread its one core."""
+    """Transform chunks without threads, for engines that give each thread one core."""
     with one_blas_thread():
-        work = _worker(transform, dtype, target, NOTHING_ELSE)
+        work = _worker(transform, dtype, target, REFUSE_BAD_ROWS)
         for chunk in chunks:
             yield work((chunk, target.buffer(chunk.start, chunk.rows)))
 
 
 def _worker(
-    transform: Transform, dtype: np.dtype[Any], target: FeatureTarget, watch: RowPolicy
+    transform: Transform, dtype: np.dtype[Any], target: FeatureTarget, policy: RowPolicy
 ) -> Callable[[tuple[Chunk, Floats]], Transformed]:
     loop, reads = TileLoop(transform, dtype), transform.reads(dtype)
-    work = _setting_aside if watch.set_aside else _refusing
+    work = _transform_setting_aside if policy.set_aside else _transform_or_refuse
 
     def run_one(item: tuple[Chunk, Floats]) -> Transformed:
         chunk, out = item
-        done = work(loop, chunk, reads, out, watch)
+        done = work(loop, chunk, reads, out, policy)
         target.filled(chunk.start, out)
         return done
 
     return run_one
 
 
-def _refusing(
-    loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, watch: RowPolicy
+def _transform_or_refuse(
+    loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, policy: RowPolicy
 ) -> Transformed:
     try:
         X, sound = chunk.decode(reads)
         if not sound:
-            raise next(chunk.mistakes(X))
+            raise next(chunk.invalid_values(X))
         clipped = loop(X, out)
     except InvalidValueError as refused:
-        raise DataError(f"{chunk.located(refused)}{watch.advice}") from None
-    return Transformed(chunk, out, clipped, outside=None if watch.seen is None else watch.seen.outside(X))
+        raise DataError(f"{chunk.located(refused)}{policy.advice}") from None
+    return Transformed(
+        chunk, out, clipped, outside=None if policy.column_ranges is None else policy.column_ranges.outside(X)
+    )
 
 
-def _setting_aside(
-    loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, watch: RowPolicy
+def _transform_setting_aside(
+    loop: TileLoop, chunk: Chunk, reads: np.dtype[Any], out: Floats, policy: RowPolicy
 ) -> Transformed:
-    """A row that is refused gives its place to one that is not, and its tile is done once more.
+    """Replace each bad row by a good one of its tile, and transform the tile again.
 
-    The others keep their places in their tiles, and so their bytes.
+    The good rows keep their places in the tile, and so their bytes.
     """
     X, sound = chunk.decode(reads)
-    aside = {} if sound else {refused.row: refused for refused in chunk.mistakes(X)}
+    bad_rows = {} if sound else {refused.row: refused for refused in chunk.invalid_values(X)}
     clipped = 0
     for start in range(0, chunk.rows, loop.rows):
         stop = min(start + loop.rows, chunk.rows)
-        clipped += _tile(loop, X[start:stop], out[start:stop], start, aside)
-    done = Transformed(chunk, out, clipped, tuple(aside[row] for row in sorted(aside)))
-    if aside:
-        out[sorted(aside)] = np.nan
-    if watch.seen is None:
+        clipped += _tile(loop, X[start:stop], out[start:stop], start, bad_rows)
+    done = Transformed(chunk, out, clipped, tuple(bad_rows[row] for row in sorted(bad_rows)))
+    if bad_rows:
+        out[sorted(bad_rows)] = np.nan
+    if policy.column_ranges is None:
         return done
-    return replace(done, outside=watch.seen.outside(X if done.good is None else X[done.good]))
+    return replace(done, outside=policy.column_ranges.outside(X if done.good is None else X[done.good]))
 
 
-def _tile(loop: TileLoop, X: Rows, out: Floats, start: int, aside: dict[int, InvalidValueError]) -> int:
-    good = np.array([start + i not in aside for i in range(len(X))])
+def _tile(loop: TileLoop, X: Rows, out: Floats, start: int, bad_rows: dict[int, InvalidValueError]) -> int:
+    good = np.array([start + i not in bad_rows for i in range(len(X))])
     while good.any():
         if not good.all():
             X = X[np.where(good, np.arange(len(X)), good.argmax())]
@@ -170,8 +177,8 @@ def _tile(loop: TileLoop, X: Rows, out: Floats, start: int, aside: dict[int, Inv
             clipped, counts = loop(X, out), loop.counts
             return clipped if counts is None else int(counts[: len(X)][good].sum())
         except InvalidValueError as refused:
-            # In the place of a row set aside stands the first that was not: if that one is refused, it is its turn.
+            # A refused replacement means that the first good row is bad itself.
             row = refused.row if good[refused.row] else int(good.argmax())
-            aside[start + row] = InvalidValueError(start + row, refused.column, refused.problem)
+            bad_rows[start + row] = InvalidValueError(start + row, refused.column, refused.problem)
             good[row] = False
     return 0

@@ -11,8 +11,8 @@ from pydantic import model_validator
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.arc_cosine import ArcCosine as ArcCosineKernel
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -59,7 +59,7 @@ class ArcCosine(Step):
         return _RectifiedTransform(state["directions"], self.n_components, self.order, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return kernels.arc_cosine(self.order)(pair, KernelParameters())
+        return ArcCosineKernel().gram(pair, KernelParameters(order=self.order))
 
 
 class _RectifiedTransform(Transform):

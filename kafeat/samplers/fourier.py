@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.errors import DataError
-from kafeat.maths.fourier import spectra
+from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.fourier.features import (
     FEATURES,
     FREQUENCIES,
@@ -28,12 +28,15 @@ from kafeat.maths.fourier.features import (
 )
 from kafeat.maths.fourier.structured import STRUCTURED_DTYPES
 from kafeat.maths.fourier.transform import Features
-from kafeat.maths.kernels.bandwidth import Rule, resolve_gamma
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
 from kafeat.types import Shape, State
 
-_ISOTROPIC = ("rbf", "matern", "rational_quadratic")
 _DIRECTIONS = ("orthogonal", "structured", "fastfood")
+
+if TYPE_CHECKING:
+    KernelName = str
+else:
+    KernelName = Literal[kernel_names(ShiftInvariantKernel)]
 
 LengthScales = Annotated[
     tuple[PositiveFloat, ...],
@@ -45,20 +48,16 @@ LengthScales = Annotated[
 class Fourier(Step):
     """Random Fourier features: z(x)·z(y) ≈ k(x − y) = E_ω[cos ω·(x − y)].
 
-    m frequencies of the kernel's law average the cosine, so the error of every entry falls like 1/√m, whatever the
-    number of inputs. Paired features, √a_j [cos ω_j·x, sin ω_j·x], m = D/2, have a lower variance than offset ones,
-    √(2a_j) cos(ω_j·x + b_j), at half the matrix product. With `frequencies: learned` and `weights: fitted` both ω_j and
-    a_j are fitted to random pairs of the sample and kept if they are better on rows that they did not see; the cost of
-    a transform is the same. The laws of ω: rbf N(0, 2γI); laplacian Cauchy(0, γ) and cauchy Laplace(0, √γ) in each
-    coordinate; matern N(0, γI)·√(2ν/χ²_{2ν}), γ = 1/ℓ²; rational_quadratic N(0, 2γsI), s ~ Gamma(α, rate α).
+    m frequencies of the kernel's distribution average the cosine, so the error of every entry falls like 1/√m, whatever
+    the inputs. Paired features are √a_j [cos ω_j·x, sin ω_j·x], m = D/2, offset ones √(2a_j) cos(ω_j·x + b_j).
+    ω is N(0, 2γI) for rbf; Cauchy(0, γ) for laplacian and Laplace(0, √γ) for cauchy in each coordinate;
+    N(0, γI)·√(2ν/χ²_{2ν}) for matern; N(0, 2γsI), s ~ Gamma(α, rate α), for rational_quadratic.
 
     Source: Rahimi & Recht 2007, algorithm 1; Yu et al. 2016 (orthogonal, structured); Le, Sarlós & Smola 2013
-    (fastfood); Avron et al. 2016 (qmc); weights and learning: this project, kafeat/frequency_fit.py.
+    (fastfood); Avron et al. 2016 (qmc); weights and learning: this project.
     """
 
-    kernel: Literal["rbf", "laplacian", "cauchy", "matern", "rational_quadratic"] = parameter(
-        "rbf", "the kernel to approximate"
-    )
+    kernel: KernelName = parameter("rbf", "the kernel to approximate")
     gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")
     nu: PositiveFloat = parameter(1.5, "ν, the smoothness of matern")
     alpha: PositiveFloat = parameter(1.0, "α, the mixture of rational_quadratic")
@@ -73,7 +72,7 @@ class Fourier(Step):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         refuse_odd_pairs(self)
-        if self.frequencies in _DIRECTIONS and self.kernel not in _ISOTROPIC:
+        if self.frequencies in _DIRECTIONS and self._exact.needs_coordinates:
             refuse_parameter(
                 "frequencies",
                 f"'iid', 'qmc' or 'learned' for the kernel {self.kernel}",
@@ -83,20 +82,17 @@ class Fourier(Step):
 
     @property
     def needs_coordinates(self) -> bool:
-        return KERNELS[self.kernel].needs_coordinates or isinstance(self.length_scale, tuple)
+        return self._exact.needs_coordinates or isinstance(self.length_scale, tuple)
 
-    def _law(self, gamma: float) -> spectra.FrequencyDistribution:
-        match self.kernel:
-            case "rbf":
-                return spectra.rbf(gamma)
-            case "laplacian":
-                return spectra.laplacian(gamma)
-            case "cauchy":
-                return spectra.cauchy(gamma)
-            case "matern":
-                return spectra.matern(gamma, self.nu)
-            case "rational_quadratic":
-                return spectra.rational_quadratic(gamma, self.alpha)
+    @property
+    def _exact(self) -> ShiftInvariantKernel:
+        kernel = find_kernel(self.kernel)
+        if not isinstance(kernel, ShiftInvariantKernel):
+            raise TypeError(f"{self.kernel} is not shift-invariant")
+        return kernel
+
+    def _parameters(self, gamma: float) -> KernelParameters:
+        return KernelParameters(gamma=gamma, nu=self.nu, alpha=self.alpha)
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_features = rng.spawn(2)
@@ -106,8 +102,8 @@ class Fourier(Step):
             raise DataError(
                 "fourier: length_scale: expected rows that float64 can hold after it, got larger ones"
             )
-        gamma = resolve_gamma(self.gamma, KERNELS[self.kernel], X, of_gamma)
-        state = fit_random_features(self._law(gamma), X, of_features, self)
+        gamma = resolve_gamma(self.gamma, self._exact, X, of_gamma)
+        state = fit_random_features(self._exact.frequencies(self._parameters(gamma)), X, of_features, self)
         return {"gamma": np.array(gamma), **state}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
@@ -142,5 +138,4 @@ class Fourier(Step):
                 square = self.length_scale**2
                 x, y = pair.squared_norms
                 pair = Gram(pair.dots / square, (x / square, y / square))
-        p = KernelParameters(gamma=float(state["gamma"]), nu=self.nu, alpha=self.alpha)
-        return KERNELS[self.kernel].gram(pair, p)
+        return self._exact.gram(pair, self._parameters(float(state["gamma"])))

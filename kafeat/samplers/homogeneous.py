@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -13,10 +13,9 @@ from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
 from kafeat.maths.homogeneous import windows
+from kafeat.maths.homogeneous.additive import additive_kernel, additive_names
 from kafeat.maths.homogeneous.ratios import ratio_weights, widest_ratio
-from kafeat.maths.homogeneous.signatures import SIGNATURES
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters
 from kafeat.types import Array, Floats, Shape, State
 
 # Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
@@ -31,34 +30,25 @@ _MOST_FEATURES = 1 << 22
 _MOST_ENTRIES = 1 << 26
 
 
+if TYPE_CHECKING:
+    KernelName = str
+else:
+    KernelName = Literal[additive_names()]
+
+
 class Homogeneous(Step):
     """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} 𝒦(log(y_i/x_i)), a kernel of ratios by its signature 𝒦.
 
-    chi2: 2xy/(x + y), 𝒦(ω) = sech(ω/2). intersection: min(x, y), e^{−|ω|/2}. jensen_shannon:
-    ½x log₂((x + y)/x) + ½y log₂((x + y)/y). hellinger: √(xy), 𝒦 = 1, which one feature, √x, gives exactly.
-
-    Ψ(x) = √(x^γ) [√κ₀, √(2κ_j) cos(jL log x), √(2κ_j) sin(jL log x)], j = 1..n: 2n + 1 outputs per input, and
-    Ψ(0) = 0. The error is √((xy)^γ) ε(log y/x) with ε(ω) = κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω), and falls fast with n
-    (slowly for intersection, as 𝒦 has a kink). Outputs come in blocks: Ψ₀ of every input, then cosine and sine of
-    the first frequency, and so on.
-
-    What κ_j and L are is the window. `uniform` samples the spectrum, and `rectangular` takes the Fourier
-    coefficients of 𝒦 over one period, both with published periods L = 2π/Λ. `minimax`, the default, has the least
-    possible largest error relative to max(x, y)^γ over all ratios up to 10,000, those over 20 counted a fifth
-    (in full for intersection): of the windows that need no data it was the best or near it on every data set tried,
-    and its error is monotone in n. `fitted` minimises over L and κ_j what `criterion` says, over all pairs of
-    entries x, y of one column in the fit sample: the sum of (xy)^γ ε(log y/x)², or the largest error relative to
-    max(x, y)^γ over the ratios seen; a thousandth of the weight stays with unseen ratios. `auto` takes the least
-    largest error, unless the Frobenius error of the kernel among rows of the sample then is more than
-    1.6 times that of `mean`: columns may err alike, and rows then see their sum. Beyond order 32 both take the
-    rectangular coefficients.
+    chi2: 2xy/(x + y); intersection: min(x, y); hellinger: √(xy), which one feature gives exactly; jensen_shannon:
+    ½x log₂((x + y)/x) + ½y log₂((x + y)/y). The window determines κ_j and L of the outputs, which come in blocks:
+    Ψ(x) = √(x^γ) [√κ₀, √(2κ_j) cos(jL log x), √(2κ_j) sin(jL log x)], j = 1..n; Ψ(0) = 0. The error is
+    √((xy)^γ) ε(log y/x), ε(ω) = κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω). It falls fast with n, but slowly for intersection,
+    whose 𝒦 has a kink.
 
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """
 
-    kernel: Literal["chi2", "intersection", "jensen_shannon", "hellinger"] = parameter(
-        "chi2", "the additive kernel to approximate"
-    )
+    kernel: KernelName = parameter("chi2", "the additive kernel to approximate")
     order: Annotated[int, Field(ge=0, le=1000)] | None = parameter(
         None, "n; there are 2n + 1 outputs per input; null: 1, and 0 for hellinger"
     )
@@ -153,7 +143,7 @@ class Homogeneous(Step):
         used = max(2, int(np.searchsorted(np.cumsum(weights), 0.999 * weights.sum())) + 1)
         ratios, weights = ratios[:used], weights[:used]
         waves = np.cos(np.outer(ratios, state["frequencies"])) @ state["coefficients"][1:]
-        exact = SIGNATURES[self.kernel].value(ratios) if self.kernel in SIGNATURES else np.ones_like(ratios)
+        exact = additive_kernel(self.kernel).signature(ratios)
         error: Floats = state["coefficients"][0] + 2.0 * waves - exact
         return ratios, error, weights
 
@@ -171,7 +161,7 @@ class Homogeneous(Step):
         return _HomogeneousTransform(self, state, n_features_in, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return kernels.additive(self.kernel)(pair, KernelParameters(homogeneity=self.homogeneity))
+        return additive_kernel(self.kernel).gram(pair, KernelParameters(homogeneity=self.homogeneity))
 
 
 def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:

@@ -11,8 +11,8 @@ from pydantic import Field
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Spreads, Step, Transform, parameter
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.intersection import Intersection
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -52,7 +52,7 @@ class IntersectionBins(Step):
         return _BinsTransform(self.n_bins, state["maximum"], dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return kernels.additive("intersection")(pair, KernelParameters())
+        return Intersection().gram(pair, KernelParameters())
 
 
 class _BinsTransform(Transform):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -23,8 +23,8 @@ from kafeat.contract.step import (
     refuse_parameter,
 )
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.kernels.bandwidth import Rule, resolve_gamma
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.maths.bandwidth import Rule, resolve_gamma
+from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, find_kernel, kernel_names
 from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS
 from kafeat.maths.nystroem.landmarks.given import Given
@@ -32,6 +32,12 @@ from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whiteni
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
 from kafeat.types import Array, Floats, Shape, State
 
+_DIFFERENTIABLE = kernel_names(DifferentiableKernel)
+
+if TYPE_CHECKING:
+    KernelName = str
+else:
+    KernelName = Literal[(*kernel_names(TiledKernel), "precomputed")]
 Function = Annotated[Callable[..., Any], Described("a Python function k(X, Y)", "functions")]
 Rows = Annotated[Given, Described("a mapping with the key 'given'", "mappings")]
 
@@ -39,39 +45,15 @@ Rows = Annotated[Given, Described("a mapping with the key 'given'", "mappings")]
 class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
-    T is lower triangular, a rotation of the usual V_r Λ_r^{−½} that saves half of the product, so the columns have no
-    order; where landmarks are more than components, the columns come with their eigenvalues falling. With
-    `root: symmetric` T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn, and column j belongs to landmark j.
     ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks: exact on the
-    landmarks themselves, never above the kernel, and as good as the kernel's spectrum falls fast. The rank cut is
-    relative and made in float64; columns beyond the rank are 0. With more landmarks than components, those directions
-    are kept that lead on the fit sample. Good landmarks matter: docs/accuracy.md compares the ways to choose them.
-
-    `kernel: precomputed` takes rows that hold k(x, every training row) and is fitted on the square matrix of the
-    training rows; landmarks are columns of it.
+    landmarks themselves, never above the kernel, and as good as its spectrum falls fast. T is lower triangular, a
+    rotation of V_r Λ_r^{−½} that saves half of the product; columns beyond rank r are 0. With `root: symmetric` T is
+    V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. `kernel: precomputed` takes rows that hold k(x, every training row).
 
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
 
-    kernel: (
-        Literal[
-            "rbf",
-            "laplacian",
-            "matern",
-            "rational_quadratic",
-            "polynomial",
-            "linear",
-            "cosine",
-            "sigmoid",
-            "chi2",
-            "additive_chi2",
-            "intersection",
-            "jensen_shannon",
-            "hellinger",
-            "precomputed",
-        ]
-        | Function
-    ) = parameter("rbf", "the kernel to approximate")
+    kernel: KernelName | Function = parameter("rbf", "the kernel to approximate")
     gamma: PositiveFloat | Rule = parameter(
         "median", "γ, or how it is read off the fit sample; median is 1/d for kernels of dot products"
     )
@@ -126,8 +108,9 @@ class Nystroem(Step):
                 refuse_parameter("landmarks", "landmarks that are columns of the input", self.landmarks)
             if self.weights == "fitted":
                 refuse_parameter("weights", "exact, for a precomputed kernel", self.weights)
-        if self.landmarks == "learned" and self.kernel not in ("rbf", "rational_quadratic"):
-            refuse_parameter("landmarks", "another, as learned needs rbf or rational_quadratic", "learned")
+        if self.landmarks == "learned" and self.kernel not in _DIFFERENTIABLE:
+            needed = " or ".join(_DIFFERENTIABLE)
+            refuse_parameter("landmarks", f"another, as learned needs {needed}", "learned")
         return self
 
     @property
@@ -145,7 +128,11 @@ class Nystroem(Step):
 
     @property
     def needs_coordinates(self) -> bool:
-        return not isinstance(self.kernel, str) or self._precomputed or KERNELS[self.kernel].needs_coordinates
+        return (
+            not isinstance(self.kernel, str)
+            or self._precomputed
+            or find_kernel(self.kernel).needs_coordinates
+        )
 
     @property
     def label_needs(self) -> Mapping[str, str]:
@@ -155,7 +142,7 @@ class Nystroem(Step):
     @property
     def spreads(self) -> Spreads:
         given = not isinstance(self.kernel, str) or self._precomputed
-        return "ignores" if given or KERNELS[str(self.kernel)].non_negative else "needs"
+        return "ignores" if given or find_kernel(str(self.kernel)).non_negative else "needs"
 
     @property
     def keeps_rows(self) -> bool:
@@ -193,9 +180,9 @@ class Nystroem(Step):
             )
         gamma = 1.0
         if isinstance(self.kernel, str) and not self._precomputed:
-            if KERNELS[self.kernel].non_negative:
+            if find_kernel(self.kernel).non_negative:
                 refuse_negative(X)
-            gamma = resolve_gamma(self.gamma, KERNELS[self.kernel], X, of_gamma)
+            gamma = resolve_gamma(self.gamma, find_kernel(self.kernel), X, of_gamma)
         kernel = self._kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             landmarks = self._choose(sample, kernel, of_landmarks)
@@ -254,7 +241,7 @@ class Nystroem(Step):
             name = "n_landmarks" if self.n_landmarks else "n_components"
             wanted = f"{name} = {least}" if exactly else f"at least n_components = {least}"
             raise DataError(f"nystroem: landmarks: {landmarks.key}: expected {wanted} rows, got {len(rows)}")
-        if isinstance(self.kernel, str) and KERNELS[self.kernel].non_negative and rows.min() < 0.0:
+        if isinstance(self.kernel, str) and find_kernel(self.kernel).non_negative and rows.min() < 0.0:
             raise DataError(
                 f"nystroem: landmarks: {landmarks.key}: expected values of at least 0, got {rows.min():g}"
             )
@@ -341,7 +328,7 @@ class Nystroem(Step):
         return transform if wide == dtype else InFloat64(transform, dtype)
 
     def precision(self, state: State, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """What a transform in `dtype` computes in: float64 where it would drown the smallest features."""
+        """Return the dtype for a transform in `dtype`: float64 where `dtype` would drown small features."""
         if drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype):
             return np.dtype(np.float64)
         return dtype

@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, parameter
 from kafeat.errors import DataError
-from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Array, Floats, Shape, State
 
 MAX_WIDTH = 100_000
@@ -126,7 +126,7 @@ class _MonomialTransform(Transform):
         out *= self._weights
 
     def _levels(self, out: Floats, flat: Floats) -> list[Floats]:
-        """Where the monomials of each degree go: columns of `out`, or of a buffer in its memory order."""
+        """The columns for the monomials of each degree, in `out` or in a buffer of its memory order."""
         rows = len(out)
         below = flat.reshape(rows, -1) if out.strides[0] >= out.strides[1] else flat.reshape(-1, rows).T
         levels, starts = [], [0, 0]

@@ -12,10 +12,10 @@ from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.errors import InvalidValueError
+from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma
 from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KernelParameters
-from kafeat.maths.kernels.polynomial import GAMMA, Gamma, fit_gamma
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.exponential import Exponential
 from kafeat.types import Array, Floats, Shape, State
 
 # Enough for a median; the tilt is flat around its best value.
@@ -77,7 +77,7 @@ class PositiveExponential(Step):
         return _ExponentialTransform(state, self.n_components, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return kernels.exponential(pair, KernelParameters(gamma=float(state["gamma"])))
+        return Exponential().gram(pair, KernelParameters(gamma=float(state["gamma"])))
 
 
 def best_tilt(phi: float, d: int) -> float:

@@ -15,8 +15,8 @@ from kafeat.contract.sparse_rows import SparseRows
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.errors import DataError
 from kafeat.maths.hadamard import SampledHadamard, count_blocks, draw_rows, padded_width
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.linear import Linear
 from kafeat.types import Array, Floats, Shape, State
 
 
@@ -116,7 +116,7 @@ class Projection(Step):
         return _SparseTransform(state, n_features_in, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return kernels.linear(pair, KernelParameters())
+        return Linear().gram(pair, KernelParameters())
 
 
 def jl_width(n_rows: int, eps: float) -> int:

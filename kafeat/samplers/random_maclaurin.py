@@ -13,8 +13,9 @@ from kafeat.contract.checks import check_indices, count_rows
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
 from kafeat.errors import DataError
-from kafeat.maths.kernels.exact import KernelParameters, exponential
-from kafeat.maths.kernels.polynomial import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.dot_products import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.exponential import Exponential
 from kafeat.types import Array, Floats, Shape, State
 
 _PAIRS = 1_000
@@ -85,11 +86,11 @@ class RandomMaclaurin(Step):
 
     @property
     def _constant(self) -> bool:
-        """Whether the first output carries a₀."""
+        """True if the first output carries a₀."""
         return self.n_components > 1 and (self.kernel == "exponential" or self.coef0 > 0)
 
     def _plan(self, logs: Floats, spread: Floats, d: int) -> _Monomials:
-        """Which degrees are drawn, how often, and whether degree 1 is exact, for the least variance."""
+        """Plan for the least variance: the degrees to draw, their counts, and whether degree 1 is exact."""
         sizes = logs + spread
         if self._constant:
             sizes[0] = -np.inf
@@ -134,7 +135,7 @@ class RandomMaclaurin(Step):
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         gamma = float(state["gamma"])
         if self.kernel == "exponential":
-            return exponential(pair, KernelParameters(gamma=gamma))
+            return Exponential().gram(pair, KernelParameters(gamma=gamma))
         return polynomial(pair, gamma, self.degree, self.coef0)
 
 

@@ -10,7 +10,6 @@ from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, Width, parameter
-from kafeat.maths.fourier import spectra
 from kafeat.maths.fourier.features import (
     FEATURES,
     FREQUENCIES,
@@ -24,8 +23,9 @@ from kafeat.maths.fourier.features import (
     refuse_odd_pairs,
 )
 from kafeat.maths.fourier.transform import Features, log_warp
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.skewed_chi2 import SkewedChi2
+from kafeat.maths.kernels.skewed_intersection import SkewedIntersection
 from kafeat.types import Shape, State
 
 
@@ -33,7 +33,7 @@ class Skewed(Step):
     """Random features of skewed kernels, chi2: z(x)·z(y) ≈ Π_i 2√(x_i + c)√(y_i + c)/(x_i + y_i + 2c).
 
     On log(x + c) the kernel is shift-invariant, with the frequency density sech(πω) in each coordinate, so it is
-    Fourier features behind a logarithm. intersection, Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c))), has
+    Fourier features after a logarithm. intersection, Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c))), has
     Cauchy(0, ½). The error of every entry falls like 1/√D. Inputs must lie above −c. `learned` and `fitted` are
     those of `fourier`.
 
@@ -53,14 +53,17 @@ class Skewed(Step):
         return self
 
     @property
+    def _exact(self) -> SkewedChi2 | SkewedIntersection:
+        return SkewedChi2() if self.kernel == "chi2" else SkewedIntersection()
+
+    @property
     def spreads(self) -> Spreads:
         return "ignores"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         logs = np.empty_like(sample.X)
         log_warp(self.skewedness)(sample.X, logs)
-        law = spectra.skewed_chi2() if self.kernel == "chi2" else spectra.skewed_intersection()
-        return fit_random_features(law, logs, rng, self)
+        return fit_random_features(self._exact.log_frequencies(), logs, rng, self)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return random_feature_shapes(state, n_features_in, self)
@@ -75,5 +78,4 @@ class Skewed(Step):
         return bind_random_features(state, n_features_in, dtype, log_warp(self.skewedness))
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        gram = kernels.skewed_chi2 if self.kernel == "chi2" else kernels.skewed_intersection
-        return gram(pair, KernelParameters(skewedness=self.skewedness))
+        return self._exact.gram(pair, KernelParameters(skewedness=self.skewedness))

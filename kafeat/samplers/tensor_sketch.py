@@ -13,7 +13,7 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.memory_order import is_feature_major
 from kafeat.contract.sparse_rows import SparseRows
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
-from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.
@@ -118,7 +118,7 @@ class _SketchTransform(Transform):
         return (np.ones((self.n_features_in + 1, min(rows, _STRIP)), dtype=self._dtype),)
 
     def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        # Transforms along the outputs, in their memory order: nothing is transposed behind them.
+        # Transforms along the outputs, in their memory order: nothing is transposed after them.
         axis = 0 if is_feature_major(out) else 1
         for start in range(0, len(X), _STRIP):
             strip = X[start : start + _STRIP]
@@ -171,7 +171,7 @@ class _SketchTransform(Transform):
         a, D = self._amplitudes, self.n_features_out
         np.multiply(spectrum[:, 0].real, a[0], out=out[:, 0])
         if spectrum.flags.c_contiguous:
-            # The numbers lie there as they are wanted, behind Im P₀ = 0.
+            # The numbers lie there in the right order, after Im P₀ = 0.
             np.multiply(spectrum.view(self._dtype)[:, 2 : D + 1], a[1:], out=out[:, 1:])
         else:
             np.multiply(spectrum[:, 1:].real, a[1::2], out=out[:, 1::2])

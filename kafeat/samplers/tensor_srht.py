@@ -11,8 +11,8 @@ from pydantic import model_validator
 from kafeat.contract.checks import check_indices
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.maths.hadamard import SampledHadamard, count_blocks, draw_rows, padded_width
-from kafeat.maths.kernels.polynomial import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Array, Floats, Shape, State
 
 _REAL = np.array([1.0, -1.0])

@@ -46,7 +46,7 @@ class Union(Step):
     """Maps side by side: z(x) = [√w₁ z₁(x), √w₂ z₂(x), …], so that z(x)·z(y) ≈ Σ_i w_i k_i(x, y).
 
     The sum of kernels is a kernel: one for shape and one for colour, say, each a chain of steps on its own columns.
-    Columns have the names of the input, so a map with `columns` comes first, or behind steps that keep them.
+    Columns have the names of the input, so a map with `columns` comes first, or after steps that keep them.
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (sums of kernels).
     """
@@ -93,7 +93,7 @@ class Union(Step):
         return {name: unknown for step in self._steps for name, unknown in step.coded_columns.items()}
 
     @property
-    def missing(self) -> Literal["refuse", "pass", "fill"]:  # type: ignore[override]
+    def missing(self) -> Literal["refuse", "pass", "fill"]:  # type: ignore[override]  # depends on the maps
         return "fill" if all(takes_missing(part.steps) for part in self.maps) else "refuse"
 
     @property
@@ -192,7 +192,10 @@ class Union(Step):
             grams = [chain.exact_pair(Coordinates(pair.x[:, i], pair.y[:, i])) for i, chain in chains]
         else:
             # Every step is content with dot products then, and none asks for the width of its input.
-            grams = [Chain.of(part.steps, states).exact_pair(pair) for part, states in self._parts(state)]
+            grams = [
+                Chain.without_widths(part.steps, states).exact_pair(pair)
+                for part, states in self._parts(state)
+            ]
         dots, x, y = (np.zeros_like(found) for found in (grams[0].dots, *grams[0].squared_norms))
         for part, gram in zip(self.maps, grams, strict=True):
             dots += part.weight * gram.dots
@@ -204,7 +207,7 @@ class Union(Step):
 def _indices(columns: Sequence[str], names: Sequence[str] | None, i: int) -> Array:
     if names is None:
         raise DataError(
-            f"union: maps[{i}].columns: expected no columns behind a step that does not hand them on"
+            f"union: maps[{i}].columns: expected no columns after a step that does not hand them on"
         )
     where = {name: j for j, name in enumerate(names)}
     found: list[int] = []

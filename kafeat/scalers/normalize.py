@@ -9,8 +9,8 @@ import numpy as np
 
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Scaler, parameter
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.cosine import Cosine
 from kafeat.types import Floats, Shape, State
 
 
@@ -52,5 +52,5 @@ class Normalize(Scaler):
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if isinstance(pair, Gram):
-            return kernels.cosine(pair, KernelParameters())
+            return Cosine().gram(pair, KernelParameters())
         return super().exact(state, pair)

@@ -1,4 +1,4 @@
-"""kafeat inside of scikit-learn: a transformer for its pipelines, and its fitted maps as maps of kafeat.
+"""kafeat in scikit-learn: a transformer for pipelines, and the conversion of fitted estimators to kafeat maps.
 
 from kafeat.sklearn import FeatureMap, import_fitted
 make_pipeline(StandardScaler(), FeatureMap("fourier"), RidgeClassifier())

@@ -1,4 +1,4 @@
-"""What a fitted estimator knows, each of it checked, as it may come from a stranger."""
+"""The attributes of a fitted estimator, all checked, because the estimator may come from an untrusted file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kafeat.errors import DataError
 from kafeat.types import Array, Floats
 
 MOST_INPUTS = 2**21
-"""Twice as many as a vectorizer by hashes has: in some estimators nothing else proves the number that they claim."""
+"""Twice the number of a hashing vectorizer. Some estimators contain no array that proves their number of inputs."""
 
 
 class Attributes:
-    """What a fitted estimator knows, asked for by name; DataError where it is not what it should be."""
+    """The attributes of a fitted estimator by name. A missing or unexpected value raises `DataError`."""
 
     def __init__(self, estimator: Any) -> None:
         self._values: dict[str, Any] = vars(estimator)
@@ -24,7 +24,7 @@ class Attributes:
         self.kind = self.cls.__name__
 
     def get(self, name: str) -> Any:
-        """What it is, or None if it is not there."""
+        """Return the attribute, or None if it does not exist."""
         return self._values.get(name)
 
     def __getitem__(self, name: str) -> Any:
@@ -33,23 +33,23 @@ class Attributes:
         return self._values[name]
 
     def refuse(self, name: str, expected: str, got: object) -> DataError:
-        """The error to raise."""
-        return DataError(f"{self.kind}: {name}: expected {expected}, got {_told(got)}")
+        """Return the error to raise for an unexpected value."""
+        return DataError(f"{self.kind}: {name}: expected {expected}, got {_brief(got)}")
 
     def width(self) -> int:
-        """The number of inputs."""
+        """Return the number of inputs."""
         width = self.whole("n_features_in_")
         if not 1 <= width <= MOST_INPUTS:
             raise self.refuse("n_features_in_", f"a number from 1 to {MOST_INPUTS:,}", width)
         return width
 
     def says(self, name: str, text: str) -> bool:
-        """Whether it is that text."""
+        """Return True if the attribute is this text."""
         value = self[name]
         return isinstance(value, str) and value == text
 
     def is_pair(self, name: str, pair: tuple[float, float]) -> bool:
-        """Whether it is these two numbers."""
+        """Return True if the attribute is this pair of numbers."""
         value = self[name]
         return (
             isinstance(value, tuple | list)
@@ -58,12 +58,12 @@ class Attributes:
         )
 
     def has_none(self, name: str) -> bool:
-        """Whether it is nothing at all, or a dict without entries."""
+        """Return True if the attribute is None or an empty dict."""
         value = self[name]
         return value is None or (isinstance(value, dict) and not value)
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A finite number; `default` stands for None."""
+        """Return a finite number; `default` replaces None."""
         value = self[name]
         if value is None and default is not None:
             return float(default)
@@ -76,27 +76,27 @@ class Attributes:
         return number
 
     def whole(self, name: str, default: float | None = None) -> int:
-        """A whole number."""
+        """Return a whole number."""
         value = self.number(name, default)
         if not value.is_integer():
-            raise self.refuse(name, "a whole number, as kafeat has no others there", value)
+            raise self.refuse(name, "a whole number, which kafeat requires here", value)
         return int(value)
 
     def flag(self, name: str) -> bool:
-        """True or false."""
+        """Return a bool."""
         if not isinstance(self[name], bool | np.bool_):
             raise self.refuse(name, "a bool", self[name])
         return bool(self[name])
 
     def one_of(self, name: str, known: tuple[str, ...]) -> str:
-        """A text among some."""
+        """Return a text, which must be one of `known`."""
         value = self[name]
         if not isinstance(value, str) or value not in known:
             raise self.refuse(name, f"one of {', '.join(known)}", value)
         return value
 
     def array(self, name: str, shape: tuple[int | None, ...]) -> Array:
-        """A dense numeric array of that shape, None being any length; as it is."""
+        """Return a dense numeric array of this shape (None: any length), unchanged."""
         value = self[name]
         if type(value) is not np.ndarray or value.dtype.kind not in "fiu":
             raise self.refuse(name, "a dense array of numbers", type(value).__name__)
@@ -112,19 +112,19 @@ class Attributes:
         return value
 
     def floats(self, name: str, shape: tuple[int | None, ...]) -> Floats:
-        """The same as contiguous float64."""
+        """Return such an array as contiguous float64."""
         return np.array(self.array(name, shape), dtype=np.float64, order="C")
 
     def whole_numbers(self, name: str, shape: tuple[int | None, ...]) -> Array:
-        """The same of whole numbers, int64."""
+        """Return such an array of whole numbers as int64."""
         value = self.array(name, shape)
         if value.dtype.kind not in "iu":
             raise self.refuse(name, "whole numbers", str(value.dtype))
         return np.array(value, dtype=np.int64, order="C")
 
 
-def _told(value: object) -> str:
-    """A value in a few words: lists in lists may be small in a file and endless when they are spelled."""
+def _brief(value: object) -> str:
+    """Return a short text for a value: nested lists may be small in a file and endless when printed."""
     flat = value if isinstance(value, tuple) else (value,)
     if len(flat) <= 4 and all(one is None or isinstance(one, str | Real) for one in flat):
         return f"{value!r:.100}"

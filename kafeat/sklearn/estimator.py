@@ -1,4 +1,4 @@
-"""A feature map as a transformer of scikit-learn."""
+"""A feature map as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -22,30 +22,66 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
 from kafeat.jobs.fit.fit import columns_of, fit_reader
 from kafeat.jobs.fit.sample import SampledFit
-from kafeat.model import feature_map
+from kafeat.model.feature_map import FeatureMap as FittedMap
+from kafeat.model.load import loads
 from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
 from kafeat.types import Array, Floats
 
-# What errors call the rows of several batches.
+# The name of the rows of several batches in errors.
 _PLACE = "<partial_fit>"
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """z: rows of numbers → rows of features, with z(x)·z(y) ≈ k(x, y), for pipelines and searches.
+    """Explicit kernel features z with z(x)·z(y) ≈ k(x, y), as a transformer for pipelines and searches.
 
-    `steps` is a kind (`"fourier"`), a recipe (`{"kind": "fourier", "n_components": 64}`), or a list of them, first
-    step first; None is `fourier` of 256 features. A step may have a name, `("map", {"kind": "fourier"})`, and is
-    called by its kind otherwise; names that come again get numbers, `fourier-1` and `fourier-2`. A search sets
-    `fourier__n_components`. `config`, a dict or the path of a YAML file, stands in the place of all but `n_jobs`; its
-    steps have no names.
+    Labels `y` are used if a step needs them. Data frames may have text columns if a `one_hot` step names them.
 
-    `seed` is that of every draw. `dtype` is "float32" or "float64"; None keeps float32 and makes everything else
-    float64. Steps are fitted on `fit_rows` rows, a number or "all", and rows are transformed `chunk_rows` at a time by
-    `n_jobs` threads: None is 1, -1 all cores, and the features do not depend on it.
+    Parameters
+    ----------
+    steps : str, dict or list, optional
+        A kind (`"fourier"`), a recipe (`{"kind": "fourier", "n_components": 64}`), or a list of these, first step
+        first. The default is `fourier` with 256 features. A step may have a name: `("map", {"kind": "fourier"})`. The
+        default name is the kind; repeated names get numbers, `fourier-1` and `fourier-2`. A search sets parameters
+        such as `fourier__n_components`.
+    config : dict, str or os.PathLike, optional
+        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs`. Its steps have
+        no names.
+    seed : int, default 0
+        Seed of every random draw.
+    dtype : {"float32", "float64"}, optional
+        Type of the features. The default is float32 for float32 input and float64 for other input.
+    fit_rows : int or "all", default 100_000
+        Number of rows in the fit sample.
+    chunk_rows : int, default 8192
+        Number of rows transformed at once.
+    n_jobs : int, optional
+        Number of threads (default: 1; -1: all cores). The features do not depend on it.
 
-    After a fit, `feature_map_` is the `kafeat.FeatureMap`, which can be saved for the command line. Labels `y` are
-    used where a step wants some. Data frames may have text columns if `one_hot` names them. What is refused raises a
-    `kafeat.errors.KafeatError` that is a ValueError as well.
+    Attributes
+    ----------
+    feature_map_ : kafeat.FeatureMap
+        Fitted map, which can be saved for the command line.
+    n_features_in_ : int
+        Number of input columns.
+    feature_names_in_ : ndarray of str
+        Names of the input columns, if the input has names.
+
+    Raises
+    ------
+    kafeat.errors.KafeatError
+        If parameters or data are invalid. The error is also a ValueError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from kafeat.sklearn import FeatureMap
+    >>> X = np.random.default_rng(0).normal(size=(200, 4))
+    >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    >>> model = make_pipeline(FeatureMap({"kind": "fourier", "n_components": 64}), RidgeClassifier()).fit(X, y)
+    >>> model[:-1].transform(X).shape
+    (200, 64)
     """
 
     def __init__(
@@ -68,19 +104,19 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.n_jobs = n_jobs
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with `deep` also `name` and `name__parameter` of every step."""
+        """Return the parameters; with `deep`, also `name` and `name__parameter` of every step."""
         own: dict[str, Any] = super().get_params(deep=False)
         return {**parameters(self._steps), **own} if deep and self.config is None else own
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, `name` for a whole step and `name__parameter` for one of its parameters."""
+        """Set parameters: `name` sets a whole step, `name__parameter` one of its parameters."""
         own = set(self._get_param_names())
         super().set_params(**{name: value for name, value in params.items() if name in own})
         of_steps = {name: value for name, value in params.items() if name not in own}
         known = self.get_params()
         for name in of_steps:
             step, _, parameter = name.partition("__")
-            # a step that is set along with its parameters may be of another kind, with others
+            # a step that is set together with its parameters may be of a kind that has other parameters
             if name not in known and not (parameter and step in known and step in of_steps):
                 raise ValueError(
                     f"Invalid parameter {name!r} for {self}. Valid parameters are: {sorted(known)}."
@@ -90,45 +126,46 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the steps on rows X (n, d)."""
+        """Fit the steps on rows X (n, d), with labels y (n,) if a step needs them."""
         with as_value_errors():
             config = self._config()
         source = self._source(X, config, reset=True)
         with as_value_errors(source.rows):
-            self._map: feature_map.FeatureMap | None = fit_reader(
-                self._settled(config, source), source, self._labels(y, config)
+            self._map: FittedMap | None = fit_reader(
+                self._with_dtype(config, source), source, self._labels(y, config)
             )
         self._sampled: SampledFit | None = None
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Take in more rows; the map is that of a `fit` on all of them, whatever the batches.
+        """Add a batch of rows; the map equals that of a single `fit` on all batches.
 
-        The rows that steps are fitted on are chosen among all, `fit_rows` of them, and kept, in a pickle too. What is
-        learned from them is learned when it is asked for, at the next `transform` say. A `fit` keeps no rows: the first
-        batch after one begins anew, with a warning.
+        The estimator keeps a sample of `fit_rows` rows among all batches, also when it is pickled. The steps are fitted
+        at the next use, such as `transform`. A `fit` keeps no rows, so the first batch after one starts a new fit, with
+        a warning.
         """
         sampled: SampledFit | None = getattr(self, "_sampled", None)
         if sampled is None and self.__sklearn_is_fitted__():
             warnings.warn(
-                "partial_fit: the rows of the fit before are not kept: it begins anew", stacklevel=2
+                "partial_fit: the rows of the previous fit are not kept, so this starts a new fit",
+                stacklevel=2,
             )
         with as_value_errors():
             config = self._config() if sampled is None else sampled.config
         source = self._source(X, config, reset=sampled is None)
         with as_value_errors(source.rows):
             if sampled is None:
-                config = self._settled(config, source)
-                sampled, before = SampledFit.nothing(config, columns_of(config, source, None)), ""
+                config = self._with_dtype(config, source)
+                sampled, before = SampledFit.empty(config, columns_of(config, source, None)), ""
             else:
-                sampled, before = sampled.copied(), self._digest
-            sampled.read(source, match(source, sampled.columns, ()), given=self._labels(y, config))
+                sampled, before = sampled.copy(), self._digest
+            sampled.read(source, match(source, sampled.columns, ()), given_labels=self._labels(y, config))
         self._digest: str = hashlib.sha256(f"{before}{source.digest()}".encode()).hexdigest()
         self._sampled, self._map = sampled, None
         return self
 
     def transform(self, X: Any) -> Floats:
-        """z(X), (n, n_components)."""
+        """Return the features z(X), (n, n_components)."""
         check_is_fitted(self)
         fm = self.feature_map_
         source = self._source(X, fm.config, reset=False)
@@ -136,8 +173,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return fm.transform(source, jobs=joblib.effective_n_jobs(self.n_jobs))
 
     @property
-    def feature_map_(self) -> feature_map.FeatureMap:
-        """The fitted map."""
+    def feature_map_(self) -> FittedMap:
+        """Return the fitted map."""
         check_is_fitted(self)
         if self._map is None and self._sampled is not None:
             with as_value_errors(self._sampled.chosen.n_rows):
@@ -155,17 +192,17 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return DEFAULT_STEPS if self.steps is None else self.steps
 
     def _config(self) -> Config:
-        """The recipe; its dtype is float64 as long as that depends on the rows."""
+        """Return the recipe; its dtype is float64 if it depends on the rows."""
         parameters = self.get_params(deep=False)
         return config_of(parameters, type(self)().get_params(deep=False))
 
-    def _settled(self, config: Config, source: Reader) -> Config:
-        """With the dtype of the rows, if none was asked for."""
+    def _with_dtype(self, config: Config, source: Reader) -> Config:
+        """Set the dtype to that of the rows if no dtype was given."""
         kept = self.config is None and self.dtype is None and source.fields[0].spelled == "float32"
         return config.model_copy(update={"dtype": "float32"}) if kept else config
 
     def _source(self, X: Any, config: Config, reset: bool) -> Reader:
-        """The rows as kafeat reads them, after scikit-learn's checks of shape, names and values."""
+        """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
         if any(step.coded_columns for step in config.steps):
             validate_data(self, X, reset=reset, skip_check_array=True)
             with as_value_errors():
@@ -176,7 +213,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return reader_of(X) if names is None else NamedReader(X, [str(name) for name in names])
 
     def _labels(self, y: Any, config: Config) -> Array | None:
-        """`y` if something wants it."""
+        """Return `y` if a step needs labels."""
         if not config.needs_label:
             return None
         if y is None:
@@ -193,7 +230,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.transformer_tags.preserves_dtype = kept
         try:
             config = self._config()
-        except KafeatError:  # told by the fit
+        except KafeatError:  # reported by `fit`
             return tags
         tags.input_tags.allow_nan = takes_missing(config.steps)
         tags.input_tags.string = tags.input_tags.categorical = any(s.coded_columns for s in config.steps)
@@ -204,28 +241,28 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         state = dict(super().__getstate__())
         fm = state.get("_map")
         if fm is not None:
-            # The artifact's bytes: read back by the guard, the same for the same fit. A map that no file can hold is
-            # pickled without what it has cached.
+            # Pickle the bytes of the model file: the guard checks them when they are read, and the same fit gives the
+            # same bytes. A map that no file can hold is pickled without its caches.
             state["_map"] = replace(fm) if fm.digest is None else fm.dumps()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if isinstance(state.get("_map"), bytes):
-            self._map = feature_map.loads(state["_map"], "<pickle>")
+            self._map = loads(state["_map"], "<pickle>")
 
 
 class ValuesRefusedError(DataError, ValueError):
-    """Rows that a map cannot be fitted on or cannot take."""
+    """Rows that a map cannot be fitted on or cannot transform."""
 
 
 class ParametersRefusedError(UsageError, ValueError):
-    """Parameters that make no map."""
+    """Parameters that do not define a map."""
 
 
 @contextmanager
 def as_value_errors(rows: int | None = None) -> Iterator[None]:
-    """What kafeat refuses inside of the block is a ValueError too. It tells if there was one row only."""
+    """Convert the errors of kafeat to errors that are ValueErrors, too. Mention it if there was only one row."""
     try:
         yield
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""scikit-learn's fitted maps as maps of kafeat, with equal columns."""
+"""Convert fitted scikit-learn estimators to kafeat maps with the same output columns."""
 
 from __future__ import annotations
 
@@ -49,18 +49,45 @@ SCALERS: dict[type, Callable[[Attributes, int], Learned]] = {
 }
 SUPPORTED = {**MAPS, **SCALERS}
 SPARSE = (csr_matrix, csr_array)
-"""What a sparse projection's matrix is."""
+"""The types of the matrix of a sparse projection."""
 
-# Estimators may share one array in a file, and each has its own as a step.
+# Estimators may share one array in a file, but every step gets its own copy.
 _MOST_PARTS = 100
 
 
 def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | None = None) -> FeatureMap:
-    """The kafeat map of a fitted estimator: column for column what its `transform` gives, up to rounding.
+    """Convert a fitted scikit-learn estimator to a kafeat map with the same output columns, up to rounding.
 
-    `estimator` is one of `MAPS` or of `SCALERS`, or a Pipeline of some. The map has the columns of its
-    `feature_names_in_`, or positions. `source` is the file that it comes from, if it comes from one. Raises `DataError`
-    for other estimators, for one that is not fitted, and for parameters that kafeat has not.
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted RBFSampler, Nystroem, AdditiveChi2Sampler, SkewedChi2Sampler, PolynomialCountSketch,
+        GaussianRandomProjection or SparseRandomProjection, or a Pipeline of these with StandardScaler, MinMaxScaler,
+        Normalizer and PCA. The input columns of the map are its `feature_names_in_`, or else positions.
+    dtype : {"float64", "float32"}, default "float64"
+        Precision of the map.
+    source : Origin, optional
+        Name and hash of the file that the estimator was read from.
+
+    Returns
+    -------
+    kafeat.FeatureMap
+        Fitted map, which can be saved for the command line.
+
+    Raises
+    ------
+    DataError
+        If the estimator is of another type, is not fitted, or has parameters that kafeat does not support.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.kernel_approximation import RBFSampler
+    >>> from kafeat.sklearn import import_fitted
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> sampler = RBFSampler(n_components=8, random_state=0).fit(X)
+    >>> np.allclose(import_fitted(sampler).transform(X), sampler.transform(X))
+    True
     """
     parts = [Attributes(part) for part in islice(_parts(estimator, set()), _MOST_PARTS + 1)]
     if not parts:
@@ -68,7 +95,7 @@ def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | 
     if len(parts) > _MOST_PARTS:
         raise DataError(f"Pipeline: steps: expected at most {_MOST_PARTS} of them, got more")
     spelled = " -> ".join(part.kind for part in parts)
-    # Numbers that overflow are refused as states that are not finite.
+    # Overflows give states that are not finite, which are refused below.
     with np.errstate(all="ignore"):
         learned = [SUPPORTED[part.cls](part, part.width()) for part in parts]
     recipe: dict[str, Any] = {"dtype": dtype, "steps": [one for one, _ in learned]}
@@ -92,8 +119,10 @@ def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | 
 
 
 def _parts(estimator: Any, seen: set[int]) -> Iterator[Any]:
-    """The estimators of a pipeline of pipelines, each of a kind that is known."""
-    if id(estimator) in seen:  # pipelines of one pipeline twice, thirty deep, would have 2^30 steps
+    """Yield the estimators of nested pipelines; refuse unsupported types."""
+    if (
+        id(estimator) in seen
+    ):  # thirty nested pipelines that each contain one pipeline twice would have 2^30 steps
         raise DataError("Pipeline: steps: expected each estimator once, got one of them twice")
     seen.add(id(estimator))
     if type(estimator) is Pipeline:
@@ -108,13 +137,13 @@ def _parts(estimator: Any, seen: set[int]) -> Iterator[Any]:
         known = ", ".join(sorted(kind.__name__ for kind in SUPPORTED))
         raise DataError(
             f"{type(estimator).__name__}: expected one of {known}, or a Pipeline of them, got another; "
-            "of a pipeline with a model behind, import pipeline[:-1]"
+            "of a pipeline that ends in a model, import pipeline[:-1]"
         )
     yield estimator
 
 
 def _columns(first: Attributes) -> Columns:
-    """By name where the estimator has met names."""
+    """Return the input columns, by name if the estimator was fitted with names."""
     d, names = first.width(), first.get("feature_names_in_")
     positional = names is None
     if positional:

@@ -1,6 +1,6 @@
-"""scikit-learn's fitted maps and scalers as recipes and states of kafeat: the same numbers in other words.
+"""Convert fitted scikit-learn estimators to recipes and states of kafeat.
 
-Every function takes what an estimator knows and the width d of its input, and gives a recipe and a state.
+Every function takes the attributes of an estimator and the width d of its input, and returns a recipe and a state.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Coordinates
-from kafeat.maths.homogeneous.signatures import chi2_spectrum
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.maths.homogeneous.additive import spectral_kernel
+from kafeat.maths.kernel import KernelParameters, find_kernel
 from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.transform import gain_of
 from kafeat.sklearn.attributes import Attributes
@@ -48,7 +48,7 @@ _MOST_STEPS = 1001
 
 
 def additive_chi2_sampler(of: Attributes, d: int) -> Learned:
-    """√x [√L, √(2L sech(πjL)) cos(jL log x), … sin …]; a "step" more is an order more."""
+    """√x [√L, √(2L sech(πjL)) cos(jL log x), … sin …]; `sample_steps` is the order plus 1."""
     steps = of.whole("sample_steps")
     if not 1 <= steps <= _MOST_STEPS:
         raise of.refuse("sample_steps", f"a number from 1 to {_MOST_STEPS}", steps)
@@ -65,14 +65,14 @@ def additive_chi2_sampler(of: Attributes, d: int) -> Learned:
     }
     return recipe, {
         "frequencies": frequencies[1:],
-        "coefficients": interval * chi2_spectrum(frequencies),
+        "coefficients": interval * spectral_kernel("chi2").spectrum(frequencies),
     }
 
 
 def polynomial_count_sketch(of: Attributes, d: int) -> Learned:
-    """The count sketch itself: the time domain."""
+    """The count sketch in the time domain."""
     gamma, coef0, degree = of.number("gamma"), of.number("coef0"), of.whole("degree")
-    # Without c₀ it hashes no constant; ours, times √c₀ = 0, may go anywhere.
+    # With c₀ = 0 scikit-learn hashes no constant. Ours is multiplied by √c₀ = 0, so any bucket serves.
     constant = 1 if coef0 else 0
     buckets = of.whole_numbers("indexHash_", (degree, d + constant))
     signs = of.whole_numbers("bitHash_", (degree, d + constant))
@@ -92,7 +92,7 @@ def polynomial_count_sketch(of: Attributes, d: int) -> Learned:
     return recipe, {"buckets": buckets, "signs": signs.astype(np.int8), "gamma": np.array(gamma)}
 
 
-# Of kernels by their names there: ours, γ where none is given (1/d if None), and which parameters they have.
+# Kernels by their scikit-learn names: our name, the default of γ (None: 1/d), and the parameters.
 _KERNELS: dict[str, tuple[str, float | None, tuple[str, ...]]] = {
     "rbf": ("rbf", None, ("gamma",)),
     "laplacian": ("laplacian", None, ("gamma",)),
@@ -109,7 +109,7 @@ def nystroem(of: Attributes, d: int) -> Learned:
     """k(x, L) K^{−½}, the symmetric root. scikit-learn's additive_chi2, −Σ(x − y)²/(x + y), is not kafeat's."""
     kernel, default, has = _KERNELS[of.one_of("kernel", tuple(_KERNELS))]
     if not of.has_none("kernel_params"):
-        raise of.refuse("kernel_params", "none: gamma, degree and coef0 say the same", of["kernel_params"])
+        raise of.refuse("kernel_params", "none: use gamma, degree and coef0 instead", of["kernel_params"])
     gamma = of.number("gamma", 1.0 / d if default is None else default) if "gamma" in has else 1.0
     degree = of.whole("degree", 3) if "degree" in has else 2
     coef0 = of.number("coef0", 1.0) if "coef0" in has else 1.0
@@ -117,7 +117,7 @@ def nystroem(of: Attributes, d: int) -> Learned:
     m = len(landmarks)
     exact = LandmarkKernel(kernel, KernelParameters(gamma=gamma, degree=max(degree, 1), coef0=coef0))
     scale = exact.scale(
-        KERNELS[kernel].gram(Coordinates(landmarks, landmarks[:0]), exact.parameters).squared_norms[0]
+        find_kernel(kernel).gram(Coordinates(landmarks, landmarks[:0]), exact.parameters).squared_norms[0]
     )
     root: Floats = np.ascontiguousarray(of.floats("normalization_", (m, m)).T) * scale
     recipe = {
@@ -149,7 +149,7 @@ def gaussian_random_projection(of: Attributes, d: int) -> Learned:
 
 
 def sparse_random_projection(of: Attributes, d: int) -> Learned:
-    """A x, A row by row; of density 1 it is a dense array there."""
+    """A x, with A in CSR form; scikit-learn stores a dense array for density 1."""
     components, density = of["components_"], of.number("density_")
     recipe = {"kind": "projection", "matrix": "sparse", "density": density}
     if type(components) is np.ndarray:
@@ -162,7 +162,7 @@ def sparse_random_projection(of: Attributes, d: int) -> Learned:
         }
     if getattr(components, "format", None) != "csr" or components.shape[1:] != (d,):
         raise of.refuse("components_", f"a CSR matrix of {d} columns", type(components).__name__)
-    # Its arrays as they are: whoever computes with them first must not be SciPy, which trusts their indices.
+    # Read the arrays directly: SciPy trusts the indices, so it must not compute with them before the check.
     parts = Attributes(components)
     return {**recipe, "n_components": components.shape[0]}, {
         "values": parts.floats("data", (None,)),

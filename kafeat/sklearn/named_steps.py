@@ -1,4 +1,4 @@
-"""Steps by name, and their parameters as scikit-learn names those of a pipeline: `fourier__n_components`."""
+"""Names of steps, and of their parameters as in a scikit-learn pipeline: `fourier__n_components`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Recipe = dict[str, Any]
 
 
 def named(steps: object) -> dict[str, Recipe]:
-    """The recipe of every step by its name; empty if `steps` is nothing of the kind, which a fit tells.
+    """Return the recipe of every step by its name, or an empty dict if `steps` is invalid, which `fit` reports.
 
-    A step is a kind, a recipe, or a pair of a name and one of them. Without a name it is called by its kind; names that
-    come again get numbers, `fourier-1` and `fourier-2`, as in `make_pipeline`.
+    A step is a kind, a recipe, or a pair of a name and one of these. The default name is the kind. Repeated names get
+    numbers, `fourier-1` and `fourier-2`, as in `make_pipeline`.
     """
     if isinstance(steps, str | Mapping):
         steps = [steps]
@@ -47,7 +47,7 @@ def _pair(entry: object) -> tuple[str, Recipe] | None:
 
 
 def parameters(steps: object) -> dict[str, Any]:
-    """`name` → recipe and `name__parameter` → value of every step, defaults included."""
+    """Return `name` → recipe and `name__parameter` → value of every step, with defaults."""
     found: dict[str, Any] = {}
     for name, recipe in named(steps).items():
         found[name] = recipe
@@ -60,7 +60,7 @@ def parameters(steps: object) -> dict[str, Any]:
 
 
 def changed(steps: object, changes: Mapping[str, Any]) -> list[tuple[str, Recipe]]:
-    """The steps with other recipes (`name`) and other parameters (`name__parameter`)."""
+    """Return the steps with some recipes (`name`) and parameters (`name__parameter`) replaced."""
     recipes = named(steps)
     for key in sorted(changes, key=lambda key: "__" in key):
         name, _, parameter = key.partition("__")
@@ -72,21 +72,21 @@ def changed(steps: object, changes: Mapping[str, Any]) -> list[tuple[str, Recipe
 
 
 def recipes_of(steps: object, taken: Sequence[str]) -> list[Any]:
-    """The steps as a config has them; a name of `taken` or with two underscores is refused."""
+    """Return the steps as in a config; refuse a name in `taken` or with two underscores."""
     found = named(steps)
     if not found:
         raise UsageError(f"steps: expected a kind, a recipe, or a list of them, got {steps!r:.100}")
     for name in found:
         if name in taken or "__" in name:
             raise UsageError(
-                f"steps: expected names that are no parameters, without '__', got {name!r:.100}: "
-                "give the step another, as in [('name', {'kind': …})]"
+                f"steps: expected names that are not parameters and do not contain '__', got {name!r:.100}: "
+                "give the step another name, as in [('name', {'kind': …})]"
             )
     return [plain(recipe) for recipe in found.values()]
 
 
 def plain(value: Any) -> Any:
-    """Numbers and arrays of NumPy, which a grid of parameters is full of, as builtins."""
+    """Convert NumPy numbers and arrays, which are common in parameter grids, to builtins."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.ndim == 1:
@@ -102,7 +102,7 @@ DEFAULT_STEPS = {"kind": "fourier", "n_components": 256}
 
 
 def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Config:
-    """All of it checked; `ConfigError` lists every mistake. The dtype is float64 where none is asked for."""
+    """Return the checked config; `ConfigError` lists every mistake. The default dtype is float64."""
     if parameters["config"] is None:
         steps, dtype = parameters["steps"], parameters["dtype"]
         return load_config(
@@ -114,11 +114,13 @@ def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Con
                 "steps": recipes_of(DEFAULT_STEPS if steps is None else steps, list(parameters)),
             }
         )
-    said = [
+    repeated = [
         name
         for name in ("steps", "seed", "dtype", "fit_rows", "chunk_rows")
         if parameters[name] is not defaults[name] and parameters[name] != defaults[name]
     ]
-    if said:
-        raise UsageError(f"config: expected it alone, as it says {', '.join(said)} itself, got both")
+    if repeated:
+        raise UsageError(
+            f"config: expected it without {', '.join(repeated)}, which the config sets, got both"
+        )
     return load_config(parameters["config"])

@@ -16,10 +16,38 @@ from kafeat.types import DType
 
 
 def import_skops(path: str | os.PathLike[str], dtype: DType = "float64") -> FeatureMap:
-    """The kafeat map of a fitted estimator that `skops.io.dump` has written.
+    """Convert a fitted scikit-learn estimator in a skops file to a kafeat map.
 
-    Of the file nothing is made but what skops trusts by itself and the estimators that can be imported; anything else
-    raises `ArtifactError`, which names it.
+    Only types that skops trusts and the supported estimators are constructed from the file.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        File written by `skops.io.dump`.
+    dtype : {"float64", "float32"}, default "float64"
+        Precision of the map.
+
+    Returns
+    -------
+    kafeat.FeatureMap
+        Map with the output columns of the estimator, up to rounding.
+
+    Raises
+    ------
+    ArtifactError
+        If the file is damaged, contains other types, or its estimator cannot be converted.
+    UsageError
+        If skops is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, skops.io
+    >>> from sklearn.kernel_approximation import RBFSampler
+    >>> from kafeat.sklearn import import_skops
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     skops.io.dump(RBFSampler(n_components=8).fit(np.eye(3)), f"{folder}/rbf.skops")
+    ...     import_skops(f"{folder}/rbf.skops").n_components
+    8
     """
     place = os.fspath(path)
     with opened(place) as file:
@@ -53,7 +81,7 @@ def _load(data: bytes, place: str) -> Any:
         return loads(data, trusted=trusted)
     except ArtifactError as error:
         raise ArtifactError(f"{place}: {error}") from None
-    except Exception as error:  # the bytes are a stranger's: whatever skops stumbles over is a bad file
+    except Exception as error:  # the file is untrusted: any exception of skops means a bad file
         raise ArtifactError(
             f"{place}: expected a file of skops, got one that cannot be read ({error!s:.200})"
         ) from None

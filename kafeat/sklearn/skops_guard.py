@@ -1,4 +1,4 @@
-"""Checks of a skops file before anything is made of it: what it claims must be proved by the bytes that it holds."""
+"""Checks of a skops file before anything is constructed from it: its bytes must prove the sizes it claims."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 
 from kafeat.errors import ArtifactError
 
-# Random numbers do not get smaller by compression: a file that unfolds to much more is not one of these maps.
+# Random numbers do not compress: a file that unfolds to much more is not a map.
 _MOST_UNFOLDED = 100
 _ALWAYS = 1 << 20
 
-# bz2 and lzma unfold whole blocks whatever is asked for, and skops writes neither by itself.
+# bz2 and lzma unfold whole blocks at a time, and skops writes neither by default.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
-# What the parts of maps and scalers are made by. Others compute, or allocate what they are told to.
+# The loaders of the parts of maps and scalers. Others compute, or allocate any size the file claims.
 _LOADERS = frozenset(
     f"{name}Node"
     for name in (
@@ -32,7 +32,7 @@ _CONTAINERS = ("DictNode", "ListNode", "ObjectNode", "TupleNode")
 
 
 def refuse_bombs(data: bytes) -> None:
-    """Refuse members that unfold to far more than the file, and arrays that claim more than their member holds."""
+    """Refuse members that unfold to far more than the file, and arrays larger than their member."""
     most, total = max(_ALWAYS, _MOST_UNFOLDED * len(data)), 0
     for archive in _archives(data):
         for member in archive.infolist():
@@ -47,9 +47,9 @@ def refuse_bombs(data: bytes) -> None:
 
 
 def _archives(data: bytes) -> Iterator[zipfile.ZipFile]:
-    """The file, and then each archive in it: a sparse matrix is one, whatever the name of its member.
+    """Yield the file and then each archive in it; a sparse matrix is an archive.
 
-    The members of an archive are read when the next one is asked for: look at their sizes before.
+    The members of an archive are read when the next archive is requested, so check their sizes before.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         yield archive
@@ -79,7 +79,7 @@ def _check_array(name: str, content: bytes) -> None:
 
 
 def refuse_sharing(data: bytes) -> None:
-    """Refuse containers that stand in several others: skops walks all ways to each, 2^n for n in each other."""
+    """Refuse containers inside several others: skops follows every path, 2^n paths for n nested containers."""
     seen: set[Any] = set()
     parts = list(_parts(data))
     containers = {str(part.get("__id__")) for part in parts if part.get("__loader__") in _CONTAINERS}
@@ -90,7 +90,7 @@ def refuse_sharing(data: bytes) -> None:
 
 
 def refuse_other_parts(data: bytes) -> None:
-    """Refuse parts that no map and no scaler has, and arrays of objects of more than one dimension."""
+    """Refuse parts that no map or scaler contains, and arrays of objects with more than one dimension."""
     for part in _parts(data):
         _check_part(part)
 
@@ -113,9 +113,9 @@ def _check_part(part: dict[str, Any]) -> None:
     if isinstance(loader, str) and loader not in _LOADERS:
         raise ArtifactError(
             f"expected scikit-learn's maps and scalers only, got a part for {loader!r:.60}; "
-            "of a pipeline with a model behind, dump pipeline[:-1]"
+            "of a pipeline that ends in a model, dump pipeline[:-1]"
         )
-    # NumPy unfolds lists in lists that are one and the same: small in the file, and huge as an array.
+    # NumPy unfolds nested lists that share their entries: small in the file, and huge as an array.
     if loader == "NdArrayNode" and part.get("type") == "json":
         shape = part.get("shape")
         shape = shape if isinstance(shape, dict) else {}

@@ -36,7 +36,7 @@ def test_exponentiated_chi2_is_scikit_learns_kernel() -> None:
     # 1e-3 √(xy) a term, 2γ of it in the exponent
     bound = np.sqrt(2 * np.log(2 * 1830 / 1e-6) / 2048) + 2 * 0.5 * 1e-3 * 3 * X.sum(axis=1).max()
     assert np.abs(Z @ Z.T - want).max() <= bound
-    assert fm.chain.reference() is None
+    assert fm.chain.exact_kernel_note() is None
 
 
 def test_kernels_of_distances_and_dots_compose_behind_samplers() -> None:
@@ -49,7 +49,7 @@ def test_kernels_of_distances_and_dots_compose_behind_samplers() -> None:
     K = polynomial_kernel(X, degree=2, gamma=0.5, coef0=1.0)
     want = np.exp(-0.5 * (np.diag(K)[:, None] + np.diag(K) - 2 * K))
     np.testing.assert_allclose(fm.exact_kernel(X), want, rtol=0, atol=64 * EPS * K.max())
-    assert fm.chain.reference() is None
+    assert fm.chain.exact_kernel_note() is None
 
 
 def test_scalers_stand_before_a_sampler() -> None:
@@ -57,7 +57,7 @@ def test_scalers_stand_before_a_sampler() -> None:
     fm = fit({"kind": "standardize"}, FOURIER)
     want = rbf_kernel(StandardScaler().fit_transform(X), gamma=0.5)
     np.testing.assert_allclose(fm.exact_kernel(X), want, rtol=0, atol=1e-13)
-    assert fm.chain.reference() is None
+    assert fm.chain.exact_kernel_note() is None
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_scalers_stand_before_a_sampler() -> None:
 def test_what_needs_coordinates_behind_a_sampler_is_said(late: dict) -> None:
     X = rows()
     fm = fit({"kind": "standardize"}, {**FOURIER, "n_components": 8}, late)
-    assert fm.chain.reference() == (
-        f"steps[2] ({late['kind']}) needs coordinates behind a sampler: the exact kernel is that of the computed "
+    assert fm.chain.exact_kernel_note() == (
+        f"steps[2] ({late['kind']}) needs coordinates after a sampler: the exact kernel is that of the computed "
         "outputs of the steps before it"
     )
     before = fit({"kind": "standardize"}, {**FOURIER, "n_components": 8}).transform(X)
@@ -88,7 +88,7 @@ def test_the_last_such_step_is_named() -> None:
         {**FOURIER, "n_components": 6},
         {"kind": "minmax"},
     )
-    assert fm.chain.reference().startswith("steps[3] (minmax)")
+    assert fm.chain.exact_kernel_note().startswith("steps[3] (minmax)")
     assert fm.exact_kernel(rows()).shape == (60, 60)
 
 
@@ -96,7 +96,7 @@ def test_coordinates_after_a_scaler_that_had_to_look_at_outputs() -> None:
     fm = fit({**FOURIER, "n_components": 8}, {"kind": "standardize"}, {**FOURIER, "n_components": 6})
     Z = fit({**FOURIER, "n_components": 8}, {"kind": "standardize"}).transform(rows())
     np.testing.assert_allclose(fm.exact_kernel(rows()), rbf_kernel(Z, gamma=0.5), rtol=0, atol=1e-12)
-    assert fm.chain.reference().startswith("steps[1] (standardize)")
+    assert fm.chain.exact_kernel_note().startswith("steps[1] (standardize)")
 
 
 def test_steps_are_fitted_on_what_the_steps_before_hand_on() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import kafeat
 from kafeat.chain import precision
-from kafeat.chain.precision import agree, features, telling_rows
+from kafeat.chain.precision import agree, demanding_rows, features
 from kafeat.contract.step import Transform
 from kafeat.errors import DataError
 from kafeat.jobs.inspect import inspect
@@ -323,10 +323,10 @@ def test_rows_that_tell_are_spread_and_hold_the_farthest(monkeypatch: pytest.Mon
     X = np.random.default_rng(0).standard_normal((20_000, 3))
     X[[5, 12_345], [0, 2]] = 50.0, -50.0
     X[77, 1] = np.nan  # a missing number is not far
-    rows = telling_rows(X)
+    rows = demanding_rows(X)
     assert {5, 12_345} <= set(rows.tolist())
     assert 1024 <= len(rows) <= 1152
     assert (np.histogram(rows, bins=10, range=(0, 20_000))[0] > 90).all()
     # of wide rows fewer, as they are dense
     monkeypatch.setattr(precision, "_MOST_NUMBERS", 30)
-    assert len(telling_rows(X)) <= 64 + 128
+    assert len(demanding_rows(X)) <= 64 + 128

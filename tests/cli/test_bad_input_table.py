@@ -66,25 +66,25 @@ bad("csv: a longer row", text("1,2,3,4"), 3,
 bad("csv: a shorter row", text("1,2"), 3,
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
 bad("csv: semicolons for commas", raw(sound_csv().replace(b",", b";")), 3,
-    says="in.csv: expected columns 'a', 'b', 'c', got a;b;c; are they apart by another character (--delimiter ';')?")
+    says="in.csv: expected columns 'a', 'b', 'c', got a;b;c; is the delimiter another character (--delimiter ';')?")
 bad("csv: tabs for commas", raw(sound_csv().replace(b",", b"\t")), 3,
-    says="in.csv: expected columns 'a', 'b', 'c', got 'a\\tb\\tc'; are they apart by another character (--delimiter $'\\t')?")
+    says="in.csv: expected columns 'a', 'b', 'c', got 'a\\tb\\tc'; is the delimiter another character (--delimiter $'\\t')?")
 bad("csv: a delimiter that is not there", raw(sound_csv()), 3, "--delimiter", ";",
-    says="in.csv: expected columns 'a', 'b', 'c', got a,b,c; are they apart by another character (--delimiter ',')?")
+    says="in.csv: expected columns 'a', 'b', 'c', got a,b,c; is the delimiter another character (--delimiter ',')?")
 bad("csv: Latin-1 in a value", text("1,2,\xe9", encoding="latin-1"), 3,
     says="in.csv: line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; convert it: iconv -f LATIN1 -t UTF-8, or whatever it is")
 bad("csv: Latin-1 in the header", raw(b"a,b,\xe9\n1,2,3\n"), 3,
     says="in.csv: expected columns 'c', got a, b, �")
 bad("csv: UTF-16", text(encoding="utf-16"), 3,
-    says="in.csv: byte 3: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 3: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: UTF-16 without a mark", text(encoding="utf-16-be"), 3,
-    says="in.csv: byte 0: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: UTF-32", text(encoding="utf-32"), 3,
-    says="in.csv: byte 2: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 2: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: an open quote", text('1,"2,3'), 3,
-    says="in.csv: line 14: expected a quote that closes the value which one opens there, got none")
+    says="in.csv: line 14: expected a quote that closes the value opened in this line, got none")
 bad("csv: text behind a quote", text('1,"2"2,3'), 3,
-    says="in.csv: line 14: expected the end of a value behind the quote that closes it, got '2,3'; a quote within quotes is written twice")
+    says="in.csv: line 14: expected the end of a value after the quote that closes it, got '2,3'; a quote within quotes is written twice")
 bad("csv: a quote in the middle", text('1,2"5,3'), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a number, got '2\"5'; --on-bad-rows drop")
 bad("csv: a thousands separator in quotes", text('1,"1,234",3'), 3,
@@ -108,9 +108,9 @@ bad("csv: nothing", raw(b""), 3,
 bad("csv: blank lines", raw(b"\n\n\n"), 3,
     says="in.csv: expected a header line, got an empty file")
 bad("csv: a zero byte", text("1,2\0,3"), 3,
-    says="in.csv: byte 307: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 307: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: nothing but zero bytes", raw(bytes(1000)), 3,
-    says="in.csv: byte 0: expected UTF-8 text, got a byte of zero: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
+    says="in.csv: byte 0: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: nan", text("1,nan,3"), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got nan; --on-bad-rows drop")
 bad("csv: inf", text("1,2,inf"), 3,
@@ -152,7 +152,7 @@ bad("csv: a header of numbers", raw("\n".join(LINES).encode()), 3,
 bad("csv: no header, other width", raw("\n".join([*LINES, "1,2"]).encode()), 3, "--no-header",
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
 bad("csv: no header, fewer columns", raw(b"1,2\n3,4\n"), 3, "--no-header",
-    says="in.csv: expected 3 feature columns, got 2; columns without names are matched by position: leave out, or name as label or kept, what is not a feature")
+    says="in.csv: expected 3 feature columns, got 2; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
 bad("csv: gzip cut short", packed(-9), 3,
     says="in.csv.gz: expected sound gzip data, got: ")
 bad("csv: gzip of two bytes", packed(2), 3,
@@ -262,11 +262,11 @@ bad("npy: three dimensions", npy(np.ones((2, 3, 1), "f4")), 3,
 bad("npy: no dimension", npy(np.float32(1)), 3,
     says="in.npy: expected two dimensions (rows, features), got shape ()")
 bad("npy: two columns for three", npy(matrix()[:, :2]), 3,
-    says="in.npy: expected 3 feature columns, got 2; columns without names are matched by position: leave out, or name as label or kept, what is not a feature")
+    says="in.npy: expected 3 feature columns, got 2; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
 bad("npy: four columns for three", npy(np.ones((2, 4), "f4")), 3,
-    says="in.npy: expected 3 feature columns, got 4; columns without names are matched by position: leave out, or name as label or kept, what is not a feature")
+    says="in.npy: expected 3 feature columns, got 4; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
 bad("npy: no columns", npy(np.ones((2, 0), "f4")), 3,
-    says="in.npy: expected 3 feature columns, got 0; columns without names are matched by position: leave out, or name as label or kept, what is not a feature")
+    says="in.npy: expected 3 feature columns, got 0; columns without names are matched by position: remove a column that is not a feature, or name it as the label or in --keep")
 bad("npy: NaN", npy(matrix(r3c1=np.nan)), 3,
     says="in.npy: row 4 (index 3), column 'c1': expected a finite number, got nan; --on-bad-rows drop")
 bad("npy: inf", npy(matrix(r11c2=np.inf)), 3,
@@ -336,7 +336,7 @@ bad("arrow: as CSV", ipc(stream=True), 3, "--input-format", "csv",
 bad("libsvm: a word", libsvm("1 1:2 x"), 3,
     says="in.svm: row 13 (index 12): expected index:value, got 'x'; --on-bad-rows drop")
 bad("libsvm: a word as a value", libsvm("1 1:x"), 3,
-    says="in.svm: row 13 (index 12): expected a number behind the index 1, got 'x'; --on-bad-rows drop")
+    says="in.svm: row 13 (index 12): expected a number after the index 1, got 'x'; --on-bad-rows drop")
 bad("libsvm: no value", libsvm("1 1: 2:3"), 3,
     says="in.svm: row 13 (index 12): expected index:value, got '1:'; --on-bad-rows drop")
 bad("libsvm: an index of 0", libsvm("1 0:2 1:3"), 3,
@@ -346,9 +346,9 @@ bad("libsvm: an index below 0", libsvm("1 -1:2"), 3,
 bad("libsvm: an index with an exponent", libsvm("1 1e2:2"), 3,
     says="in.svm: row 13 (index 12): expected index:value, got '1e2:2'; --on-bad-rows drop")
 bad("libsvm: descending indices", libsvm("1 2:2 1:3"), 3,
-    says="in.svm: row 13 (index 12): expected ascending indices, got 1 behind 2; --on-bad-rows drop")
+    says="in.svm: row 13 (index 12): expected ascending indices, got 1 after 2; --on-bad-rows drop")
 bad("libsvm: an index twice", libsvm("1 2:2 2:3"), 3,
-    says="in.svm: row 13 (index 12): expected ascending indices, got 2 behind 2; --on-bad-rows drop")
+    says="in.svm: row 13 (index 12): expected ascending indices, got 2 after 2; --on-bad-rows drop")
 bad("libsvm: an index beyond the map", libsvm("1 2:2 4:3"), 3,
     says="in.svm: row 13 (index 12): expected no index above 3, the width of the map, got 4; --on-bad-rows drop")
 bad("libsvm: an index beyond all", libsvm("1 99999999999999:2"), 3,
@@ -364,9 +364,9 @@ bad("libsvm: inf", libsvm("1 1:-inf"), 3,
 bad("libsvm: beyond float32", libsvm("1 2:1e39"), 3,
     says="in.svm: row 13 (index 12), column 'features[1]': expected a finite number, got 1e+39, which overflows float32; --on-bad-rows drop")
 bad("libsvm: Latin-1", libsvm("1 1:\xe9", encoding="latin-1"), 3,
-    says="in.svm: row 13 (index 12): expected a number behind the index 1, got '�'; --on-bad-rows drop")
+    says="in.svm: row 13 (index 12): expected a number after the index 1, got '�'; --on-bad-rows drop")
 bad("libsvm: a zero byte", libsvm("1 1:\0"), 3,
-    says="expected the text of LIBSVM, got a byte of zero")
+    says="expected the text of LIBSVM, got a NUL byte")
 bad("libsvm: nothing", raw(b"", "in.svm"), 3,
     says="in.svm: expected rows, got an empty file")
 bad("libsvm: a CSV", raw(sound_csv(), "in.svm"), 3,
@@ -431,7 +431,7 @@ bad("overflow in a polynomial", text("1,1e20,3"), 3, model="polynomial",
 bad("overflow behind a scaler", text("1,3e38,3"), 3, model="scaled",
     says="in.csv: row 13 (index 12), column 'b': after standardize: expected a value that float32 can hold, got 6.08334e+38: scale the input, or fit with dtype: float64; --on-bad-rows drop")
 bad("one_hot: an unknown category", text(head="a,b,c"), 3, model="one_hot",
-    says="in.csv: row 1 (index 0), column 'b': expected one of the 2 categories of the fit, got '0.0'; one_hot with unknown: ignore lets others through; --on-bad-rows drop")
+    says="in.csv: row 1 (index 0), column 'b': expected one of the 2 categories of the fit, got '0.0'; one_hot with unknown: ignore accepts others; --on-bad-rows drop")
 bad("a missing number with no impute", text("1,,3"), 3, model="plain",
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got null; --on-bad-rows drop")
 bad("a word with impute", text("1,x,3"), 3, model="impute",
@@ -442,9 +442,9 @@ bad("an infinity with impute", text("1,inf,3"), 3, model="impute",
 bad("keep: no such column", text(), 3, "--keep", "d",
     says="in.csv: --keep: expected columns 'd', got a, b, c")
 bad("keep: the name of a feature", raw(b"a,b,c,f0\n1,2,3,4\n"), 2, "--keep", "f0",
-    says="out.npy: expected kept columns with other names than the features, got f0; choose another prefix for the features")
+    says="out.npy: expected passthrough columns with other names than the features, got f0; choose another prefix for the features")
 bad("keep: columns in NPY", text(), 2, "--keep", "a", out="out.npy",
-    says="out.npy: expected no kept columns in NPY, got a")
+    says="out.npy: expected no passthrough columns in NPY, got a")
 bad("layout: lists in CSV", text(), 2, "--layout", "list", out="out.csv",
     says="out.csv: expected the columns layout for CSV, got list; Parquet, Arrow and JSON lines hold lists")
 bad("compression: zstd of NPY", text(), 2, "--compression", "zstd", out="out.npy",

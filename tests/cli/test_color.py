@@ -1,7 +1,5 @@
 """Colours: on terminals, and where they are asked for."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -38,35 +36,44 @@ def test_on_a_terminal(options, env, coloured):
     (["--color", "always"], {}, True),
     ([], {"KAFEAT_COLOR": "always"}, True),
     (["--color", "never"], {"KAFEAT_COLOR": "always"}, False),
+    ([], {"FORCE_COLOR": "1"}, True),
+    ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    (["--color", "never"], {"FORCE_COLOR": "1"}, False),
+    (["--color", "always"], {"NO_COLOR": "1", "TERM": "dumb"}, True),
 ])  # fmt: skip
-def test_in_a_pipe(options, env, coloured):
+def test_in_a_pipe(in_process, options, env, coloured):
     for words in ([*options, "config"], ["--help", *options]):
-        done = subprocess.run([KAFEAT, *words], env={**os.environ, **env}, capture_output=True, text=True)
+        done = in_process(*words, **env)
         assert (ESCAPE in done.stdout + done.stderr) == coloured
 
 
-def test_json_has_no_colours():
-    done = subprocess.run(
-        [KAFEAT, "--color", "always", "config"], env={**os.environ, "KAFEAT_LOG_FORMAT": "json"},
-        capture_output=True, text=True,
-    )  # fmt: skip
+@pytest.mark.parametrize(("env", "coloured"), [({"FORCE_COLOR": "1"}, True), ({}, False)])
+def test_tables_follow_the_same_rules(monkeypatch, env, coloured):
+    from kafeat.cli import color
+
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert (color.console().color_system is not None) == coloured
+
+
+def test_json_has_no_colours(in_process):
+    done = in_process("--color", "always", "config", KAFEAT_LOG_FORMAT="json")
     assert done.stderr.startswith("{")
     assert ESCAPE not in done.stderr
 
 
-def test_the_command_has_the_last_word():
-    done = subprocess.run(
-        [KAFEAT, "--color", "always", "config", "--color", "never"], capture_output=True, text=True
-    )
+def test_the_command_has_the_last_word(in_process):
+    done = in_process("--color", "always", "config", "--color", "never")
     assert ESCAPE not in done.stderr
 
 
 @pytest.mark.parametrize("words", [["transfor"], ["transform", "--bogus"], ["fit", "--limit", "0", "a", "b"]])
-def test_usage_errors_have_colours(words):
+def test_usage_errors_have_colours(in_process, words):
     red = "\x1b[31m\x1b[1mError:\x1b[0m "
-    done = subprocess.run([KAFEAT, "--color", "always", *words], capture_output=True, text=True)
-    assert red in done.stderr
+    assert red in in_process("--color", "always", *words).stderr
     assert red in on_terminal([KAFEAT, *words])[0]
-    done = subprocess.run([KAFEAT, *words], capture_output=True, text=True)
+    done = in_process(*words)
     assert "\nError: " in done.stderr
     assert ESCAPE not in done.stderr

@@ -1,4 +1,4 @@
-"""The commands as a user runs them: in a process of their own, in a folder with the project's samples."""
+"""The commands as a user runs them, with the samples of the project; in processes of their own where that matters."""
 
 import hashlib
 import json
@@ -25,14 +25,26 @@ ONNX = pytest.mark.skipif(find_spec("onnxruntime") is None, reason="needs kafeat
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
-def run(*arguments, cwd, stdin=None, code=0):
-    done = subprocess.run(
-        [KAFEAT, *map(str, arguments)], cwd=cwd, input=stdin, capture_output=True, timeout=120
-    )
+def run_apart(*words, cwd, stdin=None, code=0):
+    """Run a command in a process of its own: for what is written to its streams as bytes, and what is read of them."""
+    done = subprocess.run([KAFEAT, *map(str, words)], cwd=cwd, input=stdin, capture_output=True, timeout=120)
     assert done.returncode == code, done.stderr.decode()
     if code in (2, 3, 4, 5, 6):
         assert b"Traceback" not in done.stderr
     return done
+
+
+@pytest.fixture
+def run(in_process):
+    """Run a command in this process."""
+
+    def run(*words, cwd, code=0):
+        done = in_process(*words, cwd=cwd)
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +53,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("checkout")
     (path / "sample_data").symlink_to(ROOT / "sample_data")
     (path / "configs").symlink_to(ROOT / "configs")
-    run(
+    run_apart(
         *[
             "fit",
             "--config",
@@ -58,7 +70,7 @@ def folder(tmp_path_factory):
 
 def examples(text):
     """The command lines of a help text or a page."""
-    return re.findall(r"^ {2,6}(kafeat (?!COMMAND|samplers KIND)[^#\n]*)", text, flags=re.M)
+    return re.findall(r"^ {2,6}(kafeat (?!COMMAND|kinds KIND)[^#\n]*)", text, flags=re.M)
 
 
 def in_bash(line, folder):
@@ -76,26 +88,32 @@ def in_bash(line, folder):
         "inspect",
         "verify",
         "diff",
-        "samplers",
+        "kinds",
         "config",
         pytest.param("export", marks=ONNX),
     ],
 )
 @pytest.mark.slow
-def test_every_help_has_examples_that_work_as_printed(folder, command):
-    text = run(*command.split(), "--help", cwd=folder).stdout.decode()
+def test_every_help_has_examples_that_work_as_printed(run, folder, command):
+    text = run(*command.split(), "--help", cwd=folder).stdout
     lines = examples(text)
     assert lines, "no example"
     for line in lines:
         in_bash(line, folder)
 
 
+@pytest.mark.parametrize("words", [[], ["fourier"]])
+def test_the_former_name_of_kinds_gives_the_same_output_and_is_not_listed(run, folder, words):
+    assert run("samplers", *words, cwd=folder).stdout == run("kinds", *words, cwd=folder).stdout
+    assert "samplers" not in run("--help", cwd=folder).stdout
+
+
 def test_version(folder):
-    assert run("--version", cwd=folder).stdout == b"kafeat 0.1.0\n"
+    assert run_apart("--version", cwd=folder).stdout == b"kafeat 0.1.0\n"
 
 
-def test_help_names_every_exit_code(folder):
-    text = run("--help", cwd=folder).stdout.decode()
+def test_help_names_every_exit_code(run, folder):
+    text = run("--help", cwd=folder).stdout
     assert all(f"  {code} " in text for code in (0, 1, 2, 3, 4, 5, 6, 130, 143))
 
 
@@ -110,7 +128,7 @@ def test_help_names_every_exit_code(folder):
         ("transform --model sample_data/digits.npy sample_data/digits.csv out.npy", 4, "expected a kafeat model"),
         ("transform --model map.joblib sample_data/digits.csv nope/out.npy", 5, "No such file or directory"),
         ("transform --model map.joblib --keep nope sample_data/digits.csv out.csv", 3, "nope"),
-        ("transform --model map.joblib --keep label sample_data/digits.csv out.npy", 2, "kept"),
+        ("transform --model map.joblib --keep label sample_data/digits.csv out.npy", 2, "passthrough"),
         ("transform --model map.joblib --jobs 0 sample_data/digits.csv out.npy", 2, "jobs"),
         ("transform --model map.joblib configs/fourier.yaml --input-format parquet out.npy", 3, "Parquet"),
         ("fit --config nope.yaml sample_data/digits.csv m.joblib", 5, "nope.yaml"),
@@ -120,17 +138,17 @@ def test_help_names_every_exit_code(folder):
         ("evaluate --model map.joblib sample_data/digits.csv --rows 1", 2, "rows"),
         ("inspect sample_data/digits.npy", 4, "expected a kafeat model"),
         ("inspect nope.joblib", 5, "nope.joblib"),
-        ("samplers fuorier", 2, "did you mean 'fourier'"),
+        ("kinds fuorier", 2, "did you mean 'fourier'"),
         ("nope", 2, "No such command"),
     ],
 )  # fmt: skip
-def test_exit_codes(folder, arguments, code, message):
+def test_exit_codes(run, folder, arguments, code, message):
     done = run(*arguments.split(), cwd=folder, code=code)
-    assert message in done.stderr.decode()
+    assert message in done.stderr
     assert not list(folder.glob("out*")) + list(folder.glob(".*kafeat*"))
 
 
-def test_bad_values_are_named_with_file_row_and_column(folder, tmp_path):
+def test_bad_values_are_named_with_file_row_and_column(run, folder, tmp_path):
     lines = (ROOT / "sample_data/digits.csv").read_text().splitlines()
     cells = lines[8].split(",")
     cells[lines[0].split(",").index("p05")] = "x1"
@@ -138,7 +156,7 @@ def test_bad_values_are_named_with_file_row_and_column(folder, tmp_path):
     (tmp_path / "bad.csv").write_text("\n".join(lines))
     (tmp_path / "out.npy").write_bytes(b"before")
     done = run("transform", "--model", folder / "map.joblib", "bad.csv", "out.npy", cwd=tmp_path, code=3)
-    assert done.stderr.decode() == (
+    assert done.stderr == (
         "kafeat: bad.csv: row 8 (index 7), column 'p05': expected a number, got 'x1'; "
         "--on-bad-rows drop leaves such rows out, null marks them\n"
     )
@@ -146,15 +164,15 @@ def test_bad_values_are_named_with_file_row_and_column(folder, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.csv", "out.npy"]
 
 
-def test_missing_columns_are_all_listed(folder, tmp_path):
+def test_missing_columns_are_all_listed(run, folder, tmp_path):
     table = pq.read_table(ROOT / "sample_data/digits.parquet").drop_columns(["p03", "p60"])
     pq.write_table(table, tmp_path / "in.parquet")
     done = run("transform", "--model", folder / "map.joblib", "in.parquet", "o.npy", cwd=tmp_path, code=3)
-    assert re.search(r"in\.parquet: .*p03.*p60", done.stderr.decode())
+    assert re.search(r"in\.parquet: .*p03.*p60", done.stderr)
 
 
 @pytest.mark.slow
-def test_bytes_do_not_depend_on_jobs_or_on_the_input_format(folder, tmp_path):
+def test_bytes_do_not_depend_on_jobs_or_on_the_input_format(run, folder, tmp_path):
     for suffix in ("npy", "parquet", "csv"):
         outputs = set()
         for name, jobs in (("csv", 1), ("csv.gz", 2), ("parquet", 4), ("npy", 1), ("npy", 2), ("npy", 4)):
@@ -165,7 +183,7 @@ def test_bytes_do_not_depend_on_jobs_or_on_the_input_format(folder, tmp_path):
         assert len(outputs) == 1, suffix
 
 
-def test_reordered_and_further_columns_do_not_matter(folder, tmp_path):
+def test_reordered_and_further_columns_do_not_matter(run, folder, tmp_path):
     table = pq.read_table(ROOT / "sample_data/digits.parquet")
     other = table.select(table.column_names[::-1]).append_column("more", pa.array(["x"] * len(table)))
     pq.write_table(other, tmp_path / "other.parquet")
@@ -174,7 +192,7 @@ def test_reordered_and_further_columns_do_not_matter(folder, tmp_path):
     assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
 
 
-def test_keep_prefix_layout_and_metadata(folder, tmp_path):
+def test_keep_prefix_layout_and_metadata(run, folder, tmp_path):
     base = ["transform", "--model", "map.joblib", "sample_data/digits.parquet"]
     run(*base, tmp_path / "a.parquet", "--keep", "label", "--prefix", "z", cwd=folder)
     run(*base, tmp_path / "b.parquet", "--keep", "all", "--layout", "list", cwd=folder)
@@ -194,9 +212,9 @@ def test_keep_prefix_layout_and_metadata(folder, tmp_path):
     assert told["layout"] == "columns"
 
 
-def test_stdin_to_stdout(folder, tmp_path):
+def test_stdin_to_stdout(run, folder, tmp_path):
     text = (ROOT / "sample_data/digits.csv").read_bytes()
-    piped = run(
+    piped = run_apart(
         "transform", "--model", "map.joblib", "-", "-", "--keep", "label", cwd=folder, stdin=text
     ).stdout
     run(
@@ -218,13 +236,13 @@ def test_stdin_to_stdout(folder, tmp_path):
 def test_fit_from_stdin_and_the_same_fit_gives_the_same_bytes(folder, tmp_path):
     text = (ROOT / "sample_data/digits.csv").read_bytes()
     fit = ["fit", "--config", "configs/fourier.yaml", "--label", "label"]
-    run(*fit, "-", tmp_path / "a.joblib", cwd=folder, stdin=text)
-    run(*fit, "-", tmp_path / "b.joblib", cwd=folder, stdin=text)
+    run_apart(*fit, "-", tmp_path / "a.joblib", cwd=folder, stdin=text)
+    run_apart(*fit, "-", tmp_path / "b.joblib", cwd=folder, stdin=text)
     assert (tmp_path / "a.joblib").read_bytes() == (tmp_path / "b.joblib").read_bytes()
     assert isinstance(joblib.load(tmp_path / "a.joblib"), dict)
 
 
-def test_rows_none_give_a_valid_output_of_no_rows(folder, tmp_path):
+def test_rows_none_give_a_valid_output_of_no_rows(run, folder, tmp_path):
     header = (ROOT / "sample_data/digits.csv").read_text().splitlines()[0]
     (tmp_path / "none.csv").write_text(header + "\n")
     for suffix in ("csv", "parquet", "npy"):
@@ -238,25 +256,25 @@ def test_rows_none_give_a_valid_output_of_no_rows(folder, tmp_path):
     ):
         extra = ["m.joblib"] if command[0] == "fit" else []
         done = run(*command, "none.csv", *extra, cwd=tmp_path, code=3)
-        assert b"row" in done.stderr
+        assert "row" in done.stderr
     (tmp_path / "empty.csv").write_bytes(b"")
     run("transform", "--model", folder / "map.joblib", "empty.csv", "o.npy", cwd=tmp_path, code=3)
 
 
-def test_an_output_in_the_place_of_an_input_is_refused(folder, tmp_path):
+def test_an_output_in_the_place_of_an_input_is_refused(run, folder, tmp_path):
     target = tmp_path / "in.csv"
     target.write_bytes((ROOT / "sample_data/digits.csv").read_bytes())
     (tmp_path / "link.csv").symlink_to(target)
     for name in ("in.csv", "link.csv"):
         done = run("transform", "--model", folder / "map.joblib", "in.csv", name, cwd=tmp_path, code=2)
-        assert b"same file" in done.stderr
+        assert "same file" in done.stderr
     model = tmp_path / "m.npy"
     model.write_bytes((folder / "map.joblib").read_bytes())
     done = run("transform", "--model", model, "in.csv", model, cwd=tmp_path, code=2)
-    assert b"same file" in done.stderr
+    assert "same file" in done.stderr
 
 
-def test_no_clobber(folder, tmp_path):
+def test_no_clobber(run, folder, tmp_path):
     (tmp_path / "out.npy").write_bytes(b"before")
     base = ["transform", "--model", folder / "map.joblib", ROOT / "sample_data/digits.csv", "out.npy"]
     run(*base, "--no-clobber", cwd=tmp_path, code=2)
@@ -265,7 +283,7 @@ def test_no_clobber(folder, tmp_path):
     assert np.load(tmp_path / "out.npy").shape == (1797, 512)
 
 
-def test_evaluate_json(folder):
+def test_evaluate_json(run, folder):
     done = run("evaluate", "--model", "map.joblib", "sample_data/digits.npy", "--json", "-", cwd=folder)
     report = json.loads(done.stdout)
     # Orthogonal features: below the root mean square error of iid ones, √(1/2m)·√(1 + k² − 2k²…)/‖K‖ ≤ √(1/m) here.
@@ -274,13 +292,13 @@ def test_evaluate_json(folder):
 
 
 @pytest.mark.slow
-def test_a_gate_that_is_not_met_ends_with_6_and_the_figures(folder, tmp_path):
+def test_a_gate_that_is_not_met_ends_with_6_and_the_figures(run, folder, tmp_path):
     base = ["evaluate", "--model", "map.joblib", "sample_data/digits.parquet", "--label", "label"]
     out = tmp_path / "report.json"
     done = run(*base, "--max-error", "1e-9", "--min-score", "1.1", "--json", out, cwd=folder, code=6)
-    assert b"map.joblib: relative_frobenius: expected at most 1e-09, got 0.0" in done.stderr
-    assert b"map.joblib: score_map: expected at least 1.1, got 0." in done.stderr
-    assert b"relative, Frobenius norm" in done.stdout
+    assert "map.joblib: relative_frobenius: expected at most 1e-09, got 0.0" in done.stderr
+    assert "map.joblib: score_map: expected at least 1.1, got 0." in done.stderr
+    assert "relative, Frobenius norm" in done.stdout
     assert json.loads(out.read_text())["score_map"] > 0.9
     run(*base, "--max-error", "0.5", "--min-score", "0.5", cwd=folder)
     run(*base[:-2], "--min-score", "0.5", cwd=folder, code=2)
@@ -290,30 +308,29 @@ def test_a_gate_that_is_not_met_ends_with_6_and_the_figures(folder, tmp_path):
 def test_evaluate_reads_a_pipe_as_often_as_it_has_to(folder):
     options = ["--label", "label", "--json", "-"]
     text = (ROOT / "sample_data/digits.csv").read_bytes()
-    piped = run("evaluate", "--model", "map.joblib", "-", *options, cwd=folder, stdin=text)
-    read = run("evaluate", "--model", "map.joblib", "sample_data/digits.csv", *options, cwd=folder)
+    piped = run_apart("evaluate", "--model", "map.joblib", "-", *options, cwd=folder, stdin=text)
+    read = run_apart("evaluate", "--model", "map.joblib", "sample_data/digits.csv", *options, cwd=folder)
     one, other = (json.loads(done.stdout) for done in (piped, read))
     assert {k for k in one["records"][0] if one["records"][0][k] != other["records"][0][k]} <= {
         key for key in one["records"][0] if "seconds" in key
     } | {"rows_seen_in_fit"}
-    bad = run("evaluate", "--model", "map.joblib", "-", cwd=folder, stdin=b"a,b\n1,x\n", code=3)
+    bad = run_apart("evaluate", "--model", "map.joblib", "-", cwd=folder, stdin=b"a,b\n1,x\n", code=3)
     assert bad.stderr.startswith(b"kafeat: -: ")
 
 
-def test_silent_when_nobody_watches(folder, tmp_path):
-    done = run("transform", "--model", "map.joblib", "sample_data/digits.npy", tmp_path / "o.npy", cwd=folder)
+def test_silent_when_nobody_watches(run, folder, tmp_path):
+    words = ["transform", "--model", "map.joblib", "sample_data/digits.npy", tmp_path / "o.npy"]
+    done = run_apart(*words, cwd=folder)
     assert done.stdout == done.stderr == b""
-    done = run(
-        "transform", "-v", "--model", "map.joblib", "sample_data/digits.npy", tmp_path / "o.npy", cwd=folder
-    )
-    assert b"1,797 rows x 512 features" in done.stderr
-    assert b"BLAS" in done.stderr
+    told = run(*words, "-v", cwd=folder).stderr
+    assert "1,797 rows x 512 features" in told
+    assert "BLAS" in told
 
 
-def big_csv(path):
-    """Some hundred thousand rows: long enough to be interrupted."""
+def big_csv(path, times=120):
+    """Write some hundred thousand rows: long enough to be interrupted."""
     lines = (ROOT / "sample_data/digits.csv").read_text().splitlines(keepends=True)
-    path.write_text(lines[0] + "".join(lines[1:]) * 120)
+    path.write_text(lines[0] + "".join(lines[1:]) * times)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -362,7 +379,7 @@ def test_next_to_nothing_is_imported_before_an_interrupt_is_quiet():
 
 
 def test_a_reader_that_leaves_ends_the_command_calmly(folder, tmp_path):
-    big_csv(tmp_path / "big.csv")
+    big_csv(tmp_path / "big.csv", times=10)
     command = f"{KAFEAT} transform --model {folder}/map.joblib big.csv - | head -n 2 > two.csv; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -392,21 +409,21 @@ def test_a_full_disk_is_the_systems_refusal(folder):
 def test_closed_streams_and_odd_encodings(folder, tmp_path, command, code):
     line = f"{KAFEAT} {command.format(out=tmp_path)}"
     if command.startswith("PYTHONIOENCODING"):
-        line = f"{command} {KAFEAT} samplers fourier"
+        line = f"{command} {KAFEAT} kinds fourier"
     done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, timeout=120)
     assert done.returncode == code, done.stderr
     assert b"Traceback" not in done.stdout + done.stderr
 
 
 @pytest.mark.slow
-def test_labels_that_say_nothing_are_refused_with_their_row(folder, tmp_path):
+def test_labels_that_say_nothing_are_refused_with_their_row(run, folder, tmp_path):
     lines = (ROOT / "sample_data/digits.csv").read_text().splitlines()
     lines[5] = "," + lines[5].split(",", 1)[1]
     (tmp_path / "blank.csv").write_text("\n".join(lines[:300]))
     done = run(
         "evaluate", "--model", folder / "map.joblib", "blank.csv", "--label", "label", cwd=tmp_path, code=3
     )
-    assert b"row 5 (index 4)" in done.stderr
+    assert "row 5 (index 4)" in done.stderr
     table = pq.read_table(ROOT / "sample_data/digits.parquet")
     for name, values, message in (
         ("lists", pa.array([[1.0]] * len(table)), "expected numbers or text"),
@@ -415,10 +432,10 @@ def test_labels_that_say_nothing_are_refused_with_their_row(folder, tmp_path):
         pq.write_table(table.set_column(0, "label", values), tmp_path / f"{name}.parquet")
         done = run("evaluate", "--model", folder / "map.joblib", f"{name}.parquet", "--label", "label", cwd=tmp_path,
                    code=3)  # fmt: skip
-        assert message in done.stderr.decode()
+        assert message in done.stderr
 
 
-def test_json_has_no_nan(folder, tmp_path):
+def test_json_has_no_nan(run, folder, tmp_path):
     table = pq.read_table(ROOT / "sample_data/digits.parquet").slice(0, 200)
     # R² of test rows that do not differ is none
     test = np.arange(200) % 4 == 0
@@ -433,28 +450,28 @@ def test_json_has_no_nan(folder, tmp_path):
     assert report["score_map"] is None
 
 
-def test_transform_says_how_many_values_were_clipped(tmp_path):
+def test_transform_says_how_many_values_were_clipped(run, tmp_path):
     seen = np.ones((2, 3))
     kafeat.fit({"steps": [{"kind": "intersection_bins"}]}, seen).save(tmp_path / "m.joblib")
     for name, data, said in (("beyond", 2.0 * seen, True), ("within", seen, False)):
         np.save(tmp_path / f"{name}.npy", data)
         done = run("transform", "--model", "m.joblib", f"{name}.npy", "z.npy", "-v", cwd=tmp_path)
-        assert (b"; 6 values beyond the range of the fit were clipped\n" in done.stderr) == said
-        assert (b"clipped" in done.stderr) == said
+        assert ("; 6 values beyond the range of the fit were clipped\n" in done.stderr) == said
+        assert ("clipped" in done.stderr) == said
 
 
-def test_inspect_shortens_long_names(tmp_path):
+def test_inspect_shortens_long_names(run, tmp_path):
     table = pa.table({"y" * 10_000: [1.0, 2.0], "short": [1.0, 3.0]})
     kafeat.fit({"steps": [{"kind": "standardize"}]}, table).save(tmp_path / "m.joblib")
-    lines = run("inspect", "m.joblib", cwd=tmp_path).stdout.decode().splitlines()
+    lines = run("inspect", "m.joblib", cwd=tmp_path).stdout.splitlines()
     assert f"columns: '{'y' * 60}'..., short" in lines
 
 
 def lines_of(errors):
-    return [json.loads(line) for line in errors.decode().splitlines()]
+    return [json.loads(line) for line in errors.splitlines()]
 
 
-def test_log_lines_are_json_objects(folder, tmp_path):
+def test_log_lines_are_json_objects(run, folder, tmp_path):
     good = [
         "transform",
         "--model",
@@ -474,10 +491,10 @@ def test_log_lines_are_json_objects(folder, tmp_path):
     assert said["message"] == "no.npy: No such file or directory"
 
 
-def test_stats_and_dry_run(folder, tmp_path):
+def test_stats_and_dry_run(run, folder, tmp_path):
     made = tmp_path / "o.parquet"
     command = ["transform", "--model", "map.joblib", "sample_data/digits.csv", made]
-    planned = run(*command, "--dry-run", cwd=folder).stdout.decode()
+    planned = run(*command, "--dry-run", cwd=folder).stdout
     assert "rows:    1,797" in planned
     assert "columns: 512" in planned
     assert not made.exists()
@@ -499,7 +516,7 @@ def test_stats_and_dry_run(folder, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_dry_run_of_a_large_csv_estimates_its_rows(folder, tmp_path):
+def test_a_dry_run_of_a_large_csv_estimates_its_rows(run, folder, tmp_path):
     big_csv(tmp_path / "big.csv")
     command = [
         "transform",
@@ -511,7 +528,7 @@ def test_a_dry_run_of_a_large_csv_estimates_its_rows(folder, tmp_path):
         "--jobs",
         "1",
     ]
-    planned = run(*command, cwd=tmp_path).stdout.decode()
+    planned = run(*command, cwd=tmp_path).stdout
     rows = int(re.search(r"rows: +about ([\d,]+)", planned)[1].replace(",", ""))
     assert rows == pytest.approx(1797 * 120, rel=0.1)
     assert "bytes:   about 421" in planned or re.search(r"bytes: +about [34]\d\d\.\d MiB", planned)

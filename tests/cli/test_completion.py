@@ -43,7 +43,7 @@ def completed(words, last, cwd):
         ("kafeat transform", "--lim", ["--limit"]),
         ("kafeat transform --layout", "", ["columns", "list", "tensor"]),
         ("kafeat config --kind", "four", ["fourier"]),
-        ("kafeat samplers", "tensor_s", ["tensor_sketch", "tensor_srht"]),
+        ("kafeat kinds", "tensor_s", ["tensor_sketch", "tensor_srht"]),
         ("kafeat --color", "a", ["auto", "always"]),
     ],
 )
@@ -63,7 +63,7 @@ def test_bash_is_told_to_complete_folders(tmp_path):
 
 
 def test_every_kind_is_offered(tmp_path):
-    assert completed("kafeat samplers", "", tmp_path) == list(kinds())
+    assert completed("kafeat kinds", "", tmp_path) == list(kinds())
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ os._exit = lambda code: print(*sys.modules)
 from kafeat.__main__ import main
 main()
 """
-    env = {**ENV, "_KAFEAT_COMPLETE": "bash_complete", "COMP_WORDS": "kafeat samplers ", "COMP_CWORD": "2"}
+    env = {**ENV, "_KAFEAT_COMPLETE": "bash_complete", "COMP_WORDS": "kafeat kinds ", "COMP_CWORD": "2"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert "plain,fourier" in done.stdout
     imported = set(done.stdout.splitlines()[-1].split())

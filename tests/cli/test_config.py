@@ -1,5 +1,6 @@
 """`kafeat config` as a person types it."""
 
+import io
 import json
 import os
 import subprocess
@@ -12,12 +13,16 @@ ROOT = Path(__file__).parents[2]
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
-def run(*arguments, cwd, stdin=None, code=0):
-    done = subprocess.run(
-        [KAFEAT, "config", *arguments], cwd=cwd, input=stdin, capture_output=True, text=True
-    )
-    assert done.returncode == code, done.stderr
-    return done
+@pytest.fixture
+def run(in_process):
+    """`kafeat config`, whose exit code is the expected one."""
+
+    def run(*words, cwd, code=0):
+        done = in_process("config", *words, cwd=cwd)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
 
 
 def test_a_started_config_is_piped_into_a_fit(tmp_path):
@@ -27,11 +32,11 @@ def test_a_started_config_is_piped_into_a_fit(tmp_path):
     assert (tmp_path / "m.joblib").stat().st_size
 
 
-def test_check_tells_what_is_sound_and_every_mistake_of_every_file(tmp_path):
+def test_check_tells_what_is_sound_and_every_mistake_of_every_file(run, tmp_path, monkeypatch):
     (tmp_path / "good.yaml").write_text("steps: [{kind: standardize}, {kind: fourier}]\nfit_rows: all\n")
     (tmp_path / "bad.yaml").write_text("seed: -1\nsteps:\n  - kind: fuorier\n")
     (tmp_path / "worse.yaml").write_text("steps: []\n")
-    said = "good.yaml: sound: standardize -> fourier, float32, fitted on every row\n"
+    said = "good.yaml: valid: standardize -> fourier, float32, fitted on every row\n"
     assert run("--check", "good.yaml", cwd=tmp_path).stdout == said
     done = run("--check", "bad.yaml", "good.yaml", "worse.yaml", cwd=tmp_path, code=2)
     assert done.stdout == said
@@ -41,9 +46,8 @@ def test_check_tells_what_is_sound_and_every_mistake_of_every_file(tmp_path):
     assert lines[1].startswith("kafeat: bad.yaml:3:11: steps[0].kind: expected one of 'impute', ")
     assert lines[1].endswith("got 'fuorier'; did you mean 'fourier'?")
     assert lines[2].startswith("kafeat: worse.yaml:1:8: steps: expected a non-empty list of steps")
-    assert run("--check", "-", cwd=tmp_path, stdin="steps: [{kind: pca}]").stdout.startswith(
-        "-: sound: pca, "
-    )
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"steps: [{kind: pca}]")))
+    assert run("--check", "-", cwd=tmp_path).stdout.startswith("-: valid: pca, ")
 
 
 @pytest.mark.parametrize(
@@ -57,21 +61,19 @@ def test_check_tells_what_is_sound_and_every_mistake_of_every_file(tmp_path):
         ("--check nope.yaml", 5, "nope.yaml: cannot read the config: No such file"),
     ],
 )
-def test_mistakes(tmp_path, arguments, code, message):
+def test_mistakes(run, tmp_path, arguments, code, message):
     assert message in run(*arguments.split(), cwd=tmp_path, code=code).stderr
 
 
-def test_a_config_and_data_on_one_stdin_are_refused(tmp_path):
-    done = subprocess.run(
-        [KAFEAT, "fit", "--config", "-", "-", "m.joblib"], cwd=tmp_path, capture_output=True, text=True
-    )
+def test_a_config_and_data_on_one_stdin_are_refused(in_process, tmp_path):
+    done = in_process("fit", "--config", "-", "-", "m.joblib", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
         "kafeat: -: expected one of the config and the input on standard input, got both\n",
     )
 
 
-def test_the_schema_beside_the_configs_is_the_one_that_is_printed(tmp_path):
+def test_the_schema_beside_the_configs_is_the_one_that_is_printed(run, tmp_path):
     printed = json.loads(run("--schema", cwd=tmp_path).stdout)
     kept = json.loads((ROOT / "configs/kafeat.schema.json").read_text())
     assert kept == printed, "kafeat config --schema > configs/kafeat.schema.json"

@@ -1,9 +1,5 @@
 """Options from variables: KAFEAT_FIT_JOBS for one command, KAFEAT_JOBS for every one; the command line wins."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import click
 import numpy as np
 import pytest
@@ -11,8 +7,6 @@ import pytest
 import kafeat as package
 from kafeat.cli.command import settings
 from kafeat.cli.main import COMMANDS, kafeat
-
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
 def command(name):
@@ -70,14 +64,16 @@ def test_one_variable_means_the_same_in_every_command():
     assert "KAFEAT_JSON" not in meanings
 
 
-def run(*arguments, cwd, code=0, **env):
-    import os
+@pytest.fixture
+def run(in_process):
+    """A command with variables, whose exit code is the expected one."""
 
-    done = subprocess.run(
-        [KAFEAT, *arguments], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True
-    )
-    assert done.returncode == code, done.stderr
-    return done
+    def run(*words, cwd, code=0, **variables):
+        done = in_process(*words, cwd=cwd, **variables)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +87,7 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_a_bad_value_is_told_by_the_name_of_its_variable(folder):
+def test_a_bad_value_is_told_by_the_name_of_its_variable(run, folder):
     done = run("inspect", "x", cwd=folder, code=2, KAFEAT_COLOR="pink")
     assert "Invalid value for KAFEAT_COLOR: 'pink' is not one of" in done.stderr
     done = run("transform", "x.npy", "z.npy", "--model", "m", cwd=folder, code=2, KAFEAT_TRANSFORM_JOBS="0")
@@ -100,23 +96,25 @@ def test_a_bad_value_is_told_by_the_name_of_its_variable(folder):
     assert "Invalid value for '--jobs' / '-j': 0 is not in the range" in done.stderr
 
 
-def test_errors_are_json_where_the_variable_says_so_and_the_command_line_does_not(folder):
+def test_errors_are_json_where_the_variable_says_so_and_the_command_line_does_not(run, folder):
     assert run("transform", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith('{"time": ')
     assert run("config", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith('{"time": ')
     words = ("transform", "no.npy", "z.npy", "--log-format", "text", "--model", "no")
     assert run(*words, cwd=folder, code=5, KAFEAT_LOG_FORMAT="json").stderr.startswith("kafeat: no: ")
 
 
-def test_maps_of_the_environment_do_not_join_a_comparison(folder):
+def test_maps_of_the_environment_do_not_join_a_comparison(run, folder):
     words = ("evaluate", "x.npy", "--json", "-")
     both = {"KAFEAT_MODEL": "standardize.joblib", "KAFEAT_CONFIG": "c.yaml"}
     assert "standardize" not in run(*words, "--config", "c.yaml", cwd=folder, **both).stdout
     assert "minmax" not in run(*words, "--model", "standardize.joblib", cwd=folder, **both).stdout
 
 
-def test_the_help_names_a_variable(folder):
+def test_the_help_names_a_variable(run, folder):
     text = " ".join(run("fit", "--help", cwd=folder).stdout.split())
-    assert "--config from KAFEAT_FIT_CONFIG or KAFEAT_CONFIG. The command line wins." in text
+    assert (
+        "--config is read from KAFEAT_FIT_CONFIG or KAFEAT_CONFIG. The command line takes precedence." in text
+    )
     assert "Environment:" in run("--help", cwd=folder).stdout
 
 
@@ -127,6 +125,6 @@ def test_the_help_names_a_variable(folder):
     ("KAFEAT_TAU", ["evaluate", "--model", "m", "a.csv", "--label", "b", "--learner", "dual_l1"]),
 ])  # fmt: skip
 @pytest.mark.parametrize("value", ["nan", "inf"])
-def test_what_is_no_number_is_told_of_the_variable(tmp_path, variable, words, value):
+def test_what_is_no_number_is_told_of_the_variable(run, tmp_path, variable, words, value):
     text = run(*words, cwd=tmp_path, code=2, **{variable: value}).stderr
     assert f"Invalid value for {variable}: " in text

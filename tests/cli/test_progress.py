@@ -6,7 +6,7 @@ import sys
 
 from kafeat.config import load_config
 from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.fit.listener import Listener
+from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
 from tests.cli.terminal import on_terminal
 

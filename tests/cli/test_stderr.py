@@ -55,8 +55,8 @@ def test_a_reader_that_has_left_changes_no_exit_code(folder):
 @pytest.mark.parametrize(
     ("word", "meant"), [("transfor", "transform"), ("import_sklearn", "import-sklearn"), ("xyz", None)]
 )
-def test_commands_that_were_meant(word, meant):
-    done = subprocess.run([KAFEAT, word], capture_output=True, text=True)
+def test_commands_that_were_meant(in_process, word, meant):
+    done = in_process(word)
     assert done.returncode == 2
     assert f"No such command '{word}'" in done.stderr
     assert (f"; did you mean '{meant}'?" in done.stderr) if meant else ("did you mean" not in done.stderr)

@@ -76,9 +76,9 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
 def test_kinds_stand_in_columns():
     from click.testing import CliRunner
 
-    from kafeat.cli.samplers import samplers
-    from kafeat.registry import kinds
+    from kafeat import registry
+    from kafeat.cli.kinds import kinds
 
-    lines = CliRunner().invoke(samplers).output.splitlines()
+    lines = CliRunner().invoke(kinds).output.splitlines()
     starts = {line.index(line.split(maxsplit=1)[1]) for line in lines if line.startswith("  ")}
-    assert starts == {2 + max(map(len, kinds())) + 2}
+    assert starts == {2 + max(map(len, registry.kinds())) + 2}

@@ -92,7 +92,7 @@ def test_threads_load_a_map_once(monkeypatch: pytest.MonkeyPatch):
 
     def loads(data: bytes, place: str) -> FeatureMap:
         calls.append(place)
-        return kafeat.model.feature_map.loads(data, place)
+        return kafeat.model.load.loads(data, place)
 
     monkeypatch.setattr(shared_map, "loads", loads)
     with ThreadPoolExecutor(8) as pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 import kafeat.dask  # noqa: E402
 from kafeat.errors import ArtifactError, DataError, UsageError  # noqa: E402
-from kafeat.jobs.transform.options import OutputOptions  # noqa: E402
+from kafeat.io.writers.options import OutputOptions  # noqa: E402
 from kafeat.jobs.transform.transform import transform_file  # noqa: E402
 from kafeat.model.feature_map import FeatureMap  # noqa: E402
 from tests.engines.maps import WIDTH, fitted  # noqa: E402
@@ -238,3 +239,8 @@ def test_a_file_that_has_changed_is_refused_by_a_worker(tmp_path: Path, client, 
     fitted(rows, seed=2).save(place)
     with pytest.raises(ArtifactError, match=r"map.joblib: expected the map with the SHA-256 \w+, got"):
         made.compute()
+
+
+def test_the_example_of_the_docstring_runs() -> None:
+    results = doctest.testmod(kafeat.dask)
+    assert (results.attempted > 0, results.failed) == (True, 0)

@@ -15,7 +15,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import SystemRefusedError
-from kafeat.runtime.processes import Died, Processes
+from kafeat.runtime.processes import Processes, WorkerDiedError
 from tests.engines.work import double, sleep
 
 if not os.path.exists("/proc/self/environ"):
@@ -49,7 +49,7 @@ def test_one_that_dies_loses_its_own_work_alone() -> None:
     processes = Processes(2)
     try:
         slow, dead = processes.submit(sleep, 0.5), processes.submit(double, 7)
-        assert isinstance(dead.exception(20), Died)
+        assert isinstance(dead.exception(20), WorkerDiedError)
         assert slow.exception(20) is None
         assert [processes.submit(double, i).result(20) for i in range(4)] == [0, 2, 4, 6]
     finally:
@@ -66,7 +66,8 @@ def test_work_that_is_not_known_there_is_told() -> None:
     try:
         future: Future[object] = processes.submit(double, Unknown())  # type: ignore[arg-type]
         with pytest.raises(
-            SystemRefusedError, match="the same modules as here, got ModuleNotFoundError: No module"
+            SystemRefusedError,
+            match="the same modules as in this process, got ModuleNotFoundError: No module",
         ):
             future.result(20)
         assert processes.submit(double, 4).result(20) == 8
@@ -89,7 +90,7 @@ def test_they_end_when_they_are_told_to_in_the_middle_of_their_work(monkeypatch:
 
 
 DRIVER = """
-from kafeat.processes import Processes
+from kafeat.runtime.processes import Processes
 from tests.engines.work import sleep
 processes = Processes(2)
 for _ in range(2):

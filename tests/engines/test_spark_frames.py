@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import doctest
 import re
 import sys
 from collections.abc import Iterator
@@ -189,3 +190,8 @@ def test_what_is_handed_over_at_a_time_is_bounded(monkeypatch, rows, by_name):
 def test_rows_keep_their_order(df, by_name):
     ids = [int(row["id"][4:]) for row in kafeat.spark.transform(df, by_name, keep=["id"]).collect()]
     assert all(before < after for before, after in pairwise(ids))
+
+
+def test_the_example_of_the_docstring_runs(spark: SparkSession) -> None:
+    results = doctest.testmod(kafeat.spark)
+    assert (results.attempted > 0, results.failed) == (True, 0)

@@ -7,8 +7,8 @@ import signal
 import time
 from collections.abc import Sequence
 
-from kafeat.runtime.backends import started
-from kafeat.runtime.engine import completed
+from kafeat.runtime.backends import start_engine
+from kafeat.runtime.engine import run_all
 from kafeat.runtime.pool import Engine
 
 
@@ -26,8 +26,8 @@ def sleep(seconds: float) -> None:
 
 def doubled(engine: Engine, items: Sequence[int]) -> dict[int, int | None]:
     """Every item and its double, None where its workers always died."""
-    with started(engine) as pool:
-        found = list(completed(pool, both, items, lambda item, _why: (item, None)))
+    with start_engine(engine) as pool:
+        found = list(run_all(pool, both, items, lambda item, _why: (item, None)))
     assert len(found) == len(dict(found))
     return dict(found)
 

@@ -145,7 +145,7 @@ def test_quoted_newlines_across_blocks(tmp_path):
     assert np.concatenate([chunk.matrix(np.dtype("f8")) for chunk in chunks]).ravel().tolist() == list(
         range(rows)
     )
-    assert chunks[-1].kept["note"][-1].as_py() == f'line, one\n\nof "{rows - 1}"'
+    assert chunks[-1].passthrough["note"][-1].as_py() == f'line, one\n\nof "{rows - 1}"'
 
 
 def test_rows_longer_than_the_first_look(tmp_path):
@@ -173,7 +173,7 @@ def test_stdin_is_read_once_and_hashed():
     code = (
         "import numpy as np; from kafeat.io.readers.open import open_reader\n"
         "from kafeat.io.columns.selection import choose\n"
-        "s = open_source('-'); c = choose(s, None, [], None)\n"
+        "s = open_reader('-'); c = choose(s, None, [], None)\n"
         "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
         "try: next(s.chunks(c, [], 100))\n"
         "except Exception as e: print(e)"

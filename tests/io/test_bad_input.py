@@ -42,7 +42,7 @@ HERE = r"row 8 \(index 7\)"
         (b"x\n1\n\n1,2\n", r"row 3 \(index 2\): expected 1 fields, got 2$"),
         (b"PAR1\x15\x04" + b"\n" * 99, "expected CSV, but this looks like Parquet: --input-format parquet$"),
         (b"\x93NUMPY\x01\x00", "expected CSV, but this looks like NPY: --input-format npy$"),
-        ("x,y\n1,2\n".encode("utf-16"), "expected UTF-8 text, got a byte of zero: .* UTF-16"),
+        ("x,y\n1,2\n".encode("utf-16"), "expected UTF-8 text, got a NUL byte: .* UTF-16"),
         (b"a,a\n1,2\n", r"column 'a': expected one column of that name, got 2"),
         (b"a,b\nx,y\n", r"expected at least one numeric feature column, got none"),
         (GOOD + b'1,"' + b"x" * 3_000_000, r"line 9: expected a quote that closes the value"),

@@ -9,12 +9,13 @@ import pytest
 READ = (
     "import numpy as np; from kafeat.io.readers.open import open_reader\n"
     "from kafeat.io.columns.selection import choose\n"
-    "s = open_source('-'); c = choose(s, None, [], None)\n"
+    "s = open_reader('-'); c = choose(s, None, [], None)\n"
     "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
 )
 WRITE = (
     "import numpy as np; from kafeat.io.writers.open import open_writer\n"
-    "with open_sink('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
+    "from kafeat.io.writers.base import Layout\n"
+    "with open_writer('-', 'csv', Layout(['a'], np.dtype('f4'))) as s: s.write(np.ones((9, 1), 'f4'), None)\n"
 )
 
 
@@ -34,8 +35,8 @@ def test_a_full_device_is_refused():
 def test_a_stalled_pipe_lets_the_process_end():
     code = (
         "import threading, time; from kafeat.io.readers.text_stream import HashingStream\n"
-        "tap = Tap('-'); threading.Thread(target=tap.read, args=(1 << 20,), daemon=True).start()\n"
-        "tap._ahead = b''; time.sleep(0.3); print('end')\n"
+        "raw = HashingStream('-'); threading.Thread(target=raw.read, args=(1 << 20,), daemon=True).start()\n"
+        "raw._ahead = b''; time.sleep(0.3); print('end')\n"
     )
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -97,7 +97,7 @@ def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
     from kafeat.runtime import threads as running
 
     begun = []
-    real = running._refusing
+    real = running._transform_or_refuse
 
     def faulty(loop, chunk, *rest):
         begun.append(chunk.start)
@@ -108,7 +108,7 @@ def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
             raise RuntimeError("of a later chunk")
         return real(loop, chunk, *rest)
 
-    monkeypatch.setattr(running, "_refusing", faulty)
+    monkeypatch.setattr(running, "_transform_or_refuse", faulty)
     with pytest.raises(RuntimeError, match="of chunk 5"):
         transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), str(tmp_path / "out.npy"), jobs=jobs)
     assert max(begun) <= 5000 + 1000 * (jobs + 1)

@@ -12,7 +12,7 @@ import numpy as np
 import kafeat
 from kafeat.errors import ArtifactError, KafeatError
 from kafeat.model import artifact
-from kafeat.model.feature_map import from_content
+from kafeat.model.load import from_content
 from kafeat.registry import build_step
 
 Content = dict[str, Any]

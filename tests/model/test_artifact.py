@@ -135,7 +135,7 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(max_size=5), plain, max_size=5))
 def test_builtins_come_back_as_they_were(content: dict[str, Any]) -> None:
     data = artifact.dumps(content)

@@ -30,7 +30,7 @@ def test_every_format_has_a_file():
 
 
 def test_the_first_file_knows_no_range_of_its_columns():
-    assert kafeat.load(FOLDERS[0] / "map.joblib").seen is None
+    assert kafeat.load(FOLDERS[0] / "map.joblib").column_ranges is None
 
 
 def test_a_map_of_format_1_casts_its_input_first_also_when_it_is_saved_again(tmp_path):

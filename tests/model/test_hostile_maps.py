@@ -9,12 +9,15 @@ from contextlib import suppress
 import pytest
 
 from kafeat.errors import ArtifactError
-from kafeat.model.feature_map import from_content
+from kafeat.model.load import from_content
 from kafeat.registry import kinds
 from tests.model.hostile_maps import CLAIMS, FEW, STEPS, good, of_entries, of_states, outcome, rows
 
 # Of numbers that overflow on the way; features that are no numbers in the end are an error.
-pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"),
+    pytest.mark.usefixtures("one_limit"),
+]
 
 
 def test_every_kind_is_among_them() -> None:

@@ -15,8 +15,7 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError, UsageError
 from kafeat.jobs.inspect import inspect
-from kafeat.maths.kernels.exact import KERNELS as EXACT
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters, find_kernel
 from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.projection import fitted, whitening
 from kafeat.model.feature_map import FeatureMap
@@ -551,7 +550,7 @@ def test_selectors_see_the_kernel_of_any_number_of_rows(kernel: str) -> None:
     X = rows(1100, 3)
     view = LandmarkKernel(kernel, KernelParameters(gamma=GAMMA)).view(Sample(X, None, len(X)), 0.0)
     pair = Coordinates(X, X[:4])
-    want = EXACT[kernel].gram(pair, KernelParameters(gamma=GAMMA)).dots
+    want = find_kernel(kernel).gram(pair, KernelParameters(gamma=GAMMA)).dots
     # sums of three terms, an exponential
     np.testing.assert_allclose(
         view.kernel(np.arange(1100), np.arange(4)), want, rtol=0, atol=64 * EPS * want.max()

@@ -17,9 +17,20 @@ def rows(n: int, d: int) -> np.ndarray:
     return np.random.default_rng(7).standard_normal((n, d))
 
 
-@pytest.mark.parametrize("tilt", ["fitted", "none"])
-@pytest.mark.parametrize("features_", ["hyperbolic", "plain"])
-@pytest.mark.parametrize("directions", ["iid", "orthogonal"])
+@pytest.mark.parametrize(
+    ("directions", "features_", "tilt"),
+    [
+        # every pair of values once; all eight together are slow
+        ("iid", "hyperbolic", "fitted"),
+        ("iid", "plain", "none"),
+        ("orthogonal", "hyperbolic", "none"),
+        ("orthogonal", "plain", "fitted"),
+        pytest.param("iid", "hyperbolic", "none", marks=pytest.mark.slow),
+        pytest.param("iid", "plain", "fitted", marks=pytest.mark.slow),
+        pytest.param("orthogonal", "hyperbolic", "fitted", marks=pytest.mark.slow),
+        pytest.param("orthogonal", "plain", "none", marks=pytest.mark.slow),
+    ],
+)
 def test_unbiased_and_positive(features, directions: str, features_: str, tilt: str) -> None:
     X, seeds = rows(5, 4), 800
     X /= np.linalg.norm(X, axis=1, keepdims=True)

@@ -105,15 +105,10 @@ def test_error_halves_when_outputs_quadruple(features, kernel: str) -> None:
     X, seeds = rows(8, 6), 200
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     # 63 + 7 and 252 + 7: the exact outputs apart
+    steps = [RandomMaclaurin(kernel=kernel, gamma=1.0, n_components=D) for D in (63 + 7, 252 + 7)]
+    exact = exact_of(X, steps[0])
     few, many = (
-        np.mean(
-            [
-                ((Z := features(step, X, s)) @ Z.T - exact_of(X, step)) ** 2
-                for s in range(seeds)
-                for step in [RandomMaclaurin(kernel=kernel, gamma=1.0, n_components=D)]
-            ]
-        )
-        for D in (63 + 7, 252 + 7)
+        np.mean([((Z := features(step, X, s)) @ Z.T - exact) ** 2 for s in range(seeds)]) for step in steps
     )
     # independent products: variance proportional to 1/m; tolerance as in test_tensor_sketch
     assert np.sqrt(few / many) == pytest.approx(2.0, rel=4 * 0.14)

@@ -9,7 +9,8 @@ import kafeat
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
-from kafeat.maths.kernels.exact import KernelParameters, skewed_chi2
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.skewed_chi2 import SkewedChi2
 from kafeat.samplers.skewed import Skewed
 
 C = 0.3
@@ -20,7 +21,7 @@ def rows(n: int, d: int) -> np.ndarray:
 
 
 def exact(X: np.ndarray) -> np.ndarray:
-    return skewed_chi2(Coordinates(X, X), KernelParameters(skewedness=C)).dots
+    return SkewedChi2().gram(Coordinates(X, X), KernelParameters(skewedness=C)).dots
 
 
 @pytest.mark.parametrize("kind", ["paired", "offset"])

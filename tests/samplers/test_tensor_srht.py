@@ -49,8 +49,19 @@ def test_is_the_product_of_sampled_hadamard_rows(
         assert all(len(set(chosen)) == len(chosen) for chosen in state["rows"][:, start : start + 4])
 
 
-@pytest.mark.parametrize("complex_to_real", [True, False])
-@pytest.mark.parametrize(("degree", "coef0"), [(2, 0.0), (2, 1.0), (3, 1.0), (4, 0.5)])
+@pytest.mark.parametrize(
+    ("complex_to_real", "degree", "coef0"),
+    [
+        (True, 2, 0.0),
+        (False, 2, 1.0),
+        (True, 3, 1.0),
+        (False, 4, 0.5),
+        pytest.param(False, 2, 0.0, marks=pytest.mark.slow),
+        pytest.param(True, 2, 1.0, marks=pytest.mark.slow),
+        pytest.param(False, 3, 1.0, marks=pytest.mark.slow),
+        pytest.param(True, 4, 0.5, marks=pytest.mark.slow),
+    ],
+)
 def test_unbiased(features, complex_to_real: bool, degree: int, coef0: float) -> None:
     X, seeds = rows(5, 4), 1000
     kernel = {"degree": degree, "gamma": 0.5, "coef0": coef0}

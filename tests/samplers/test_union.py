@@ -92,7 +92,7 @@ def test_the_exact_kernel_of_a_union_behind_a_sampler():
     K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
     want = np.exp(-0.2 * (2.0 - 2.0 * K)) + 0.5 * (0.5 * K + 1.0) ** 2
     np.testing.assert_allclose(chained.exact_kernel(data), want, rtol=1e-10)
-    assert chained.chain.reference() is None
+    assert chained.chain.exact_kernel_note() is None
 
 
 def test_errors_name_the_columns_of_the_whole():
@@ -116,9 +116,7 @@ def test_mistakes_are_named_with_their_place():
         fit([{"weight": 0.0, "steps": [FOURIER]}], data)
     with pytest.raises(ConfigError, match=r"steps\[0\].maps"):
         fit([], data)
-    with pytest.raises(
-        DataError, match=r"maps\[0\].columns: expected no columns behind a step that does not"
-    ):
+    with pytest.raises(DataError, match=r"maps\[0\].columns: expected no columns after a step that does not"):
         kafeat.fit(
             {"steps": [FOURIER, {"kind": "union", "maps": [{"columns": ["a"], "steps": [FOURIER]}]}]}, data
         )

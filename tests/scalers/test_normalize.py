@@ -56,7 +56,7 @@ def test_l2_composes_behind_a_sampler_and_l1_does_not() -> None:
     fm = kafeat.fit(
         {"dtype": "float64", "steps": [{"kind": "homogeneous", "order": 9}, {"kind": "normalize"}]}, X
     )
-    assert fm.chain.reference() is None
+    assert fm.chain.exact_kernel_note() is None
     K = np.array([[(2 * x * y / (x + y)).sum() for y in X] for x in X])
     want = K / np.sqrt(np.outer(np.diag(K), np.diag(K)))
     np.testing.assert_allclose(fm.exact_kernel(X), want, rtol=0, atol=32 * EPS)
@@ -64,7 +64,7 @@ def test_l2_composes_behind_a_sampler_and_l1_does_not() -> None:
     np.testing.assert_allclose((Z**2).sum(1), 1.0, rtol=0, atol=32 * EPS)
     steps = [{"kind": "homogeneous"}, {"kind": "normalize", "norm": "l1"}]
     fm = kafeat.fit({"dtype": "float64", "steps": steps}, X)
-    assert "steps[1] (normalize) needs coordinates behind a sampler" in fm.chain.reference()
+    assert "steps[1] (normalize) needs coordinates after a sampler" in fm.chain.exact_kernel_note()
     # the reference is the kernel of the computed outputs: here, the map itself
     Z = fm.transform(X)
     np.testing.assert_allclose(fm.exact_kernel(X), Z @ Z.T, rtol=0, atol=32 * EPS)

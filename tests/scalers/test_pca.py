@@ -10,7 +10,8 @@ import kafeat
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.hellinger import Hellinger
 from kafeat.scalers.pca import Pca
 
 EPS = np.finfo(float).eps
@@ -57,7 +58,7 @@ def test_behind_an_exact_map_it_is_kernel_pca(digits: np.ndarray) -> None:
     X = digits[:300]
     steps = [{"kind": "homogeneous", "kernel": "hellinger"}, {"kind": "pca", "n_components": 6}]
     Z = kafeat.fit({"dtype": "float64", "steps": steps}, X).transform(X)
-    K = KERNELS["hellinger"].gram(Coordinates(X, X), KernelParameters()).dots
+    K = Hellinger().gram(Coordinates(X, X), KernelParameters()).dots
     peer = KernelPCA(n_components=6, kernel="precomputed").fit_transform(K)
     # eigenvalue gaps here are above 1e-2 of the largest; K is a sum of 64 rounded terms
     np.testing.assert_allclose(Z, aligned(Z, peer), rtol=0, atol=1e6 * EPS * np.abs(peer).max())
@@ -76,7 +77,7 @@ def test_behind_an_approximate_map_it_comes_near_kernel_pca(digits: np.ndarray) 
     # m = 4,096 frequencies, so ‖K̂ − K‖_F ≲ 200/90 ≈ 2.2, while the first eigenvalues lie more than 8 apart.
     for z, w in zip(Z.T, aligned(Z, peer).T, strict=True):
         assert z @ w / (np.linalg.norm(z) * np.linalg.norm(w)) > np.sqrt(1 - (2.2 / 8) ** 2)
-    assert "steps[1] (pca) needs coordinates" in fm.chain.reference()
+    assert "steps[1] (pca) needs coordinates" in fm.chain.exact_kernel_note()
 
 
 def test_more_components_than_there_are_is_refused() -> None:

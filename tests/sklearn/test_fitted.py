@@ -32,7 +32,8 @@ from kafeat.chain.chain import Chain, FittedStep
 from kafeat.chain.tiles import TileLoop
 from kafeat.errors import ArtifactError, DataError
 from kafeat.jobs.inspect import inspect
-from kafeat.model.feature_map import FeatureMap, loads
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import loads
 from kafeat.sklearn import import_fitted, import_skops
 from kafeat.sklearn.fitted import MAPS
 
@@ -216,7 +217,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no estimator": (lambda: 3, "int: expected one of"),
     "a model behind": (
         lambda: make_pipeline(RBFSampler(), FunctionTransformer()),
-        r"of a pipeline with a model behind, import pipeline\[:-1\]",
+        r"of a pipeline that ends in a model, import pipeline\[:-1\]",
     ),
     "nothing in it": (lambda: Pipeline([("a", "passthrough")]), "Pipeline: expected at least one step"),
     "steps of another type": (lambda: Pipeline(3), "Pipeline: steps: expected pairs"),

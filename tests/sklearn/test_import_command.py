@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -20,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import kafeat
-from kafeat.cli import main
+from tests.conftest import Done
 
 sio = pytest.importorskip("skops.io")
 pd = pytest.importorskip("pandas")
@@ -29,24 +28,16 @@ ROOT = Path(__file__).parents[2]
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
 
-class Done(NamedTuple):
-    stdout: str
-    stderr: str
-
-
 Run = Callable[..., Done]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """The command line in this process: scikit-learn takes seconds to import."""
+def run(in_process: Run) -> Run:
+    """A command whose exit code is the expected one."""
 
-    def run(*arguments: object, cwd: Path, code: int = 0) -> Done:
-        monkeypatch.chdir(cwd)
-        monkeypatch.setattr(sys, "argv", ["kafeat", *map(str, arguments)])
-        got = main._run()
-        done = Done(*capfd.readouterr())
-        assert got == code, done.stderr
+    def run(*words: object, cwd: Path, code: int = 0) -> Done:
+        done = in_process(*words, cwd=cwd)
+        assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return done
 

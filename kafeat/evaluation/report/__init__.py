@@ -1,1 +1,1 @@
-"""The page of a comparison and its figures."""
+"""The HTML report of an evaluation and its figures."""

@@ -1,4 +1,4 @@
-"""What every picture is drawn on: a light and a dark version, plain axes, and no clock in the file."""
+"""Drawing of figures: a light and a dark version, plain axes, and no timestamps in the files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 @dataclass(frozen=True)
 class Style:
-    """Colours of a version."""
+    """The colours of one version."""
 
     name: str
     ink: str
@@ -24,7 +24,7 @@ class Style:
     hues: tuple[str, ...]
 
 
-# Distinct for people who do not see red and green apart: Okabe & Ito's, darkened or lightened to be read on the paper.
+# Colours of Okabe and Ito, which colour-blind people can distinguish, adjusted for contrast with the background.
 STYLES = (
     Style("light", "#1c1f24", "#ffffff", "#d8dbe0",
           ("#0b62a4", "#c2550a", "#12806a", "#8e3b8a", "#7a6a00", "#444a52")),
@@ -35,7 +35,7 @@ STYLES = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture in both versions: {style: bytes}, PNG or SVG, with what it shows in words."""
+    """A picture in both styles ({style: bytes}, PNG or SVG), with a title and a caption."""
 
     name: str
     kind: str
@@ -48,10 +48,10 @@ class Picture:
 def drawn(
     name: str, kind: str, title: str, caption: str, draw: Callable[[Any, Style], None], columns: int = 1
 ) -> Picture:
-    """A picture of so many columns of axes: `draw(axes, style)` is called once for each style."""
+    """Draw a picture with this many columns of axes, calling `draw(axes, style)` once for each style."""
     files = {}
     for style in STYLES:
-        # several are shown side by side in the room of one or two: smaller ones keep their labels large
+        # several axes share the width of one or two, so smaller ones keep their labels readable
         figure = Figure(figsize=(4.4 if columns == 1 else 3.4 * columns, 3.4), layout="constrained")
         figure.set_facecolor(style.paper)
         axes = np.atleast_1d(figure.subplots(1, columns))
@@ -68,7 +68,7 @@ def drawn(
 
 
 def plain(axes: Axes, style: Style) -> None:
-    """Axes without a box, in the colours of the style."""
+    """Remove the box of axes and apply the colours of the style."""
     axes.set_facecolor(style.paper)
     axes.tick_params(colors=style.ink, which="both", labelsize=9)
     for edge, spine in axes.spines.items():
@@ -79,12 +79,12 @@ def plain(axes: Axes, style: Style) -> None:
         text.set_fontsize(10)
 
 
-# Characters of a line of a legend over axes of one column, and its height in inches.
+# Characters in a line of a legend above one column of axes, and its height in inches.
 _WIDTH, _LINE = 52, 0.19
 
 
 def legend(axes: Axes, style: Style) -> None:
-    """Names without a frame, above the axes, where they cover nothing: the figure grows by their lines."""
+    """Add a legend without a frame above the axes, and enlarge the figure by its lines."""
     handles, names = axes.get_legend_handles_labels()
     names = [fill(name, _WIDTH) for name in names]
     columns = max(1, min(len(names), _WIDTH // (max(map(len, names), default=0) + 4)))
@@ -103,6 +103,6 @@ def legend(axes: Axes, style: Style) -> None:
 
 
 def cycle(style: Style) -> Iterator[str]:
-    """Colours without end."""
+    """Yield the colours of a style repeatedly."""
     while True:
         yield from style.hues

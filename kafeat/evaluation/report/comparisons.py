@@ -1,24 +1,22 @@
-"""Pictures of maps side by side: error, score and time over the number of columns, or over a swept parameter."""
+"""Figures that compare maps: error, score and time over the number of columns or a swept parameter."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
+from kafeat.evaluation.records import Summary, estimate_of, known_mean
 from kafeat.evaluation.report.canvas import Style, cycle, legend
 from kafeat.evaluation.summary import is_number, spell
-
-Summary = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What maps are compared over: `n_components`, `transform_seconds`, or a parameter that was swept."""
+    """A horizontal axis: `n_components`, `transform_seconds`, or a swept parameter."""
 
     key: str
 
@@ -28,12 +26,12 @@ class Axis:
         return known.get(self.key, self.key)
 
     def of(self, entry: Summary) -> float:
-        """Where an entry stands."""
+        """Return the position of an entry on the axis."""
         value = entry["setting"].get(self.key, entry.get(self.key))
         return float(value["mean"] if isinstance(value, Mapping) else value)
 
     def lines(self, summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
-        """Settings of a map that differ along the axis only are a line; other settings make other lines."""
+        """Group the settings of a map that differ only along this axis into lines."""
         found: dict[str, list[Summary]] = {}
         for entry in summaries:
             rest = {key: value for key, value in entry["setting"].items() if not self._holds(key)}
@@ -49,7 +47,7 @@ COLUMNS, SECONDS = Axis("n_components"), Axis("transform_seconds")
 
 
 def swept(summaries: Sequence[Summary]) -> list[Axis]:
-    """Parameters that were swept over numbers, beside the number of columns."""
+    """Return the parameters that were swept over numbers, except the number of columns."""
     keys = dict.fromkeys(key for entry in summaries for key in entry["setting"])
     values = {key: [entry["setting"].get(key) for entry in summaries] for key in keys}
     return [
@@ -60,7 +58,7 @@ def swept(summaries: Sequence[Summary]) -> list[Axis]:
 
 
 def error_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
-    """Relative Frobenius errors; over columns, with the slope that random features have."""
+    """Plot relative Frobenius errors; over columns, add the slope of random features."""
     top: tuple[float, float] | None = None
     for (name, entries), hue in zip(axis.lines(summaries).items(), cycle(style), strict=False):
         _bars(axes, axis, entries, "relative_frobenius", hue, name)
@@ -76,7 +74,7 @@ def error_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axi
 
 
 def score_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
-    """Scores beside those of the raw columns and of the exact kernel: each line beside its own, where they differ."""
+    """Plot scores with those of the raw columns and of the exact kernel of each line."""
     lines = axis.lines(summaries)
     for (name, entries), hue in zip(lines.items(), cycle(style), strict=False):
         _bars(axes, axis, entries, "score_map", hue, name, "" if axis == SECONDS else "-")
@@ -90,35 +88,36 @@ def score_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axi
 
 
 def _exact(axes: Axes, style: Style, lines: Mapping[str, Sequence[Summary]], axis: Axis, label: str) -> None:
-    """One line for all maps, or where their kernels differ, one beside each in its colour."""
+    """Plot the score of the exact kernel: one line for all maps, or one per map if their kernels differ."""
     found = {
         name: [(axis.of(entry), entry["score_exact"]["mean"]) for entry in entries]
         for name, entries in lines.items()
     }
     scores = {score for points in found.values() for _, score in points}
+    only = next(iter(scores)) if len(scores) == 1 else None
     if scores == {None}:
         return
-    if len(scores) == 1:
-        axes.axhline(scores.pop(), ls="-.", lw=1.2, color=style.ink, label=label)
+    if only is not None:
+        axes.axhline(only, ls="-.", lw=1.2, color=style.ink, label=label)
         return
     if len({tuple(points) for points in found.values()}) == 1:
-        found = dict([*found.items()][:1])  # what the lines differ in does not change the kernel
+        found = dict([*found.items()][:1])  # the lines have the same kernel
     hues = [style.ink] if len(found) == 1 else cycle(style)
     for points, hue in zip(found.values(), hues, strict=False):
         x, y = zip(*points, strict=True)
-        mark = "_" if len(x) == 1 else None  # a single point has no line to be seen by
+        mark = "_" if len(x) == 1 else None  # a line of a single point would be invisible
         axes.plot(x, np.array(y, dtype=float), "-.", marker=mark, ms=12, lw=1.2, color=hue)
     beside = "" if len(found) == 1 else ", in the colour of the map"
     axes.plot([], [], "-.", lw=1.2, color=style.ink, label=f"{label}{beside}")
 
 
 def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
-    """Seconds to transform and to learn."""
+    """Plot the seconds to transform and to learn."""
     for (name, entries), hue in zip(COLUMNS.lines(summaries).items(), cycle(style), strict=False):
         D = [COLUMNS.of(entry) for entry in entries]
         for key, dash, label in (("transform_seconds", "-", name), ("learn_seconds_map", "--", None)):
             if key in entries[0]:
-                seconds = [entry[key]["mean"] for entry in entries]
+                seconds = [known_mean(estimate_of(entry, key)) for entry in entries]
                 axes.plot(D, seconds, dash, marker="o", ms=4, color=hue, label=label)
     axes.set(yscale="log", ylabel="seconds")
     _along(axes, COLUMNS, summaries)
@@ -128,7 +127,7 @@ def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 def _bars(
     axes: Axes, axis: Axis, entries: Sequence[Summary], key: str, hue: str, label: str, line: str = "-"
 ) -> None:
-    figures = [entry[key] for entry in entries]
+    figures = [estimate_of(entry, key) for entry in entries]
     means = [np.nan if figure["mean"] is None else figure["mean"] for figure in figures]
     errors = [figure["standard_error"] or 0.0 for figure in figures]
     axes.errorbar(
@@ -138,7 +137,7 @@ def _bars(
 
 
 def _along(axes: Axes, axis: Axis, summaries: Sequence[Summary]) -> None:
-    """Label the axis and mark it: on a logarithmic scale unless there are numbers of 0 or below."""
+    """Label the axis and set its ticks, on a logarithmic scale if all numbers are positive."""
     found = np.unique([axis.of(entry) for entry in summaries])
     axes.set(xlabel=axis.label)
     if found[0] > 0.0:
@@ -152,7 +151,7 @@ def _along(axes: Axes, axis: Axis, summaries: Sequence[Summary]) -> None:
 
 
 def _few_ticks(axes: Axes) -> None:
-    """Seconds: powers of ten, or where there are hardly any, numbers evenly apart."""
+    """Set ticks of seconds at powers of ten, or at even distances if the range is small."""
     low, high = axes.get_xlim()
     if high < 30.0 * low:
         axes.xaxis.set_major_locator(MaxNLocator(4))

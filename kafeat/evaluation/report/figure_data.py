@@ -1,15 +1,14 @@
-"""What pictures of a map are made from: small parts of what an evaluation computes anyway."""
+"""The data of the figures of a map: small parts of the matrices that an evaluation computes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from kafeat.chain.chain import Chain
 from kafeat.errors import KafeatError
+from kafeat.evaluation.records import EvaluationRecord
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats
 
@@ -21,38 +20,38 @@ _LINE = 161
 
 @dataclass(frozen=True)
 class MapFigures:
-    """One map with one setting: its first seed."""
+    """The data of one map with one setting, for its first seed."""
 
-    record: Mapping[str, Any]
+    record: EvaluationRecord
     exact: Floats
     approximate: Floats
-    """Gram matrices of some rows, (r, r), rows of like kind beside each other."""
+    """Gram matrices of some rows, (r, r), with similar rows next to each other."""
     pairs: tuple[Floats, Floats]
     """k(x, y) and z(x)·z(y) of random pairs."""
     distances: tuple[Floats, Floats]
-    """‖φ(x) − φ(y)‖ and ‖z(x) − z(y)‖ of the same."""
+    """‖φ(x) − φ(y)‖ and ‖z(x) − z(y)‖ of the same pairs."""
     spectra: tuple[Floats, Floats]
     """Eigenvalues of K and of ZZᵀ, largest first."""
     line: tuple[Floats, Floats, Floats] | None
-    """t, and k and its approximation between a row and a point on the way to another."""
+    """t, and the kernel and its approximation between a row and points on the line to another row."""
     curve: tuple[Floats, Floats, Floats] | None
-    """log(y/x), the closed-form error of a homogeneous map there, and how often the data have that ratio."""
+    """log(y/x), the closed-form error of a homogeneous map there, and the frequency of the ratio in the data."""
     landmarks: tuple[Floats, Floats] | None
-    """Rows and landmarks in the plane that shows most of the rows."""
+    """Rows and landmarks, projected to the first two principal components of the rows."""
 
 
 @dataclass
 class FigureData:
-    """Collects exhibits: of each map and setting the first seed."""
+    """Collect the figure data of the first seed of each map and setting."""
 
     exhibits: list[MapFigures] = field(default_factory=list)
 
     def keep(
-        self, record: Mapping[str, Any], fm: FeatureMap, X: Floats, K: Floats, Z: Floats, between: bool
+        self, record: EvaluationRecord, fm: FeatureMap, X: Floats, K: Floats, Z: Floats, between: bool
     ) -> None:
-        """Look at a map: X (n, d) as it reads them, K (n, n) exact, Z (n, D).
+        """Add a map: its input X (n, d), the exact kernel K (n, n) and the features Z (n, D).
 
-        `between` says whether there is something between two rows: not between codes of categories.
+        `between` is False if points between two rows have no meaning, as with codes of categories.
         """
         if any(
             (old.record["map"], old.record["setting"]) == (record["map"], record["setting"])
@@ -93,7 +92,7 @@ def _gram(Z: Floats) -> Floats:
 
 
 def _in_order(K: Floats, rng: np.random.Generator) -> Array:
-    """Some rows, ordered along the leading eigenvector, so that a picture shows blocks and no noise."""
+    """Choose rows and order them along the leading eigenvector, so that the matrices show blocks."""
     some = np.sort(rng.choice(len(K), min(len(K), _GRAM_ROWS), replace=False))
     part = K[np.ix_(some, some)]
     centred = part - part.mean(axis=0) - part.mean(axis=1)[:, None] + part.mean()
@@ -107,7 +106,7 @@ def _eigenvalues(G: Floats) -> Floats:
 
 
 def _line(fm: FeatureMap, X: Floats, K: Floats) -> tuple[Floats, Floats, Floats] | None:
-    """From the first row to the one that the kernel finds least like it."""
+    """Evaluate the kernel on the line from the first row to the row with the smallest kernel value."""
     t = np.linspace(0.0, 1.0, _LINE)
     start, end = X[0].astype(np.float64), X[int(np.argmin(K[0]))].astype(np.float64)
     path = (start + t[:, None] * (end - start)).astype(X.dtype)
@@ -119,7 +118,7 @@ def _line(fm: FeatureMap, X: Floats, K: Floats) -> tuple[Floats, Floats, Floats]
 
 
 def _before(fm: FeatureMap, index: int, X: Floats) -> Floats:
-    """X behind the first steps, as the step of that index gets it."""
+    """Return the input of the step with this index."""
     return X if not index else Chain(fm.chain.steps[:index]).transform(X)
 
 

@@ -1,4 +1,4 @@
-"""One page that answers: which map, how many columns, what is lost, what is gained, what it costs."""
+"""The HTML page of an evaluation: recommendation, table of maps, budgets and figures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from kafeat.evaluation.recommendation import choose
+from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
 from kafeat.evaluation.report.canvas import Picture
 from kafeat.evaluation.summary import spell, spell_briefly
 
@@ -33,7 +34,7 @@ img { width: 100%; height: auto; display: block; } img.panels { min-width: 36rem
 figcaption b { display: block; } figcaption { font-size: .9rem; }
 """
 
-# Figures in the order of what a reader asks first: what is lost, what is gained, what it costs.
+# Columns in the order of a reader's questions: errors, scores, costs.
 _WORDS = {
     "relative_frobenius": ("error", ".4f"), "score_map": ("score", ".4f"), "score_exact": ("exact kernel", ".4f"),
     "score_map_exact_rows": ("on its rows", ".4f"), "nonzero_map": ("columns used", ",.0f"),
@@ -42,11 +43,11 @@ _WORDS = {
     "relative_spectral": ("spectral", ".4f"), "max_abs_error": ("largest", ".3f"),
 }  # fmt: skip
 _PLAIN = ("exact kernel", "fit s", "transform s", "learn s")
-"""Columns without a standard error: of the exact kernel it is that of the split, and times are rough anyway."""
+"""Columns without a standard error: that of the exact kernel depends on the split only, and times are rough."""
 
 
-def page(report: Mapping[str, Any], data: str, pictures: Sequence[Picture]) -> str:
-    """The whole page: no file but itself is needed."""
+def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
+    """Return the page, which needs no other file."""
     first = report["records"][0]
     body = [
         f"<h1>What the maps are worth on {escape(data)}</h1>",
@@ -67,7 +68,7 @@ def page(report: Mapping[str, Any], data: str, pictures: Sequence[Picture]) -> s
     )
 
 
-def _answer(report: Mapping[str, Any]) -> str:
+def _answer(report: Report) -> str:
     if report["recommendation"]:
         said = str(report["recommendation"])
         answer = said[0].upper() + said[1:] + "."
@@ -82,7 +83,7 @@ def _answer(report: Mapping[str, Any]) -> str:
     if lost is not None:
         answer += f" Against the exact kernel its matrix is off by {100.0 * lost:.2g} %."
     if "score_map" in best:
-        found = {which: best[f"score_{which}"]["mean"] for which in ("map", "raw", "exact")}
+        found = {which: estimate_of(best, f"score_{which}")["mean"] for which in ("map", "raw", "exact")}
         if None not in found.values():
             answer += f" Score: {found['raw']:.4f} on the raw columns, {found['map']:.4f} on the features."
             same, rows = best["score_map_exact_rows"]["mean"], report["records"][0]["rows_exact"]
@@ -94,7 +95,7 @@ def _answer(report: Mapping[str, Any]) -> str:
     return answer
 
 
-def _asked(first: Mapping[str, Any]) -> str:
+def _asked(first: EvaluationRecord) -> str:
     text = f"Errors: on {first['rows']:,} rows that no map was fitted on here."
     if first["rows_seen_in_fit"]:
         text = f"Errors: on {first['rows']:,} rows; the fit of the map saw {first['rows_seen_in_fit']:,} of them."
@@ -110,7 +111,7 @@ def _asked(first: Mapping[str, Any]) -> str:
     return text
 
 
-def _table(report: Mapping[str, Any]) -> Iterator[str]:
+def _table(report: Report) -> Iterator[str]:
     entries = report["summary"]
     keys = [key for key in _WORDS if any(_known(entry.get(key)) for entry in entries)]
     heads = ["map", "columns", *(_WORDS[key][0] for key in keys)]
@@ -138,12 +139,12 @@ def _cell(figure: Any, head: str, form: str) -> str:
     if not isinstance(figure, Mapping):
         return format(figure, form)
     error = figure["standard_error"]
-    # below the mean, as side by side the table is wider than a screen
+    # below the mean, because the table would otherwise be wider than a screen
     beside = f" <small>± {error:.1g}</small>" if error and head not in _PLAIN else ""
     return format(figure["mean"], form) + beside
 
 
-def _budgets(report: Mapping[str, Any]) -> Iterator[str]:
+def _budgets(report: Report) -> Iterator[str]:
     for key, text in (("columns", "columns"), ("seconds", "seconds to transform the rows compared")):
         entries = report["budgets"].get(key, [])
         if len(entries) > 1:

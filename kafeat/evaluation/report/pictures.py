@@ -1,29 +1,29 @@
-"""All pictures of an evaluation that mean something for its maps; they need matplotlib."""
+"""Choose and draw the figures of an evaluation. Needs matplotlib."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from kafeat.evaluation.recommendation import choose, same_but
+from kafeat.evaluation.records import Named, Summary
 from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import Picture, drawn
 from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.summary import spell
 
 
-def pictures(summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
-    """All pictures that mean something for these maps, the comparisons first."""
+def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
+    """Yield the figures that apply to these maps, comparisons first."""
     yield from _comparisons(summaries)
     for exhibit in _best_of_each(summaries, exhibits):
         yield from _of_one(exhibit)
         yield from _line(exhibit, exhibits)
 
 
-def _comparisons(summaries: Sequence[Mapping[str, Any]]) -> Iterator[Picture]:
+def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
     widths = len({entry["n_components"] for entry in summaries}) > 1
     others = comparisons.swept(summaries)
     for axis in [*([comparisons.COLUMNS] if widths else []), *others]:
@@ -61,10 +61,8 @@ _OF_SCORE = (
 )
 
 
-def _best_of_each(
-    summaries: Sequence[Mapping[str, Any]], exhibits: Sequence[MapFigures]
-) -> Iterator[MapFigures]:
-    """Of each map one setting: what is recommended, or what would be, were it the only map; else most columns."""
+def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[MapFigures]:
+    """Yield one setting of each map: the recommended one, or the best of the map, or that with most columns."""
     overall = choose(summaries)
     for name in dict.fromkeys(exhibit.record["map"] for exhibit in exhibits):
         own = [entry for entry in summaries if entry["map"] == name]
@@ -72,12 +70,12 @@ def _best_of_each(
         yield next(one for one in exhibits if _key(one.record) == _key(best))
 
 
-def _key(record: Mapping[str, Any]) -> tuple[str, str]:
+def _key(record: Named) -> tuple[str, str]:
     return record["map"], repr(record["setting"])
 
 
 def _line(exhibit: MapFigures, exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
-    """The map beside itself with other numbers of columns, or where there are none, other values of one parameter."""
+    """Compare a map with itself at other numbers of columns, or at other values of one parameter."""
     if exhibit.line is None:
         return
     setting = exhibit.record["setting"]
@@ -89,7 +87,9 @@ def _line(exhibit: MapFigures, exhibits: Sequence[MapFigures]) -> Iterator[Pictu
         if len(found) > 1:
             family, varied = found, key
             break
-    what = spell({**exhibit.record, "setting": {key: setting[key] for key in setting if key != varied}})
+    what = spell(
+        {"map": exhibit.record["map"], "setting": {key: setting[key] for key in setting if key != varied}}
+    )
     yield drawn(
         f"line-{_slug(exhibit.record['map'])}", "svg", f"The kernel along a line: {what}",
         "Between a row and the points on the way to the row that is least like it; dashed, the exact kernel.",
@@ -101,7 +101,7 @@ _MOST_LINES = 4
 
 
 def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
-    """At most four, the one that is shown elsewhere among them."""
+    """Return at most four settings, with the one in the other figures among them."""
     if len(family) <= _MOST_LINES:
         return list(family)
     evenly = {int(i) for i in np.linspace(0, len(family) - 1, _MOST_LINES)}

@@ -1,4 +1,4 @@
-"""Pictures of one map: Gram matrices, entries, distances, a line, spectra, and what its kind has of its own."""
+"""Figures of one map: Gram matrices, entries, distances, a line, spectra, and figures of single kinds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafeat.evaluation.report.figure_data import MapFigures
 
 
 def gram(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
-    """Three matrices on one scale of colours, the difference on its own."""
+    """Draw the exact and approximate matrix on one colour scale, and their difference on another."""
     K, G = exhibit.exact, exhibit.approximate
     low, high = float(min(K.min(), G.min())), float(max(K.max(), G.max()))
     off = max(float(np.abs(G - K).max()), 1e-12)
@@ -32,7 +32,7 @@ def gram(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
 
 
 def entries(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
-    """Approximate over exact values, and the histogram of their differences."""
+    """Draw approximate over exact values, and the histogram of their differences."""
     exact, near = exhibit.pairs
     axes[0].scatter(exact, near, s=2, alpha=0.25, lw=0, color=style.hues[0], rasterized=True)
     ends = [float(min(exact.min(), near.min())), float(max(exact.max(), near.max()))]
@@ -45,7 +45,7 @@ def entries(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
 
 
 def distances(axes: Axes, style: Style, exhibit: MapFigures) -> None:
-    """How often which distance becomes which."""
+    """Draw the joint histogram of distances before and after the map."""
     before, after = exhibit.distances
     top = float(max(before.max(), after.max(), 1e-12))
     counts, xs, ys = np.histogram2d(before, after, bins=90, range=[[0.0, top], [0.0, top]])
@@ -59,7 +59,7 @@ def distances(axes: Axes, style: Style, exhibit: MapFigures) -> None:
 
 
 def lines(axes: Axes, style: Style, family: Sequence[MapFigures], varied: str) -> None:
-    """Each map beside its exact kernel, which is one for all or one for each; `varied` is what they differ in."""
+    """Draw each map and its exact kernel along a line; the maps differ in the parameter `varied`."""
     known = [(one.record, one.line) for one in family if one.line is not None]
     one_kernel = all(np.allclose(line[1], known[0][1][1], rtol=0.0, atol=1e-9) for _, line in known)
     for (record, (t, exact, near)), hue in zip(known, cycle(style), strict=False):
@@ -78,7 +78,7 @@ def lines(axes: Axes, style: Style, family: Sequence[MapFigures], varied: str) -
 
 
 def spectra(axes: Axes, style: Style, exhibit: MapFigures) -> None:
-    """Eigenvalues, largest first."""
+    """Draw the eigenvalues, largest first."""
     for values, hue, label in zip(exhibit.spectra, style.hues, ("exact", "approximate"), strict=False):
         least = float(values.max(initial=0.0)) * 1e-8
         axes.plot(
@@ -89,7 +89,7 @@ def spectra(axes: Axes, style: Style, exhibit: MapFigures) -> None:
 
 
 def curve(axes: Axes, style: Style, exhibit: MapFigures) -> None:
-    """Error over log(y/x), and the weights of the ratios behind it."""
+    """Draw the error over log(y/x), with the weights of the ratios in the background."""
     if exhibit.curve is None:
         return
     ratios, error, weights = exhibit.curve
@@ -108,7 +108,7 @@ def curve(axes: Axes, style: Style, exhibit: MapFigures) -> None:
 
 
 def landmarks(axes: Axes, style: Style, exhibit: MapFigures) -> None:
-    """Rows, and landmarks among them."""
+    """Draw the rows and the landmarks."""
     if exhibit.landmarks is None:
         return
     rows, landmarks = exhibit.landmarks

@@ -1,1 +1,1 @@
-"""Which columns of a table are read, and as which numbers."""
+"""Columns of a table: selection, names, types and conversion to numbers."""

@@ -1,9 +1,9 @@
-"""Columns of categories as codes: 0, 1, ... by place in a vocabulary that is learned when a map is fitted.
+"""Columns of categories as codes: 0, 1, ... the position in a vocabulary that is learned when a map is fitted.
 
-A category is the text of a cell without the spaces around it. Other values are spelled as files of text spell them:
-7 and 7.0 are `7`, a float is the shortest decimal that gives it, a decimal keeps its places, a boolean is `true` or
-`false`, a date is `2024-02-29`. A value that is spelled otherwise than every category of the fit is the one category of
-the same value: `1.50` is 1.5, `True` and `1` are true. So the formats agree. `007` is no number, and differs from 7.
+A category is the text of a cell without the spaces around it. Values of other types are spelled as text files spell
+them: 7 and 7.0 are `7`, a float is its shortest decimal, a decimal keeps its digits, a boolean is `true` or `false`,
+and a date is `2024-02-29`. If no category of the fit has the same spelling, the one category of the same value is used:
+`1.50` is 1.5, `True` and `1` are true. So all formats agree. `007` is not a number, and differs from 7.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from kafeat.io.columns.numbers import indices_of
 from kafeat.types import Floats
 
 MOST = 10_000
-"""Categories of a column; more are a quantity or a name."""
+"""Largest number of categories of a column. A column with more is a quantity or an identifier."""
 UNKNOWN = -1.0
-"""The code of an unknown or missing category where these are let through."""
+"""The code of an unknown or missing category where these are accepted."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[-+][0-9]{1,3})?", re.IGNORECASE)
 _POINT_ZERO = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
@@ -38,7 +38,7 @@ Codes = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Categories:
-    """The vocabulary of a column, in the order of its codes; `lenient` lets unknown and missing ones through."""
+    """The vocabulary of a column, in the order of its codes. `lenient` accepts unknown and missing categories."""
 
     values: tuple[str, ...]
     lenient: bool
@@ -49,13 +49,13 @@ class Categories:
 
     @cached_property
     def _numbers(self) -> Mapping[Decimal, int]:
-        """The codes of the categories that stand for a number, and are the only ones that stand for it."""
+        """Map each number that exactly one category stands for to the code of that category."""
         numbers = [_number(value) for value in self.values]
         counts = Counter(numbers)
         return {n: code for code, n in enumerate(numbers) if n is not None and counts[n] == 1}
 
     def codes(self, values: pa.Array) -> Codes:
-        """A code for every value; NaN for one to refuse."""
+        """Return a code for every value, and NaN for a value to refuse."""
         return _codes(values, self._code)
 
     def _code(self, category: str | None) -> float:
@@ -68,15 +68,15 @@ class Categories:
         return code
 
     def problem(self, value: object) -> str:
-        """What is wrong with a value whose code is NaN."""
+        """Describe a value whose code is NaN."""
         return _problem(value) or (
             f"expected one of the {len(self.values)} categories of the fit, got {_spell(value)}; "
-            "one_hot with unknown: ignore lets others through"
+            "one_hot with unknown: ignore accepts others"
         )
 
 
 class Vocabulary:
-    """A vocabulary while it is learned: a new category gets the next code."""
+    """A vocabulary that is being learned: each new category gets the next code."""
 
     def __init__(self, where: str, lenient: bool) -> None:
         self._where, self.lenient = where, lenient
@@ -84,11 +84,11 @@ class Vocabulary:
         self._used: set[int] | None = None
 
     def use(self, codes: Floats) -> None:
-        """Take note that rows of these codes are fitted on; once it has been called, other categories are none."""
+        """Record the codes of rows in the fit sample. After the first call, only recorded codes become categories."""
         self._used = (self._used or set()) | set(np.unique(codes[codes >= 0.0]).astype(int).tolist())
 
     def codes(self, values: pa.Array) -> Codes:
-        """A code for every value; NaN for one to refuse. It is preliminary: `settled` says what becomes of it."""
+        """Return a preliminary code for every value, and NaN for a value to refuse. `settled` gives the final codes."""
         return _codes(values, self._code)
 
     def _code(self, category: str | None) -> float:
@@ -102,11 +102,14 @@ class Vocabulary:
         return code
 
     def problem(self, value: object) -> str:
-        """What is wrong with a value whose code is NaN."""
+        """Describe a value whose code is NaN."""
         return _problem(value) or f"expected a category, got {_spell(value)}"
 
     def settled(self) -> tuple[Categories, npt.NDArray[np.intp]]:
-        """In order: numbers by size if all are, else text; and the final code of each preliminary one."""
+        """Return the sorted categories and the final code of each preliminary code.
+
+        Categories are sorted by value if all are numbers, else as text.
+        """
         used = [c for c, code in self._known.items() if self._used is None or code in self._used]
         if not used:
             raise DataError(f"{self._where}: expected at least one category, got none")
@@ -118,7 +121,7 @@ class Vocabulary:
 
 
 def _codes(values: pa.Array, code: Callable[[str | None], float]) -> Codes:
-    """Each different value is looked at once."""
+    """Return the code of every value. Each distinct value is converted once."""
     if pa.types.is_float16(values.type):  # Arrow makes no dictionary of them
         different, places = np.unique(values.to_numpy(zero_copy_only=False), return_inverse=True)
         values = pa.array(np.array([float(str(value)) for value in different])[places])
@@ -131,15 +134,15 @@ def _codes(values: pa.Array, code: Callable[[str | None], float]) -> Codes:
 
 
 def _builtins(values: pa.Array) -> list[Any]:
-    """The values, of narrow floats the double that is spelled as they are: 0.1 and not 0.10000000149."""
-    found: list[Any] = values.to_pylist()
+    """Return the values as builtins. A float32 becomes the double of the same spelling: 0.1, not 0.10000000149."""
+    builtins: list[Any] = values.to_pylist()
     if pa.types.is_float32(values.type):
-        return [None if value is None else float(str(np.float32(value))) for value in found]
-    return found
+        return [None if value is None else float(str(np.float32(value))) for value in builtins]
+    return builtins
 
 
 def _category(value: object) -> str | None:
-    """The spelling of a value; None for a missing one."""
+    """Return the spelling of a value, and None for a missing one."""
     if value is None or value != value:
         return None
     if isinstance(value, bool):
@@ -153,7 +156,7 @@ def _category(value: object) -> str | None:
 
 
 def _number(category: str) -> Decimal | None:
-    """The number that a category stands for, which true and false do, too; None for any other text."""
+    """Return the number that a category stands for (true is 1, false is 0), and None for any other text."""
     word = category.lower()
     if word in ("true", "false"):
         return Decimal(word == "true")
@@ -161,7 +164,7 @@ def _number(category: str) -> Decimal | None:
 
 
 def _unfit(value: object) -> bool:
-    """An infinity, or what has no one spelling; a NaN is missing."""
+    """Return true for an infinity and for values without a unique spelling. A NaN is a missing value."""
     if isinstance(value, float):
         return bool(np.isinf(value))
     return not (value is None or isinstance(value, bool | int | str | Decimal | date))

@@ -1,4 +1,4 @@
-"""The columns that a map reads, as it keeps them."""
+"""The feature columns of a map, as its model file stores them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafeat.contract.describe import spell
 from kafeat.contract.step import MOST_FEATURES
 from kafeat.errors import quoted
 from kafeat.io.columns.categories import MOST, Categories, Vocabulary
-from kafeat.io.columns.labels import is_harmful
+from kafeat.io.columns.fields import is_harmful
 from kafeat.types import Floats
 
 
@@ -25,15 +25,15 @@ class Column:
 
     @property
     def n_features(self) -> int:
-        """How many features the column stands for."""
+        """Number of features that the column holds."""
         return 1 if self.width is None else self.width
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What a map reads, in order. `input_width` is the whole width of a positional source.
+    """The columns that a map reads, in order.
 
-    `missing`: a missing number is read as NaN, and not refused.
+    `input_width` is the total width of a positional table. With `missing`, a missing number is read as NaN.
     """
 
     features: tuple[Column, ...]
@@ -43,12 +43,12 @@ class Columns:
 
     @property
     def n_features(self) -> int:
-        """How many features the columns hold, lists counted by their length."""
+        """Number of features that the columns hold. A list counts by its length."""
         return sum(column.n_features for column in self.features)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The name of every feature; a list column x gives x[0], x[1], ..."""
+        """Names of all features. A list column x gives x[0], x[1], ..."""
         return tuple(
             column.name if column.width is None else f"{column.name}[{i}]"
             for column in self.features
@@ -57,7 +57,7 @@ class Columns:
 
     @property
     def n_categories(self) -> tuple[int, ...]:
-        """Of every feature the number of its categories, 0 for a plain number."""
+        """Number of categories of every feature, 0 for a plain number."""
         return tuple(
             len(column.categories.values) if isinstance(column.categories, Categories) else 0
             for column in self.features
@@ -66,12 +66,12 @@ class Columns:
 
     @property
     def as_read(self) -> Columns:
-        """The columns of what `matrix` gives, an array in which categories are codes already."""
+        """Columns of the array that `matrix` returns, in which categories are codes already."""
         features = tuple(Column(f"c{i}", None) for i in range(self.n_features))
         return Columns(features, True, self.n_features, self.missing)
 
     def use(self, X: Floats) -> None:
-        """Take note of the categories in rows (n, d) that are fitted on, where not all rows that are read are."""
+        """Record the categories in the rows (n, d) of the fit sample, if that is not all rows."""
         at = 0
         for column in self.features:
             if isinstance(column.categories, Vocabulary):
@@ -79,7 +79,7 @@ class Columns:
             at += column.n_features
 
     def settled(self, X: Floats) -> Columns:
-        """The columns once every row has been read: vocabularies in order. The codes in `X` (n, d) follow them."""
+        """Sort the vocabularies after every row has been read. Update the codes in `X` (n, d)."""
         features, at = [], 0
         for column in self.features:
             categories = column.categories
@@ -92,7 +92,7 @@ class Columns:
         return replace(self, features=tuple(features))
 
     def to_plain(self) -> dict[str, Any]:
-        """As builtins."""
+        """Return the columns as builtins."""
         return {
             "features": [_column_to_plain(column) for column in self.features],
             "positional": self.positional,
@@ -102,7 +102,7 @@ class Columns:
 
     @classmethod
     def from_plain(cls, plain: object) -> Columns:
-        """From `to_plain`, which may come from a stranger; ValueError says what is wrong."""
+        """Read the columns from the result of `to_plain`. It is not trusted: ValueError says what is wrong."""
         if type(plain) is not dict or set(plain) != {"features", "positional", "input_width", "missing"}:
             raise ValueError("columns: expected a dict of features, positional, input_width and missing")
         if type(plain["missing"]) is not bool:

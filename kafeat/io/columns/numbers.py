@@ -1,6 +1,6 @@
-"""Arrow columns to float64: one road for every type, so that formats agree to the bit.
+"""Convert Arrow columns to float64. All formats use this code, so that they agree to the bit.
 
-What is no number becomes NaN; `spell_problem` tells afterwards what stood there.
+A value that is not a number becomes NaN. `spell_problem` describes it afterwards.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafeat.io.columns.field import Field, Kind
+from kafeat.io.columns.fields import Field, Kind
 from kafeat.types import Array, Floats, Mask
 
 NOT_FINITE = ("nan", "inf", "infinity")
@@ -21,12 +21,12 @@ Doubles = npt.NDArray[np.float64]
 
 
 def storage_of(kind: pa.DataType) -> pa.DataType:
-    """The type as it is stored: a tensor of fixed shape is a list."""
+    """Return the type of the stored values: a tensor of fixed shape is stored as a list."""
     return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values of the type are read as numbers."""
+    """Return true if values of the type are read as numbers."""
     if pa.types.is_dictionary(kind):
         return is_number(kind.value_type)
     return bool(
@@ -38,20 +38,20 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values of the type are text."""
+    """Return true if values of the type are text."""
     if pa.types.is_dictionary(kind):
         return is_text(kind.value_type)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether values of the type are lists of numbers."""
+    """Return true if values of the type are lists of numbers."""
     lists = (pa.types.is_fixed_size_list(kind), pa.types.is_list(kind), pa.types.is_large_list(kind))
     return any(lists) and is_number(kind.value_type)
 
 
 def field_from(field: pa.Field, width: int | None) -> Field:
-    """The field that stands for an Arrow field; `width` is what a list of variable length shows."""
+    """Return the field for an Arrow field. `width` is the length found in lists of variable length."""
     kind = storage_of(field.type)
     if is_number(kind):
         return Field(field.name, "number", None, str(kind))
@@ -65,7 +65,7 @@ def field_from(field: pa.Field, width: int | None) -> Field:
 
 
 def to_doubles(values: pa.Array) -> Doubles:
-    """The values as float64, correctly rounded; NaN where there is no number."""
+    """Return the values as float64, correctly rounded, with NaN for values that are not numbers."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         table = np.append(to_doubles(values.dictionary), np.nan)
@@ -73,7 +73,7 @@ def to_doubles(values: pa.Array) -> Doubles:
     if is_text(kind):
         return _text_to_doubles(values)
     if pa.types.is_decimal(kind):
-        # Arrow scales a double by a power of ten, which may miss the nearest one; text does not.
+        # Arrow scales a double by a power of ten, which may miss the nearest double; text does not.
         values = values.cast(pa.string())
         return _plain(values.cast(pa.float64()))
     if pa.types.is_boolean(kind):
@@ -93,7 +93,7 @@ def _text_to_doubles(values: pa.Array) -> Doubles:
         return _plain(values.cast(pa.float64()))
     except pa.ArrowInvalid:
         pass
-    import pyarrow.compute as pc  # slow to import, and most files have numbers only
+    import pyarrow.compute as pc  # slow to import, and most files hold numbers only
 
     text = pc.utf8_trim_whitespace(values)
     lower = pc.utf8_lower(text)
@@ -115,7 +115,7 @@ def _one(text: str | None) -> float:
 
 
 def lists_to_doubles(values: pa.Array, width: int) -> Doubles:
-    """The rows of a list column (n, width); a row that is null or of another length is all NaN."""
+    """Return the rows of a list column as (n, width). A row that is null or of another length is all NaN."""
     fixed = pa.types.is_fixed_size_list(values.type)
     if fixed and not values.null_count:
         first = values.offset * width
@@ -133,7 +133,7 @@ def lists_to_doubles(values: pa.Array, width: int) -> Doubles:
 
 
 def spell_problem(value: Any, width: int | None, element: int, dtype: np.dtype[Any]) -> str:
-    """What is wrong with the value of a cell: entry `element` of it where it is a list of `width`."""
+    """Describe why a cell was refused. In a list of `width` numbers, entry `element` is the invalid one."""
     if width is not None:
         if value is None or len(value) != width:
             got = "null" if value is None else f"{len(value)}"
@@ -153,7 +153,7 @@ def spell_problem(value: Any, width: int | None, element: int, dtype: np.dtype[A
 
 
 def stored(values: pa.Array) -> npt.NDArray[Any]:
-    """The numbers of a column of integers or floats; where there is a null, whatever stands there."""
+    """Return the values of a column of integers or floats without a copy. Entries at nulls are arbitrary."""
     kind, (_, data) = values.type, values.buffers()
     letter = "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
     dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
@@ -163,7 +163,7 @@ def stored(values: pa.Array) -> npt.NDArray[Any]:
 
 
 def valid(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Where a column that has nulls has none."""
+    """Return a mask of the entries that are not null, for a column that has nulls."""
     bits = np.frombuffer(values.buffers()[0], dtype=np.uint8)
     first = values.offset // 8
     shown = np.unpackbits(bits[first : (values.offset + len(values) + 7) // 8], bitorder="little")
@@ -171,29 +171,29 @@ def valid(values: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def indices_of(values: pa.DictionaryArray, null: int) -> npt.NDArray[np.int64]:
-    """The codes of a dictionary column, `null` where there is none."""
+    """Return the codes of a dictionary column, and `null` for entries that are null."""
     codes = values.indices.cast(pa.int64())
-    found = stored(codes).copy()
+    indices = stored(codes).copy()
     if codes.null_count:
-        found[~valid(codes)] = null
-    return found
+        indices[~valid(codes)] = null
+    return indices
 
 
 TILE = 1 << 16
 
 
-def cast_finite(source: Array, out: Floats) -> bool:
-    """Write `source`, float64 or narrower, into `out`; False if an entry of `out` is not finite."""
+def cast_finite(values: Array, out: Floats) -> bool:
+    """Write `values`, float64 or narrower, into `out`. Return false if an entry of `out` is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        out[...] = source
+        out[...] = values
     return all_finite(out)
 
 
 def all_finite(X: Array) -> bool:
-    """Whether no entry is NaN or infinite."""
+    """Return true if no entry is NaN or infinite."""
     if X.flags.forc:
         flat = X.reshape(-1, order="A")
-        # A dot product runs as fast as memory and makes nothing; it can overflow, and only then one has to look.
+        # A dot product runs at memory speed and allocates nothing. Only if it overflows do we check each entry.
         with np.errstate(over="ignore", invalid="ignore"):
             if all(np.isfinite(np.dot(part, part)) for part in _parts(flat)):
                 return True
@@ -205,18 +205,18 @@ def _parts(flat: Array) -> list[Array]:
 
 
 def first_of_rows(bad: Mask) -> Iterator[tuple[int, int]]:
-    """Row and column of the first entry that is true of each row that has one."""
+    """Yield row and column of the first true entry of each row that has one."""
     for row in np.flatnonzero(bad.any(axis=1)):
         yield int(row), int(bad[row].argmax())
 
 
 def refused(values: pa.Array, width: int | None, numbers: Floats) -> Mask:
-    """Entries of `numbers`, (n, k) as read from `values`, that are neither finite nor missing."""
+    """Return a mask of the entries of `numbers`, (n, k) as read from `values`, that are neither finite nor missing."""
     infinite = np.isinf(numbers)
     if width is not None:
         import pyarrow.compute as pc  # slow to import
 
-        # A list that is null is missing as a whole; one of another length is a mistake.
+        # A list that is null is missing as a whole; a list of another length is invalid.
         length = pc.fill_null(pc.list_value_length(values), width).to_numpy(zero_copy_only=False)
         wrong: Mask = infinite | (length != width)[:, None]
         return wrong

@@ -1,4 +1,4 @@
-"""Which columns of a source a map reads: chosen when it is fitted, found again in any other source."""
+"""Choose the feature columns when a map is fitted, and match them to the columns of other tables."""
 
 from __future__ import annotations
 
@@ -9,82 +9,83 @@ from typing import TYPE_CHECKING
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.labels import is_harmful
-from kafeat.io.columns.names import fields_of, refuse_slips, require
+from kafeat.io.columns.fields import fields_of, is_harmful, refuse_slips, require
 
 if TYPE_CHECKING:
-    from kafeat.io.columns.field import Field, Table
+    from kafeat.io.columns.fields import Field, Table
 
 
 def choose(
-    source: Table,
+    table: Table,
     include: Sequence[str] | None,
     exclude: Sequence[str],
     label: str | None,
     coded: Mapping[str, bool] | None = None,
     missing: bool = False,
 ) -> Columns:
-    """The columns to fit on: those in `include`, or every numeric one, less row names, `exclude` and the label.
+    """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and label.
 
-    The columns of `coded` are read as categories, whatever their type, and are features too; its values say
-    whether unknown ones are let through. Their vocabularies grow while the source is read: see `Columns.settled`.
-    What `exclude` names may be absent: one config then serves files with labels and files without.
+    The columns of `coded` are features that are read as categories, whatever their type. Their value in `coded` is true
+    if unknown categories are accepted. Their vocabularies grow while the table is read: see `Columns.settled`. Columns
+    in `exclude` may be absent, so that one config serves files with labels and files without.
     """
-    source.settle()
+    table.settle()
     coded = coded or {}
     left_out = {*exclude, *([] if label is None else [label])}
-    require(source, include or (), "columns.include")
-    require(source, [] if label is None else [label], "--label")
-    require(source, coded, "one_hot")
+    require(table, include or (), "columns.include")
+    require(table, [] if label is None else [label], "--label")
+    require(table, coded, "one_hot")
     for name in coded:
         if name in left_out or (include is not None and name not in include):
             raise DataError(
-                f"{source.place}: column {quoted(name)}: expected a feature, as one_hot names it, got a column that "
+                f"{table.location}: column {quoted(name)}: expected a feature, as one_hot names it, got a column that "
                 "is left out or is the label"
             )
     if include is None:
-        ours = left_out | (source.row_names - set(coded))
-        fields = [f for f in source.fields if (f.numeric or f.name in coded) and f.name not in ours]
-        if not source.positional:
-            absent = left_out.difference(field.name for field in source.fields)
-            refuse_slips(source, sorted(absent), [field.name for field in fields], "columns.exclude")
+        excluded = left_out | (table.row_names - set(coded))
+        fields = [f for f in table.fields if (f.numeric or f.name in coded) and f.name not in excluded]
+        if not table.positional:
+            absent = left_out.difference(field.name for field in table.fields)
+            refuse_slips(table, sorted(absent), [field.name for field in fields], "columns.exclude")
     else:
-        fields = fields_of(source, (name for name in dict.fromkeys(include) if name not in left_out))
-    fields_of(source, (field.name for field in fields))
+        fields = fields_of(table, (name for name in dict.fromkeys(include) if name not in left_out))
+    fields_of(table, (field.name for field in fields))
     for field in fields:
         if is_harmful(field.name):
             raise DataError(
-                f"{source.place}: column {quoted(field.name)}: expected a name without control characters"
+                f"{table.location}: column {quoted(field.name)}: expected a name without control characters"
             )
         if field.name in coded:
-            _check_codable(source, field)
+            _check_codable(table, field)
         elif field.kind == "list" and field.width is None:
             raise DataError(
-                f"{source.place}: column {quoted(field.name)}: expected lists of numbers in the first rows, "
+                f"{table.location}: column {quoted(field.name)}: expected lists of numbers in the first rows, "
                 "got none; leave it out with columns.exclude"
             )
         elif not field.numeric:
             advice = f"; one_hot codes {field.kind}s" if field.codable else ""
             raise DataError(
-                f"{source.place}: column {quoted(field.name)}: expected numbers, got {field.spelled}{advice}"
+                f"{table.location}: column {quoted(field.name)}: expected numbers, got {field.spelled}{advice}"
             )
     if not fields:
         raise DataError(
-            f"{source.place}: expected at least one numeric feature column, got none{_texts(source)}"
+            f"{table.location}: expected at least one numeric feature column, got none{_texts(table)}"
         )
     columns = (
-        replace(_column(f), categories=Vocabulary(f"{source.place}: column {quoted(f.name)}", coded[f.name]))
+        replace(
+            _column(f), categories=Vocabulary(f"{table.location}: column {quoted(f.name)}", coded[f.name])
+        )
         if f.name in coded
         else _column(f)
         for f in fields
     )
-    chosen = Columns(tuple(columns), source.positional, _width(source), missing)
-    _refuse_one_name(source, chosen)
+    chosen = Columns(tuple(columns), table.positional, _width(table), missing)
+    _refuse_one_name(table, chosen)
     return chosen
 
 
-def _refuse_one_name(source: Table, columns: Columns) -> None:
-    """Features are found by their names: a column may not be called as an element of a list column is."""
+def _refuse_one_name(table: Table, columns: Columns) -> None:
+    """Refuse a column with the same name as an element of a list column: features are found by their names."""
     single = {column.name for column in columns.features if column.width is None}
     for column in columns.features if single else ():
         name = next(
@@ -92,59 +93,59 @@ def _refuse_one_name(source: Table, columns: Columns) -> None:
         )
         if name is not None:
             raise DataError(
-                f"{source.place}: column {quoted(name)}: expected another name than that of an element of the list "
+                f"{table.location}: column {quoted(name)}: expected another name than that of an element of the list "
                 f"column {quoted(column.name)}, got the same; rename one"
             )
 
 
-def _check_codable(source: Table, field: Field) -> None:
+def _check_codable(table: Table, field: Field) -> None:
     if not field.codable:
         raise DataError(
-            f"{source.place}: column {quoted(field.name)}: expected text, numbers, dates or categories, "
+            f"{table.location}: column {quoted(field.name)}: expected text, numbers, dates or categories, "
             f"got {field.spelled}; cast it to a date or to text"
         )
 
 
-def match(source: Table, columns: Columns, not_features: Sequence[str], origin: str | None = None) -> Columns:
-    """The columns of a fitted map in another source: by name where both have names, else by position.
+def match(table: Table, columns: Columns, not_features: Sequence[str], origin: str | None = None) -> Columns:
+    """Match the columns of a fitted map to another table, by name if both have names, else by position.
 
-    `origin` says who named those that are no features: an option.
+    `origin` names the option that lists `not_features`.
     """
-    require(source, not_features, origin)
-    if not (columns.positional or source.positional):
-        return _by_name(source, columns)
+    require(table, not_features, origin)
+    if not (columns.positional or table.positional):
+        return _by_name(table, columns)
     if (
         columns.positional
-        and source.positional
-        and columns.input_width == _width(source)
-        and ({column.name for column in columns.features} <= {field.name for field in source.fields})
+        and table.positional
+        and columns.input_width == _width(table)
+        and ({column.name for column in columns.features} <= {field.name for field in table.fields})
     ):
-        return _by_name(source, columns)
+        return _by_name(table, columns)
     coded = any(column.categories is not None for column in columns.features)
     fields = [
         field
-        for field in source.fields
+        for field in table.fields
         if (field.numeric or (coded and field.codable))
-        and field.name not in {*not_features, *source.row_names}
+        and field.name not in {*not_features, *table.row_names}
     ]
-    if source.rows == 0 and source.untyped:
+    if table.rows == 0 and table.untyped:
         # Without rows, text cannot be told from numbers.
         fields = fields[: columns.n_features]
     fields = _with_width(fields, columns.n_features)
-    found = Columns(tuple(map(_column, fields)), source.positional, _width(source), columns.missing)
-    if found.n_features != columns.n_features:
+    matched = Columns(tuple(map(_column, fields)), table.positional, _width(table), columns.missing)
+    if matched.n_features != columns.n_features:
         raise DataError(
-            f"{source.place}: expected {columns.n_features} feature columns, got {found.n_features}"
-            f"{_texts(source)}; columns without names are matched by position: "
-            "leave out, or name as label or kept, what is not a feature"
+            f"{table.location}: expected {columns.n_features} feature columns, got {matched.n_features}"
+            f"{_texts(table)}; columns without names are matched by position: "
+            "remove a column that is not a feature, or name it as the label or in --keep"
         )
-    fields_of(source, (field.name for field in fields))
-    _refuse_one_name(source, found)
-    return _with_categories(source, found, columns) if coded else found
+    fields_of(table, (field.name for field in fields))
+    _refuse_one_name(table, matched)
+    return _with_categories(table, matched, columns) if coded else matched
 
 
 def _with_width(fields: list[Field], n_features: int) -> list[Field]:
-    """The one list column whose rows do not show a length takes what the others leave of the features."""
+    """Give the only list column of unknown length the number of features that the other columns leave."""
     unknown = [field for field in fields if field.kind == "list" and field.width is None]
     rest = n_features - sum(field.width or 1 for field in fields if field not in unknown)
     if len(unknown) != 1 or rest < 1:
@@ -152,62 +153,62 @@ def _with_width(fields: list[Field], n_features: int) -> list[Field]:
     return [replace(field, width=rest) if field in unknown else field for field in fields]
 
 
-def _with_categories(source: Table, found: Columns, columns: Columns) -> Columns:
-    """Columns found by position, with the vocabularies of the fitted ones."""
-    if [column.width for column in found.features] != [column.width for column in columns.features]:
+def _with_categories(table: Table, matched: Columns, columns: Columns) -> Columns:
+    """Return the columns found by position, with the vocabularies of the fitted columns."""
+    if [column.width for column in matched.features] != [column.width for column in columns.features]:
         raise DataError(
-            f"{source.place}: expected one column for every feature, as some are categories, got lists"
+            f"{table.location}: expected one column for every feature, as some are categories, got lists"
         )
-    pairs = zip(found.features, columns.features, strict=True)
+    pairs = zip(matched.features, columns.features, strict=True)
     for column, field in zip(
-        columns.features, fields_of(source, (c.name for c in found.features)), strict=True
+        columns.features, fields_of(table, (c.name for c in matched.features)), strict=True
     ):
-        if column.categories is None and not _readable(source, field):
+        if column.categories is None and not _readable(table, field):
             raise DataError(
-                f"{source.place}: column {quoted(field.name)}: expected numbers, got {field.spelled}"
+                f"{table.location}: column {quoted(field.name)}: expected numbers, got {field.spelled}"
             )
-    return replace(found, features=tuple(replace(one, categories=other.categories) for one, other in pairs))
+    return replace(matched, features=tuple(replace(one, categories=other.categories) for one, other in pairs))
 
 
-def _by_name(source: Table, columns: Columns) -> Columns:
-    fields = fields_of(source, (column.name for column in columns.features))
+def _by_name(table: Table, columns: Columns) -> Columns:
+    fields = fields_of(table, (column.name for column in columns.features))
     for column, field in zip(columns.features, fields, strict=True):
         if column.categories is not None:
-            _check_codable(source, field)
-        elif not _fits(source, field, column):
+            _check_codable(table, field)
+        elif not _fits(table, field, column):
             got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
             raise DataError(
-                f"{source.place}: column {quoted(column.name)}: expected {_spell(column)}, got {got}"
+                f"{table.location}: column {quoted(column.name)}: expected {_spell(column)}, got {got}"
             )
-    return Columns(columns.features, source.positional, _width(source), columns.missing)
+    return Columns(columns.features, table.positional, _width(table), columns.missing)
 
 
-def _fits(source: Table, field: Field, column: Column) -> bool:
+def _fits(table: Table, field: Field, column: Column) -> bool:
     if field.kind == "list":
-        # Rows that show no length may be none at all; a row of another length is refused by its number.
+        # There may be no rows to show a length. A row of another length is refused later, by its number.
         return column.width is not None and field.width in (None, column.width)
-    return column.width is None and _readable(source, field)
+    return column.width is None and _readable(table, field)
 
 
-def _readable(source: Table, field: Field) -> bool:
-    # A guess from the first rows must not refuse a column: the row that holds text will.
-    return field.numeric or (source.untyped and field.kind == "text")
+def _readable(table: Table, field: Field) -> bool:
+    # A guess from the first rows must not refuse a column. The row that holds text is refused when it is read.
+    return field.numeric or (table.untyped and field.kind == "text")
 
 
 def _column(field: Field) -> Column:
     return Column(field.name, field.width)
 
 
-def _width(source: Table) -> int | None:
-    if not source.positional:
+def _width(table: Table) -> int | None:
+    if not table.positional:
         return None
-    return sum(field.width or 1 for field in source.fields)
+    return sum(field.width or 1 for field in table.fields)
 
 
 def _spell(column: Column) -> str:
     return "numbers" if column.width is None else f"lists of {column.width} numbers"
 
 
-def _texts(source: Table) -> str:
-    texts = [f"{quoted(field.name)} ({field.spelled})" for field in source.fields if not field.numeric]
+def _texts(table: Table) -> str:
+    texts = [f"{quoted(field.name)} ({field.spelled})" for field in table.fields if not field.numeric]
     return f" (not numeric: {', '.join(texts[:5])}{', ...' if len(texts) > 5 else ''})" if texts else ""

@@ -1,4 +1,4 @@
-"""Chunks of a two-dimensional array."""
+"""Reader and chunks of a two-dimensional array."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from kafeat.contract.sparse_rows import Rows, dense
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import Categories, Vocabulary
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
-from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import all_finite, cast_finite, first_of_rows, spell_problem
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.types import Array, Floats, Mask
@@ -22,34 +21,40 @@ from kafeat.types import Array, Floats, Mask
 Window = Callable[[int, int], Array]
 
 
-def check_array(place: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse what is no table of numbers."""
+def check_array(location: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse an array that is not a table of numbers."""
     if dtype.kind not in "fiub" or dtype.shape:
-        raise DataError(f"{place}: expected an array of numbers, got dtype {dtype}")
+        raise DataError(f"{location}: expected an array of numbers, got dtype {dtype}")
     if len(shape) != 2:
         advice = "; reshape it to (rows, 1) for one feature or (1, features) for one row"
         raise DataError(
-            f"{place}: expected two dimensions (rows, features), got shape {shape}"
+            f"{location}: expected two dimensions (rows, features), got shape {shape}"
             f"{advice if len(shape) == 1 else ''}"
         )
 
 
 class ArrayChunk(Chunk):
-    """Some rows of an array; `picks` are the columns of the features, `keeps` those that are kept."""
+    """Some rows of an array. `features` are the feature columns, `passthrough` the passthrough columns by name."""
 
     def __init__(
-        self, place: str, start: int, block: Array, columns: Columns, picks: list[int], keeps: dict[str, int]
+        self,
+        location: str,
+        start: int,
+        block: Array,
+        columns: Columns,
+        features: list[int],
+        passthrough: dict[str, int],
     ) -> None:
-        super().__init__(place, start, len(block), columns)
-        self._block, self._picks, self._keeps = block, picks, keeps
+        super().__init__(location, start, len(block), columns)
+        self._block, self._features, self._passthrough = block, features, passthrough
 
     @cached_property
-    def kept(self) -> pa.Table | None:
-        if not self._keeps:
+    def passthrough(self) -> pa.Table | None:
+        if not self._passthrough:
             return None
         native = self._block.dtype.newbyteorder("=")
-        arrays = [pa.array(self._block[:, i].astype(native)) for i in self._keeps.values()]
-        return pa.Table.from_arrays(arrays, names=list(self._keeps))
+        arrays = [pa.array(self._block[:, i].astype(native)) for i in self._passthrough.values()]
+        return pa.Table.from_arrays(arrays, names=list(self._passthrough))
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
         block, coded = self._numbers(), self._coded()
@@ -62,43 +67,45 @@ class ArrayChunk(Chunk):
             finite &= cast_finite(categories.codes(self._as_it_is(j)), out[:, j])
         return out, finite or not self._bad(out, coded).any()
 
-    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
+    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
         X = dense(X)
         block, coded = self._numbers(), self._coded()
         for row, column in first_of_rows(self._bad(X, coded)):
             known = coded.get(column)
-            value = (block[row, column] if known is None else self._block[row, self._picks[column]]).item()
+            value = (block[row, column] if known is None else self._block[row, self._features[column]]).item()
             problem = spell_problem(value, None, 0, X.dtype) if known is None else known.problem(value)
             yield InvalidValueError(row, column, problem)
 
     def head(self, rows: int) -> Self:
-        return type(self)(self.place, self.start, self._block[:rows], self.columns, self._picks, self._keeps)
+        return type(self)(
+            self.location, self.start, self._block[:rows], self.columns, self._features, self._passthrough
+        )
 
     def cells(self, row: int) -> list[Any]:
-        return [self._block[row, column].item() for column in self._picks]
+        return [self._block[row, column].item() for column in self._features]
 
     def _numbers(self) -> Array:
-        """The feature columns, as floats that can be cast."""
+        """Return the feature columns as floats that can be cast."""
         block = self._block
-        if self._picks != list(range(block.shape[1])):
-            block = block[:, self._picks]
+        if self._features != list(range(block.shape[1])):
+            block = block[:, self._features]
         if block.dtype.newbyteorder("=") not in (np.float32, np.float64):
             block = block.astype(np.float64)
         return block
 
     def _as_it_is(self, column: int) -> pa.Array:
-        """A feature column in its own type: as a float, a whole number would lose digits and a truth its name."""
-        values = self._block[:, self._picks[column]]
+        """Return a feature column in its own type: floats would lose digits of whole numbers and names of booleans."""
+        values = self._block[:, self._features[column]]
         if values.dtype.kind == "f" and values.dtype.itemsize > 8:
             values = values.astype(np.float64)
         return pa.array(values.astype(values.dtype.newbyteorder("=")))
 
     def _coded(self) -> dict[int, Categories | Vocabulary]:
-        """The columns that are read as categories."""
+        """Return the columns that are read as categories."""
         return {j: c.categories for j, c in enumerate(self.columns.features) if c.categories is not None}
 
     def _bad(self, X: Floats, coded: Mapping[int, Categories | Vocabulary]) -> Mask:
-        """What must not stand; a NaN may where missing numbers are taken."""
+        """Return a mask of invalid entries. A NaN is valid if missing numbers are accepted."""
         bad = ~np.isfinite(X)
         if self.columns.missing:
             plain = [j for j in range(X.shape[1]) if j not in coded]
@@ -108,37 +115,33 @@ class ArrayChunk(Chunk):
 
 @lru_cache(maxsize=8)
 def _fields(width: int, spelled: str) -> tuple[Field, ...]:
-    """A service that asks for a few rows at a time would spend most of its time here."""
+    """Return the fields. Cached: a service that reads a few rows at a time would spend most of its time here."""
     return tuple(Field(f"c{i}", "number", None, spelled) for i in range(width))
 
 
 class ArrayReader(Reader):
-    """An array (rows, features) as a source; `window` hands out rows from one number to another."""
+    """A reader of an array (rows, features). `window(start, stop)` returns some of its rows."""
 
     positional = True
 
-    def __init__(self, place: str, shape: tuple[int, ...], dtype: np.dtype[Any], window: Window) -> None:
-        check_array(place, shape, dtype)
-        self.place, self._dtype, self._window = place, dtype, window
+    def __init__(self, location: str, shape: tuple[int, ...], dtype: np.dtype[Any], window: Window) -> None:
+        check_array(location, shape, dtype)
+        self.location, self._dtype, self._window = location, dtype, window
         self.rows = self._n_rows = shape[0]
-        self._first = 0
         self.fields = _fields(shape[1], str(dtype))
 
-    def only(self, first: int, behind: int) -> None:
-        self._first, self.rows = first, behind - first
-
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_keep
-        picks = indices_of(self, (column.name for column in columns.features))
-        keeps = dict(zip(keep, indices_of(self, keep), strict=True))
-        behind = self._first + (self.rows or 0)
-        for start in range(self._first, behind, height):
-            block = self._window(start, min(start + height, behind))
-            yield ArrayChunk(self.place, start, block, columns, picks, keeps)
+        del typed_passthrough, set_aside
+        features = indices_of(self, (column.name for column in columns.features))
+        passthrough = dict(zip(keep, indices_of(self, keep), strict=True))
+        stop = self.first + (self.rows or 0)
+        for start in range(self.first, stop, height):
+            block = self._window(start, min(start + height, stop))
+            yield ArrayChunk(self.location, start, block, columns, features, passthrough)
 
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         del typed
         kind = pa.from_numpy_dtype(self._dtype.newbyteorder("="))
         return pa.schema([(self.fields[i].name, kind) for i in indices_of(self, keep)])

@@ -1,6 +1,6 @@
-"""Arrow IPC: Feather files (version 2), and streams, which can be piped.
+"""Readers of Arrow IPC: Feather files (version 2), and streams, which can be piped.
 
-A file is a stream between two marks: one that comes by a pipe is read as a stream.
+A file is a stream between two marks, so a file that comes through a pipe is read as a stream.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 import pyarrow as pa
 
 from kafeat.errors import DataError, UsageError
-from kafeat.io.readers.arrow import ArrowReader, fields_from
+from kafeat.io.readers.table import ArrowReader, fields_from
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
-from kafeat.io.storage.files import damage, digest_of, opened_regular, read_full
+from kafeat.io.storage.files import damage, digest_of, open_regular, read_full
 from kafeat.io.storage.locations import kind_of
 
 FILE, STREAM, FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
 _FILE_MARK = 8
-"""Bytes of the mark of a file, with what fills them up."""
+"""Bytes of the mark of a file with its padding."""
 _TAIL = 4 + len(FILE)
-"""Bytes behind the footer of a file: its length, and the mark."""
+"""Bytes after the footer of a file: its length and the mark."""
 
 _damage = partial(
     damage,
@@ -31,23 +31,23 @@ _damage = partial(
 )
 
 
-def open_arrow(place: str, tap: HashingStream | None = None) -> ArrowReader:
-    """The source of a file or a stream, whichever is there; `tap` is standard input, if that was opened already."""
-    if place != "-" and kind_of(place) == "file":
-        with opened_regular(place) as file:
+def open_arrow(location: str, raw: HashingStream | None = None) -> ArrowReader:
+    """Open a file or a stream, as its first bytes tell. `raw` is standard input if it is open already."""
+    if location != "-" and kind_of(location) == "file":
+        with open_regular(location) as file:
             magic = read_full(file, len(FILE))
         if magic == FILE:
-            return ArrowFileReader(place)
-    return ArrowStreamReader(place, tap)
+            return ArrowFileReader(location)
+    return ArrowStreamReader(location, raw)
 
 
 class ArrowFileReader(ArrowReader):
-    """An Arrow IPC file, which tells its rows and is read a record batch at a time."""
+    """A reader of an Arrow IPC file, which stores its number of rows. It is read one record batch at a time."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
-        self._file = opened_regular(place)
-        with ExitStack() as failing, _damage(place):
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self._file = open_regular(location)
+        with ExitStack() as failing, _damage(location):
             failing.callback(self.close)
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
             self.schema, self.rows = reader.schema, self._count(reader)
@@ -57,7 +57,7 @@ class ArrowFileReader(ArrowReader):
     def _count(self, reader: Any) -> int:
         if hasattr(reader, "count_rows"):  # pyarrow 26
             return int(reader.count_rows())
-        if len(reader.schema):  # the batches of one column tell, too
+        if len(reader.schema):  # reading one column is enough
             options = pa.ipc.IpcReadOptions(included_fields=[0])
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
         return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
@@ -69,7 +69,7 @@ class ArrowFileReader(ArrowReader):
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         del height
         options = pa.ipc.IpcReadOptions(included_fields=indices or [0])
-        with _damage(self.place):
+        with _damage(self.location):
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
             order = sorted(set(indices))
             for number in range(reader.num_record_batches):
@@ -77,22 +77,22 @@ class ArrowFileReader(ArrowReader):
                 yield batch.select([order.index(index) for index in indices])
 
     def digest(self) -> str:
-        return digest_of(self.place)
+        return digest_of(self.location)
 
     def close(self) -> None:
         self._file.close()
 
 
 class ArrowStreamReader(ArrowReader):
-    """An Arrow IPC stream in a file, a pipe or standard input (`-`)."""
+    """A reader of an Arrow IPC stream in a file, a pipe or standard input (`-`)."""
 
-    def __init__(self, place: str, tap: HashingStream | None = None) -> None:
-        self._name, self.place = place, "<stdin>" if place == "-" else place
-        self._once = kind_of(place) != "file" if place != "-" else True
-        self._bytes = DecompressedStream(self.place, tap or HashingStream(place))
-        with ExitStack() as failing, _damage(self.place):
+    def __init__(self, location: str, raw: HashingStream | None = None) -> None:
+        self._location, self.location = location, "<stdin>" if location == "-" else location
+        self._read_once = kind_of(location) != "file" if location != "-" else True
+        self._bytes = DecompressedStream(self.location, raw or HashingStream(location))
+        with ExitStack() as failing, _damage(self.location):
             failing.callback(self.close)
-            self._stream = _Stream(self.place, self._bytes)
+            self._stream = _Stream(self.location, self._bytes)
             self.schema = self._stream.schema
             self._first = next(self._stream.batches(), None)
             self.fields = fields_from(self.schema, self._peek)
@@ -106,7 +106,7 @@ class ArrowStreamReader(ArrowReader):
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         del height
-        with _damage(self.place):
+        with _damage(self.location):
             for batch in self._all():
                 yield batch.select(indices)
 
@@ -116,14 +116,14 @@ class ArrowStreamReader(ArrowReader):
             if first is not None:
                 yield first
                 yield from self._stream.batches()
-        elif self._once:
-            raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+        elif self._read_once:
+            raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
         else:
-            with closing(DecompressedStream(self.place, HashingStream(self._name))) as again:
-                yield from _Stream(self.place, again).batches()
+            with closing(DecompressedStream(self.location, HashingStream(self._location))) as stream:
+                yield from _Stream(self.location, stream).batches()
 
     def digest(self) -> str:
-        return self._bytes.tap.digest() if self._once else digest_of(self._name)
+        return self._bytes.raw.digest() if self._read_once else digest_of(self._location)
 
     def close(self) -> None:
         self._first = None
@@ -131,57 +131,59 @@ class ArrowStreamReader(ArrowReader):
 
 
 class _Stream:
-    """The record batches of a stream that is complete. Arrow's own reader stops at any end between two of them.
+    """The record batches of a complete stream. Arrow's own reader accepts an end between any two batches.
 
-    The format lets a writer close the stream in place of the mark. The writers of pyarrow, Polars, Spark and kafeat
-    write the mark, and without it a writer that has failed cannot be told from one that is done.
+    The format allows a writer to close the stream without the end mark. The writers of pyarrow, Polars, Spark and
+    kafeat write it, and without it a failed writer cannot be distinguished from a finished one.
     """
 
-    def __init__(self, place: str, text: DecompressedStream) -> None:
+    def __init__(self, location: str, text: DecompressedStream) -> None:
         magic = text.look(_FILE_MARK)
         if magic.startswith(FEATHER_1):
-            raise DataError(f"{place}: expected Arrow IPC, got Feather of version 1; write it as version 2")
+            raise DataError(
+                f"{location}: expected Arrow IPC, got Feather of version 1; write it as version 2"
+            )
         self._in_file = magic.startswith(FILE)
         if self._in_file:
             read_full(text, _FILE_MARK)
         elif not magic.startswith(STREAM):
-            raise DataError(f"{place}: expected Arrow IPC, got bytes that start with {magic!r}")
-        self._place, self._whole = place, _Whole(text)
-        self._reader = pa.ipc.open_stream(pa.PythonFile(self._whole, mode="r"))
+            raise DataError(f"{location}: expected Arrow IPC, got bytes that start with {magic!r}")
+        self._location, self._full_reads = location, _FullReads(text)
+        self._reader = pa.ipc.open_stream(pa.PythonFile(self._full_reads, mode="r"))
         self.schema = self._reader.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Those that are left."""
+        """Yield the remaining batches."""
         for batch in self._reader:
             yield _sound(batch)
         self._check_end()
 
     def _check_end(self) -> None:
-        if self._whole.ended:
+        if self._full_reads.ended:
             raise DataError(
-                f"{self._place}: expected the mark at the end of an Arrow IPC stream, got the end of the "
-                f"{'input' if self._place == '<stdin>' else 'file'}: it was cut off, or its writer failed"
+                f"{self._location}: expected the mark at the end of an Arrow IPC stream, got the end of the "
+                f"{'input' if self._location == '<stdin>' else 'file'}: it was cut off, or its writer failed"
             )
-        length, tail = self._whole.rest()
+        length, tail = self._full_reads.rest()
         if self._in_file:
             length -= len(tail) + int.from_bytes(tail[:4], "little")
             if length or tail[4:] != FILE:
                 raise DataError(
-                    f"{self._place}: expected the footer of an Arrow IPC file and its end, got other bytes"
+                    f"{self._location}: expected the footer of an Arrow IPC file and its end, got other bytes"
                 )
         elif length:
             raise DataError(
-                f"{self._place}: expected nothing behind the end of the Arrow IPC stream, got {length:,} bytes more; "
+                f"{self._location}: expected nothing after the end of the Arrow IPC stream, got {length:,} bytes more; "
                 "streams are not joined by cat"
             )
 
 
-class _Whole:
-    """As many bytes as are asked for: the reader takes fewer for the end."""
+class _FullReads:
+    """A file whose reads return all requested bytes: Arrow's reader takes fewer for the end."""
 
     closed = False
     ended = False
-    """Fewer were there."""
+    """A read returned fewer bytes than requested."""
 
     def __init__(self, text: DecompressedStream) -> None:
         self._text = text
@@ -192,7 +194,7 @@ class _Whole:
         return data
 
     def rest(self) -> tuple[int, bytes]:
-        """How many bytes are left, and the last 10 of them."""
+        """Return the number of remaining bytes, and the last 10 of them."""
         length, tail = 0, b""
         while data := read_full(self._text, 1 << 20):
             length, tail = length + len(data), (tail + data)[-_TAIL:]
@@ -203,6 +205,6 @@ class _Whole:
 
 
 def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Offsets and lengths are a stranger's, and are followed without a look later on."""
+    """Validate offsets and lengths, which come from the file and are used without checks later."""
     batch.validate(full=True)
     return batch

@@ -1,9 +1,10 @@
-"""What every reader is: named fields, and chunks of rows that start at fixed row numbers."""
+"""The base classes of readers and chunks: named fields, and chunks of rows that start at fixed row numbers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +13,7 @@ import numpy as np
 from kafeat.contract.sparse_rows import Rows, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
+from kafeat.io.columns.fields import Field
 from kafeat.io.storage.locations import entry_of
 from kafeat.types import Array, Floats
 
@@ -20,175 +21,190 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def wrong_count(place: str, promised: int, got: int) -> DataError:
-    """The error for a file that holds other rows than it promises."""
+def wrong_count(location: str, promised: int, got: int) -> DataError:
+    """Return the error for a file with another number of rows than it promises."""
     return DataError(
-        f"{place}: expected {promised:,} rows, as the file says, got {'more' if got > promised else f'{got:,}'}: "
+        f"{location}: expected {promised:,} rows, as the file says, got {'more' if got > promised else f'{got:,}'}: "
         "it is damaged, or was cut while it was read"
     )
 
 
 class Chunk(ABC):
-    """Consecutive rows of a source, not yet decoded: `matrix` does the work, in whichever thread calls it."""
+    """Consecutive rows of a reader, not yet decoded. `matrix` decodes them, in the thread that calls it."""
 
     start: int
     """Row number of the first row, from 0."""
     rows: int
     before: int = 0
-    """Rows of other parts before the file: they count for `start`, and not for what is told of a row."""
+    """Rows of earlier parts of a data set. They count for `start`, but not for row numbers in messages."""
 
-    def __init__(self, place: str, start: int, rows: int, columns: Columns) -> None:
-        self.place, self.start, self.rows, self.columns = place, start, rows, columns
+    def __init__(self, location: str, start: int, rows: int, columns: Columns) -> None:
+        self.location, self.start, self.rows, self.columns = location, start, rows, columns
 
-    def behind(self, rows: int) -> Self:
-        """The same chunk, in a data set whose parts before have so many rows."""
-        self.start += rows
-        self.before += rows
-        return self
+    def shift(self, rows: int) -> Self:
+        """Return the chunk in a data set whose earlier parts have so many rows."""
+        shifted = copy(self)
+        shifted.start += rows
+        shifted.before += rows
+        return shifted
 
     @property
     def first_row(self) -> int:
-        """Number of the first row in its file."""
+        """Number of the first row within its file."""
         return self.start - self.before
 
     def matrix(self, dtype: np.dtype[Any]) -> Floats:
-        """The features (rows, n_features) in `dtype`, in any memory order; refuses by place what may not stand."""
+        """Return the features (rows, n_features) in `dtype`, in any memory order. Refuse invalid values by location."""
         return dense(self.numbers(dtype))
 
     def numbers(self, dtype: np.dtype[Any], of_missing: str = "") -> Rows:
-        """The same; sparse where the source is. `of_missing` says what may be done about a missing value."""
+        """Return the features, sparse if the reader is. `of_missing` is advice to add to errors of missing values."""
         X, sound = self.decode(dtype)
         if not sound:
-            mistake = next(self.mistakes(X))
-            advice = of_missing if mistake.missing else ""
-            raise DataError(f"{self.located(mistake)}{advice}")
+            invalid = next(self.invalid_values(X))
+            advice = of_missing if invalid.missing else ""
+            raise DataError(f"{self.located(invalid)}{advice}")
         return X
 
     @abstractmethod
     def decode(self, dtype: np.dtype[Any]) -> tuple[Rows, bool]:
-        """The features as they are, and whether all of them may stand; where not, reading may have stopped there."""
+        """Return the features, and true if all are valid. If not, decoding may have stopped at an invalid value."""
 
     @abstractmethod
-    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
-        """The first mistake of each row that has one; `X`, from `decode`, is complete after the first."""
+    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
+        """Yield the first invalid value of each row that has one. `X`, from `decode`, is complete after the first."""
 
-    def located(self, refused: InvalidValueError) -> DataError:
-        """An error of a row of this chunk, for people."""
-        return refused.moved(self.first_row).located(self.place, self.columns.names)
+    def located(self, invalid: InvalidValueError) -> DataError:
+        """Return the error for an invalid value of this chunk, with its location."""
+        return invalid.moved(self.first_row).located(self.location, self.columns.names)
 
     @abstractmethod
     def head(self, rows: int) -> Self:
-        """The first rows of this chunk, as a chunk of their own."""
+        """Return the first rows as a chunk."""
 
     @abstractmethod
     def cells(self, row: int) -> list[Any]:
-        """What stands in the feature columns of a row, as builtins."""
+        """Return the values of the feature columns of a row, as builtins."""
 
     def broken_text(self, row: int) -> str | None:
-        """The text of a row that is none, where the format can tell; such a row has no cells."""
+        """Return the text of a row that breaks the format, else None. Such a row has no cells."""
         del row
         return None
 
     @property
     @abstractmethod
-    def kept(self) -> pa.Table | None:
-        """The kept columns, or None when none were asked for."""
+    def passthrough(self) -> pa.Table | None:
+        """The passthrough columns, or None if none were requested."""
 
 
 class Reader(ABC):
-    """A table that can be read in chunks. It is a context manager."""
+    """A table that is read in chunks. It is a context manager."""
 
-    place: str
+    location: str
     fields: tuple[Field, ...]
     positional: bool = False
-    """Columns have no names of their own: c0, c1, ... say where they stand."""
+    """Columns have no names of their own: they are called c0, c1, ... by position."""
     seekable: bool = False
-    """Rows can be found without reading those before: `only` and `blocks` work."""
+    """Rows can be found without reading earlier ones: `select_rows` and `blocks` work."""
     untyped: bool = False
     """The kinds of `fields` are a guess from the first rows."""
     rows: int | None = None
+    first: int = 0
+    """Number of the first row to read."""
     origin: tuple[str, str] | None = None
-    """Name and stamp of the file when it was listed or opened; None for what may be read once only, or is no file."""
+    """Location and stamp of the file when it was listed or opened. None for a stream or data in memory."""
 
     @property
     def row_names(self) -> frozenset[str]:
-        """Columns that name the rows, as a pandas index does: features only where they are asked for by name."""
+        """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
         return frozenset()
 
     @property
     def notes(self) -> Mapping[str, str]:
-        """What kafeat wrote beside the rows, if it did: `map`, the SHA-256 of the map, among others."""
+        """Metadata that kafeat has written to the file, such as `map`, the SHA-256 of the map."""
         return {}
 
     def estimated_rows(self) -> int | None:
-        """About how many rows there are, where they are not known; None where nothing tells."""
+        """Return the number of rows, estimated if it is not known. None if it cannot be estimated."""
         return self.rows
 
-    def only(self, first: int, behind: int) -> None:
-        """From now on, just the rows from `first` to the one before `behind`, which keep their numbers."""
-        raise UsageError(
-            f"{self.place}: expected Parquet or NPY, whose rows can be found without reading those before, got another"
-        )
+    def select_rows(self, start: int, stop: int) -> Self:
+        """Return a view of the rows from `start` to `stop` (exclusive), which keep their numbers.
+
+        It shares the open file with this reader.
+        """
+        if not self.seekable:
+            raise UsageError(
+                f"{self.location}: expected Parquet or NPY, whose rows can be found directly, got another"
+            )
+        view = copy(self)
+        view.first, view.rows = start, stop - start
+        return view
 
     def blocks(self) -> Array:
-        """Where blocks of rows begin that can be read by themselves, and the number of all rows."""
+        """Return the first rows of blocks that can be read separately, and the number of all rows."""
         return np.array([0, self.rows or 0])
 
-    def set_aside(self) -> None:
-        """From now on, rows that break the format are rows with a mistake, where the format knows where they end."""
-        return
-
     def settle(self) -> None:
-        """Learn the widths that only all rows tell; what can be read but once is copied for that."""
+        """Learn the widths that depend on all rows. A stream is copied for that."""
         return
 
     def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+        self,
+        columns: Columns,
+        keep: Sequence[str],
+        height: int,
+        *,
+        typed_passthrough: bool = True,
+        set_aside: bool = False,
     ) -> Iterator[Chunk]:
-        """Chunks of `height` rows (the last may be shorter), from the first row on: as many rows as `rows` tells.
+        """Yield chunks of `height` rows (the last may be shorter), from the first row to the last.
 
-        `typed_keep` matters to sources of text only: whether kept columns get an inferred type.
+        `typed_passthrough` matters to text formats only: their passthrough columns then get an inferred type. With
+        `set_aside`, a row that breaks the format is a row with an invalid value, if its end is known.
         """
         promised, got = self.rows, 0
-        for chunk in self._chunks(columns, keep, height, typed_keep=typed_keep):
+        for chunk in self._chunks(
+            columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
+        ):
             got += chunk.rows
             if promised is not None and got > promised:
                 break
             yield chunk
         if promised not in (None, got):
-            raise wrong_count(self.place, promised, got)
+            raise wrong_count(self.location, promised, got)
 
     @abstractmethod
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        """The chunks as the format hands them over, before their rows are counted."""
+        """Yield the chunks of the format, before their rows are counted."""
 
     def locate(self, row: int) -> tuple[str, int]:
-        """The file that holds a row, and the number of the row in it."""
-        return self.place, row
+        """Return the file that holds a row, and the number of the row in it."""
+        return self.location, row
 
     @abstractmethod
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        """The schema of the kept columns, in the order asked for."""
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        """Return the schema of the passthrough columns, in the requested order."""
 
     @abstractmethod
     def digest(self) -> str:
-        """SHA-256 of the bytes of the source, in hex."""
+        """Return the SHA-256 of the bytes, in hex."""
 
     def check_unchanged(self) -> None:
-        """Refuse a file that has been written to since it was listed or opened."""
+        """Refuse a file that has changed since it was listed or opened."""
         if self.origin is None:
             return
         name, stamp = self.origin
         entry = entry_of(name)
         if entry is None or entry.stamp != stamp:
             raise DataError(
-                f"{self.place}: expected a file that stays as it is, got one that changed while it was read"
+                f"{self.location}: expected a file that stays as it is, got one that changed while it was read"
             )
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close all files."""
         return
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""CSV, packed or not, from a file or from standard input.
+"""Reader of CSV, compressed or not, from a file or from standard input.
 
-Every column is read as text and becomes numbers in the worker: so the row of a bad value is known, a kept
-column is copied as it stands, and a pipe needs to be read only once.
+Every column is read as text and converted to numbers by the worker. So the row of an invalid value is known, a
+passthrough column is copied as it is, and a pipe is read only once.
 """
 
 from __future__ import annotations
@@ -10,20 +10,18 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from decimal import Decimal, InvalidOperation
-from typing import Literal, Protocol
+from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from kafeat.errors import DataError, UsageError, quoted, spell_row
+from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.fields import indices_of
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.csv_quotes import CheckedText
-from kafeat.io.readers.csv_sniff import sniff
-from kafeat.io.readers.table import Broken, Keeper, TableChunk, cut
+from kafeat.io.readers.csv_sniff import ARROW, Type, inferred, sniff, typed
+from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, Utf8Only, first_not_utf8
 from kafeat.io.storage.files import digest_of
 from kafeat.io.storage.locations import kind_of, size_of
@@ -31,101 +29,104 @@ from kafeat.io.storage.uri import is_remote, shown
 
 
 class CsvReader(Reader):
-    """A CSV file or object, or standard input (`-`), which can be read once."""
+    """A reader of a CSV file or object, or of standard input (`-`), which can be read once."""
 
     untyped = True
 
     def __init__(
-        self, place: str, *, delimiter: str = ",", header: bool = True, tap: HashingStream | None = None
+        self, location: str, *, delimiter: str = ",", header: bool = True, raw: HashingStream | None = None
     ) -> None:
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
-        self._name, self.place = place, "<stdin>" if place == "-" else shown(place)
+        self._location, self.location = location, "<stdin>" if location == "-" else shown(location)
         self.positional, self._delimiter = not header, delimiter
-        text = self._open() if tap is None else DecompressedStream(self.place, tap)
-        self._sniffed = sniff(self.place, text, delimiter, header)
+        text = self._open() if raw is None else DecompressedStream(self.location, raw)
+        self._sniffed = sniff(self.location, text, delimiter, header)
         self.fields = self._sniffed.fields
         self.rows = 0 if self._sniffed.empty else None
-        self._tap = text.tap
-        # A pipe cannot be opened twice: what was looked at is handed on.
-        self._once = place == "-" or not _repeats(place)
-        self._text: DecompressedStream | None = text if self._once else None
-        self._ragged: Ragged | None = None
+        self._raw = text.raw
+        # A pipe cannot be opened twice: keep the stream, which returns its first bytes again.
+        self._read_once = location == "-" or not _can_reopen(location)
+        self._text: DecompressedStream | None = text if self._read_once else None
         self._types: dict[int, Type] = {}
-        if not self._once:
+        if not self._read_once:
             text.close()
 
     @property
     def row_names(self) -> frozenset[str]:
-        """The first column, where it alone has no name: so pandas and R write the names of rows."""
+        """The first column, if it alone has no name: pandas and R write row names so."""
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         return frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
 
-    def set_aside(self) -> None:
-        self._ragged = Ragged()
-
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
         features = indices_of(self, (column.name for column in columns.features))
-        kept = indices_of(self, keep)
-        indices = list(dict.fromkeys([*features, *kept]))
-        keeper = self._keeper([indices.index(i) for i in kept], keep, typed_keep) if kept else None
-        for start, table in cut(self._pieces(indices), height):
-            yield TableChunk(self.place, start, table, columns, keeper, self._broken())
+        passthrough = indices_of(self, keep)
+        indices = list(dict.fromkeys([*features, *passthrough]))
+        take_passthrough = (
+            self._take_passthrough([indices.index(i) for i in passthrough], keep, typed_passthrough)
+            if passthrough
+            else None
+        )
+        ragged = WrongWidthRows() if set_aside else None
+        for start, table in cut(self._pieces(indices, ragged), height):
+            yield TableChunk(self.location, start, table, columns, take_passthrough, self._broken(ragged))
 
-    def _broken(self) -> Broken | None:
-        ragged, skip = self._ragged, self._sniffed.skip
+    def _broken(self, ragged: WrongWidthRows | None) -> Broken | None:
+        skip = self._sniffed.skip
         return None if ragged is None else lambda row: ragged.problems.get(row + skip)
 
-    def _keeper(self, where: list[int], names: Sequence[str], typed_keep: bool) -> Keeper:
-        if not typed_keep:
+    def _take_passthrough(
+        self, where: list[int], names: Sequence[str], typed_passthrough: bool
+    ) -> TakePassthrough:
+        if not typed_passthrough:
             return lambda table, _start: table.select(where).rename_columns(list(names))
         types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
-        return lambda table, start: typed(self.place, table.select(where), types, start)
+        return lambda table, start: typed(self.location, table.select(where), types, start)
 
     def _type(self, index: int) -> Type:
-        """Of a column, inferred when it is asked for: a wide file has many, of which few are kept."""
+        """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
         if index not in self._types:
             self._types[index] = inferred(self._sniffed.values[index])
         return self._types[index]
 
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         kinds = [ARROW[self._type(i)] for i in indices_of(self, keep)]
         return pa.schema(
             [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
         )
 
     def estimated_rows(self) -> int | None:
-        """By the lines of its beginning: the reader itself reads far ahead."""
-        if self.rows is not None or self._once:
+        """Estimate the rows from the first 8 MiB. The bytes are counted apart, as the CSV parser reads ahead."""
+        if self.rows is not None or self._read_once:
             return self.rows
         with closing(self._open()) as text:
             head = text.look(_HEAD)
-            share = text.tap.n_bytes / max(1, size_of(self._name) or 0)
+            share = text.raw.n_bytes / max(1, size_of(self._location) or 0)
         return max(0, round(head.count(b"\n") / max(share, 1e-12)) - self._sniffed.skip)
 
     def digest(self) -> str:
-        return self._tap.digest() if self._once else digest_of(self._name)
+        return self._raw.digest() if self._read_once else digest_of(self._location)
 
     def close(self) -> None:
-        self._tap.close()
+        self._raw.close()
 
     def _open(self) -> DecompressedStream:
-        return DecompressedStream(self.place, HashingStream(self._name))
+        return DecompressedStream(self.location, HashingStream(self._location))
 
-    def _pieces(self, indices: list[int]) -> Iterator[pa.RecordBatch]:
-        """Batches of text. The header is read as a row, and dropped: names may come twice, or be quoted."""
-        text, self._text = self._text if self._once else self._open(), None
+    def _pieces(self, indices: list[int], ragged: WrongWidthRows | None) -> Iterator[pa.RecordBatch]:
+        """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
+        text, self._text = self._text if self._read_once else self._open(), None
         if text is None:
-            raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+            raise UsageError(f"{self.location}: expected one pass, got a second: a pipe cannot be read again")
         done, skip = 0, self._sniffed.skip
-        # The reader's call for a row of other width fails on text that is no UTF-8, and that would go unnoticed.
-        whole = text if self._ragged is None else Utf8Only(self.place, text)
-        checked = CheckedText(self.place, whole, self._delimiter)
+        # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
+        whole = text if ragged is None else Utf8Only(self.location, text)
+        checked = CheckedText(self.location, whole, self._delimiter)
         try:
-            batches = self._reader(checked, indices)
-            for batch in batches if self._ragged is None else self._ragged.woven(batches):
+            batches = self._reader(checked, indices, ragged)
+            for batch in batches if ragged is None else ragged.with_null_rows(batches):
                 checked.check()
                 yield batch.slice(skip)
                 done += max(0, batch.num_rows - skip)
@@ -135,14 +136,16 @@ class CsvReader(Reader):
             checked.check()
             raise self._damage(str(error), done) from error
         finally:
-            if not self._once:
+            if not self._read_once:
                 text.close()
 
-    def _reader(self, text: CheckedText, indices: list[int]) -> pa_csv.CSVStreamingReader:
+    def _reader(
+        self, text: CheckedText, indices: list[int], ragged: WrongWidthRows | None
+    ) -> pa_csv.CSVStreamingReader:
         names = [str(i) for i in range(len(self.fields))]
         return pa_csv.open_csv(
             pa.PythonFile(text, mode="r"),
-            # One thread: it is as fast here, and only then are the rows of mistakes counted.
+            # One thread is as fast here, and only then Arrow counts the rows in its errors.
             read_options=pa_csv.ReadOptions(
                 column_names=names, use_threads=False, block_size=self._sniffed.block
             ),
@@ -150,7 +153,7 @@ class CsvReader(Reader):
                 delimiter=self._delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=not self._sniffed.blanks,
-                invalid_row_handler=None if self._ragged is None else self._ragged.take,
+                invalid_row_handler=None if ragged is None else ragged.take,
             ),
             convert_options=pa_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -163,122 +166,37 @@ class CsvReader(Reader):
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
         if ragged:
             row = int(ragged[1]) - 1 - self._sniffed.skip
-            return DataError(f"{self.place}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}")
+            return DataError(
+                f"{self.location}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}"
+            )
         if "UTF8" in message:
-            return DataError(f"{self.place}: {self._not_utf8(done)}")
+            return DataError(f"{self.location}: {self._not_utf8(done)}")
         if "straddling" in message:
             return DataError(
-                f"{self.place}: after {done} rows: expected rows of less than {self._sniffed.block} bytes, "
+                f"{self.location}: after {done} rows: expected rows of less than {self._sniffed.block} bytes, "
                 "got a longer one; is a quote left open?"
             )
-        return DataError(f"{self.place}: after {done} rows: expected CSV, got: {message}")
+        return DataError(f"{self.location}: after {done} rows: expected CSV, got: {message}")
 
     def _not_utf8(self, done: int) -> str:
-        """Where it is not; of what can be read once, after how many rows."""
-        if not self._once:
+        """Describe the first bytes that are not UTF-8, or for a stream the number of rows before them."""
+        if not self._read_once:
             with closing(self._open()) as text:
-                found = first_not_utf8(text)
-            if found is not None:
-                return str(found)
+                invalid = first_not_utf8(text)
+            if invalid is not None:
+                return str(invalid)
         return f"after {done} rows: expected UTF-8 text, got other bytes"
 
 
 _HEAD = 8 << 20
 
 
-def _repeats(place: str) -> bool:
-    return is_remote(place) or kind_of(place) == "file"
-
-
-Type = Literal["int64", "float64", "string"]
-ARROW: dict[Type, pa.DataType] = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
-
-# A double holds every number of at most 15 digits.
-_SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
-# 007 and +49301234567: what makes them the names that they are is lost in a number.
-_NAME = re.compile(r"[+-]?0[0-9]|\+[0-9]+\Z")
-_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
-_MOST_DIGITS = 767
-"""No double has more."""
-
-
-def inferred(values: Sequence[str]) -> Type:
-    """The narrowest type that loses nothing of these values; empty ones are null in it."""
-    text = _present(pa.chunked_array([pa.array(values, pa.string())]))
-    numbers: tuple[Type, ...] = ("int64", "float64") if text.null_count < len(text) else ()
-    return next((kind for kind in numbers if _as(text, kind) is not None), "string")
-
-
-def typed(place: str, table: pa.Table, types: dict[str, Type], start: int) -> pa.Table:
-    """The text columns of `table` in `types`; a value that does not fit is refused with its row."""
-    columns = [_typed(place, table.column(i), name, types[name], start) for i, name in enumerate(types)]
-    return pa.Table.from_arrays(
-        columns, schema=pa.schema([(name, ARROW[kind]) for name, kind in types.items()])
-    )
-
-
-def _typed(place: str, text: pa.ChunkedArray, name: str, kind: Type, start: int) -> pa.ChunkedArray:
-    if kind == "string":
-        return text
-    present = _present(text)
-    numbers = _as(present, kind)
-    if numbers is not None:
-        return numbers
-    row = _first_unlike(present, kind)
-    raise DataError(
-        f"{place}: {spell_row(start + row)}, column {quoted(name)}: expected {kind} as in the first rows, "
-        f"got {present[row].as_py()[:60]!r}; a CSV output keeps it as it is"
-    )
-
-
-def _first_unlike(text: pa.ChunkedArray, kind: Type) -> int:
-    """The first value that loses something; there is one."""
-    first, rows = 0, len(text)
-    while rows > 1:
-        half = rows // 2
-        if _as(text.slice(first, half), kind) is None:
-            rows = half
-        else:
-            first, rows = first + half, rows - half
-    return first
-
-
-def _present(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    # Not if_else: with text that begins inside of a buffer it gives other bytes of memory (pyarrow before 24).
-    return pc.case_when(pc.make_struct(pc.not_equal(text, "")), text)
-
-
-def _as(text: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray | None:
-    """The values as numbers; None if one of them would lose something."""
-    try:
-        numbers = text.cast(ARROW[kind])
-    except pa.ArrowInvalid:
-        return None
-    same = pc.equal(numbers.cast(pa.string()), text)
-    if kind == "int64":
-        return numbers if pc.all(same).as_py() is not False else None
-    unlike = text.filter(pc.invert(pc.or_(same, pc.match_substring_regex(text, _SHORT))))
-    return numbers if all(map(_is_double, unlike.to_pylist())) else None
-
-
-def _is_double(text: str) -> bool:
-    """Whether a double is this number, or the one that is written so with as many digits."""
-    if _NAME.match(text):
-        return False
-    if _NOT_FINITE.match(text):
-        return True
-    try:
-        number, double = Decimal(text), float(text)
-    except (InvalidOperation, ValueError):
-        return False
-    digits = len(number.as_tuple().digits)
-    return number == Decimal(repr(double)) or (
-        digits <= _MOST_DIGITS and number == Decimal(f"{double:.{digits - 1}e}")
-    )
+def _can_reopen(location: str) -> bool:
+    return is_remote(location) or kind_of(location) == "file"
 
 
 class _Invalid(Protocol):
-    """What the reader tells of such a row; `number` counts rows from 1, such ones among them."""
+    """An invalid row, as Arrow's parser reports it. `number` counts all rows from 1."""
 
     number: int
     expected_columns: int
@@ -286,23 +204,23 @@ class _Invalid(Protocol):
     text: str
 
 
-class Ragged:
-    """Takes such rows out of the reader's hands, and puts rows of nulls in their places."""
+class WrongWidthRows:
+    """Collects rows of another width, and replaces them by rows of nulls."""
 
     def __init__(self) -> None:
         self.problems: dict[int, tuple[str, str]] = {}
-        """What is wrong with a row, and its text, by its number from 0, headers counted."""
+        """The problem and the text of each such row, by its number from 0 with the headers."""
         self._waiting: deque[int] = deque()
 
     def take(self, row: _Invalid) -> str:
-        """For the reader."""
+        """Record a row; called by Arrow's parser."""
         problem = f"expected {row.expected_columns} fields, got {row.actual_columns}"
         self.problems[row.number - 1] = problem, row.text
         self._waiting.append(row.number - 1)
         return "skip"
 
-    def woven(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches with a row of nulls for each row that was taken."""
+    def with_null_rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches with a row of nulls in the position of each row that was taken."""
         row, null = 0, None
         for batch in batches:
             null = pa.RecordBatch.from_arrays(

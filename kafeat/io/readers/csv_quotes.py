@@ -1,4 +1,4 @@
-"""The text of a CSV on its way to Arrow's reader: its quotes are looked at, and no line end is cut in two."""
+"""Check the quotes of CSV text on its way to Arrow's reader, and never split a line end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class CheckedText(io.RawIOBase):
-    """A text for Arrow's reader, which ends where it cannot be read on: then `check` says why.
+    """A text for Arrow's reader. It ends at an error, which `check` raises.
 
-    Nothing is raised while Arrow reads: a thread of its pool that meets an error waits for itself, for ever, and behind
-    eight of them no file is read any more (pyarrow 26).
+    Nothing is raised while Arrow reads: a thread of its pool that meets an error waits for itself for ever, and after
+    eight of them no file can be read (pyarrow 26).
     """
 
-    def __init__(self, place: str, text: io.RawIOBase, delimiter: str) -> None:
-        self._place, self._text, self._quotes = place, text, Quotes(delimiter)
+    def __init__(self, location: str, text: io.RawIOBase, delimiter: str) -> None:
+        self._location, self._text, self._quotes = location, text, Quotes(delimiter)
         self._held = b""
         self._error: Exception | None = None
 
@@ -38,26 +38,28 @@ class CheckedText(io.RawIOBase):
             return b""
 
     def check(self) -> None:
-        """Raise what has ended the text. What has been read by then may end within a row."""
+        """Raise the error that has ended the text, which may end within a row."""
         if self._error is not None:
             raise self._error
 
     def _read(self, size: int) -> bytes:
-        # Whether this is the end is known before the cut: Arrow fails on a last piece that is the end of a line only.
+        # Read one byte ahead to know the end: Arrow fails on a last piece that holds only the end of a line.
         new = read_full(self._text, size - _MOST_HELD)
         ahead = self._text.read(1) or b"" if len(new) == size - _MOST_HELD else b""
         data = self._held + new
         cut = _cut(data) if ahead else len(data)
         data, self._held = data[:cut], data[cut:] + ahead
-        problem = self._quotes.mistake(data)
+        problem = self._quotes.problem(data)
         if problem is not None:
-            raise DataError(f"{self._place}: {problem}")
+            raise DataError(f"{self._location}: {problem}")
         return data
 
 
 def _cut(data: bytes) -> int:
-    """Where a piece of a text may end. Arrow drops a line feed at the start of the next one behind a carriage return,
-    also within quotes, and prints a traceback where the text ends with a part of a character.
+    """Return the position at which a piece may end.
+
+    Arrow drops a line feed that begins the next piece after a carriage return, even within quotes. It prints a
+    traceback if the text ends within a character.
     """
     for held, byte in enumerate(reversed(data[-_MOST_HELD:]), 1):
         if byte < 0x80:
@@ -68,10 +70,10 @@ def _cut(data: bytes) -> int:
 
 
 class Quotes:
-    """Follows the quotes of a text, piece by piece.
+    """Checks the quotes of a text, piece by piece.
 
-    A quote opens a value that begins with it, and the next one closes it, behind which the value ends; two of them
-    within it are one that is meant. In a value that does not begin with one, a quote is a character.
+    A quote at the beginning of a value opens it, and the next quote closes it; the value must end there. Two quotes
+    within a quoted value stand for one. In a value that does not begin with a quote, quotes are ordinary characters.
     """
 
     def __init__(self, delimiter: str) -> None:
@@ -79,18 +81,18 @@ class Quotes:
         self._near = np.isin(np.arange(256), [*self._ends, _QUOTE])
         blanks, end = b"[%s]*+" % b" \t".replace(delimiter.encode(), b""), b"[%s]" % re.escape(self._ends)
         self._blanks = re.compile(blanks)
-        # Whatever is sound: no quotes, quoted values, quotes that are characters.
+        # Everything valid: text without quotes, quoted values, and quotes that are characters.
         self._sound = re.compile(
             b'(?:[^"]++|(?<=%b)"(?:[^"]++|"")*+"%b(?=%b)|(?<!%b)")*+' % (end, blanks, end, end)
         )
         self._inside = False
         self._closed = False
-        """Nothing but blanks has come since a quote that closes."""
+        """Only blanks have come since a closing quote."""
         self._last, self._line, self._opened = _LF, 1, 1
         self._line_end = b""
 
-    def mistake(self, data: bytes) -> str | None:
-        """What is wrong with the quotes up to the end of the next piece; an empty one is the last."""
+    def problem(self, data: bytes) -> str | None:
+        """Check the next piece, and return the problem of its quotes, if any. An empty piece ends the text."""
         if not data:
             return self._open_quote() if self._inside else None
         if not self._line_end:
@@ -100,11 +102,14 @@ class Quotes:
         self._line += data.count(self._line_end)
         self._last = data[-1] if data else _LF
         if self._last == _QUOTE and not (self._inside or self._closed):
-            self._last = 0  # a character of a value, beside which none opens another
+            self._last = 0  # a character of a value: a quote next to it does not open a value
         return problem
 
     def _all_in_place(self, data: bytes) -> bool:
-        """Whether all quotes stand beside ends of values, or each other: then every other one opens a value."""
+        """Check with vector operations whether all quotes are next to ends of values or to each other.
+
+        Then every second quote opens a value. Return false if the quotes must be followed one by one.
+        """
         if not self._closed and b'"' not in data:
             return True
         codes = np.frombuffer(data, np.uint8)
@@ -112,8 +117,8 @@ class Quotes:
         inside = int(self._inside)
         opening, closing = places[inside::2], places[1 - inside :: 2]
         before = np.where(opening > 0, codes[opening - 1], self._last)
-        behind = codes[closing[closing < len(codes) - 1] + 1]
-        sound = self._near[before].all() and self._near[behind].all()
+        after = codes[closing[closing < len(codes) - 1] + 1]
+        sound = self._near[before].all() and self._near[after].all()
         if not sound or (self._closed and not self._near[codes[0]]):
             return False
         self._inside = len(closing) < len(opening) + inside
@@ -124,7 +129,7 @@ class Quotes:
         return True
 
     def _follow(self, data: bytes) -> str | None:
-        """Look at one quote after the other; the byte before the piece stands in front of it."""
+        """Check one quote after the other. `data` begins with the byte before the piece."""
         at, opened = 1, None
         while at < len(data):
             if self._inside:
@@ -139,7 +144,7 @@ class Quotes:
                 self._closed = False
                 self._inside = data[at - 1 : end + 1] == b'""'
                 if not self._inside and data[end] not in self._ends:
-                    return self._text_behind(data, end)
+                    return self._text_after(data, end)
                 at = end + 1
             else:
                 at = _end(self._sound, data, at)
@@ -152,18 +157,18 @@ class Quotes:
         return None
 
     def _open_quote(self) -> str:
-        return f"line {self._opened}: expected a quote that closes the value which one opens there, got none"
+        return f"line {self._opened}: expected a quote that closes the value opened in this line, got none"
 
-    def _text_behind(self, data: bytes, at: int) -> str:
+    def _text_after(self, data: bytes, at: int) -> str:
         text = re.split(b"[\r\n]", data[at : at + 60])[0].decode(errors="replace")
         line = self._line + data.count(self._line_end, 1, at)
         return (
-            f"line {line}: expected the end of a value behind the quote that closes it, got {text!r}; "
+            f"line {line}: expected the end of a value after the quote that closes it, got {text!r}; "
             "a quote within quotes is written twice"
         )
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
-    """Where that ends which begins there."""
-    found = pattern.match(data, at)
-    return at if found is None else found.end()
+    """Return the end of a match that begins at `at`."""
+    match = pattern.match(data, at)
+    return at if match is None else match.end()

@@ -1,30 +1,36 @@
-"""What the first rows of a CSV file show: the names of its columns and what they hold."""
+"""Detect the names and kinds of the columns of a CSV file from its first rows."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kafeat.errors import DataError, spell_row
-from kafeat.io.columns.field import Field
+from kafeat.errors import DataError, quoted, spell_row
+from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import NOT_FINITE, to_doubles
 from kafeat.io.readers.text_stream import DecompressedStream
 
 LOOK = 1 << 20
 LONGEST = 1 << 28
-"""A row of more bytes than this is a quote that nobody closed."""
+"""Largest size of a row in bytes. A longer one has an open quote."""
 BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
 
 
 @dataclass(frozen=True)
 class CsvHead:
-    """Names and kinds of columns, their first values, and a block that holds any likely row.
+    """The fields of a CSV file, their first values, and a block size that holds any likely row.
 
-    `skip`: rows before the first one of data. `empty`: there is none of those. `blanks`: a blank line is a row.
+    `skip` is the number of rows before the data. `empty` means that there is no data. `blanks` means that a blank line
+    is a row.
     """
 
     fields: tuple[Field, ...]
@@ -35,68 +41,68 @@ class CsvHead:
     blanks: bool
 
 
-def sniff(place: str, text: DecompressedStream, delimiter: str, header: bool) -> CsvHead:
-    """Look at the first rows, which `text` hands out again afterwards."""
-    rows, block = _first_rows(place, text, delimiter)
+def sniff(location: str, text: DecompressedStream, delimiter: str, header: bool) -> CsvHead:
+    """Inspect the first rows. `text` returns them again afterwards."""
+    rows, block = _first_rows(location, text, delimiter)
     first = next((index for index, row in enumerate(rows) if row), None)
     if first is None:
-        raise DataError(f"{place}: expected {'a header line' if header else 'rows'}, got an empty file")
+        raise DataError(f"{location}: expected {'a header line' if header else 'rows'}, got an empty file")
     names = rows[first] if header else [f"c{i}" for i in range(len(rows[first]))]
-    # Of one column, a blank line is a missing value; of more, it says nothing.
+    # With one column, a blank line is a missing value. With more, it is ignored.
     blanks = len(names) == 1
     rows = [row or [""] for row in rows] if blanks else [row for row in rows if row]
     skip = int(header) + (first if header and blanks else 0)
     rows = rows[skip:]
     empty = text.whole and not rows
-    # Short or long rows are the reader's business, which knows their number.
+    # Short or long rows are reported by the reader, which knows their numbers.
     rows = [row for row in rows if len(row) == len(names)]
     columns = [[row[i] for row in rows] for i in range(len(names))]
     fields = tuple(_field(name, values) for name, values in zip(names, columns, strict=True))
     return CsvHead(fields, tuple(columns), block, skip, empty, blanks)
 
 
-def _first_rows(place: str, text: DecompressedStream, delimiter: str) -> tuple[list[list[str]], int]:
-    """The rows that end within the first look, which grows until two are not blank."""
+def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tuple[list[list[str]], int]:
+    """Return the rows that end within the first bytes. More bytes are read until two rows are not blank."""
     size = LOOK
     while True:
         head = text.look(size)
-        _refuse_binary(place, head)
-        rows = _parsed(place, head, delimiter, text.whole)
+        _refuse_binary(location, head)
+        rows = _parsed(location, head, delimiter, text.whole)
         count = sum(map(bool, rows))
         if count >= 2 or text.whole:
             longest = len(head) // max(1, count) if count < 16 else 0
             return rows, max(LOOK, 4 * longest)
         if size >= LONGEST:
-            raise DataError(f"{place}: expected rows of less than {LONGEST} bytes; is a quote left open?")
+            raise DataError(f"{location}: expected rows of less than {LONGEST} bytes; is a quote left open?")
         size *= 4
 
 
-def _refuse_binary(place: str, head: bytes) -> None:
+def _refuse_binary(location: str, head: bytes) -> None:
     for magic, name in BINARY.items():
         if head.startswith(magic):
             raise DataError(
-                f"{place}: expected CSV, but this looks like {name}: --input-format {name.lower()}"
+                f"{location}: expected CSV, but this looks like {name}: --input-format {name.lower()}"
             )
     if b"\0" in head[:LOOK]:
         raise DataError(
-            f"{place}: byte {head.index(0)}: expected UTF-8 text, got a byte of zero: this looks like a binary file, "
-            "or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
+            f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "
+            "file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)"
         )
 
 
-def _parsed(place: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
-    # Bad UTF-8 is refused by the reader, once, wherever it stands.
+def _parsed(location: str, head: bytes, delimiter: str, whole: bool) -> list[list[str]]:
+    # Invalid UTF-8 is refused by the reader, wherever it is.
     text = head.decode("utf-8-sig", errors="replace")
     csv.field_size_limit(LONGEST * 2)
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
-        raise DataError(f"{place}: expected CSV, got: {error}") from error
+        raise DataError(f"{location}: expected CSV, got: {error}") from error
     return rows if whole else rows[:-1]
 
 
 def _field(name: str, values: list[str]) -> Field:
-    """Numbers if most filled fields are: a stray word is to be refused, not a reason to drop a column."""
+    """Return a number field if most filled cells are numbers: a stray word must be refused, and not drop a column."""
     filled = [row for row, value in enumerate(values) if value.strip()]
     if values and not filled:
         return Field(name, "text", None, "empty fields")
@@ -111,3 +117,99 @@ def _field(name: str, values: list[str]) -> Field:
 
 def _is_word(text: str) -> bool:
     return text.strip().lower().lstrip("+-") not in NOT_FINITE
+
+
+Type = Literal["int64", "float64", "string"]
+
+
+ARROW: dict[Type, pa.DataType] = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
+
+
+# A double holds every number of at most 15 digits.
+_SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
+
+
+# 007 and +49301234567 are names: as numbers they would lose characters.
+_NAME = re.compile(r"[+-]?0[0-9]|\+[0-9]+\Z")
+
+
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
+
+
+_MOST_DIGITS = 767
+"""Largest number of significant decimal digits of a double."""
+
+
+def inferred(values: Sequence[str]) -> Type:
+    """Return the narrowest type that loses nothing of these values. Empty values are null in it."""
+    text = _present(pa.chunked_array([pa.array(values, pa.string())]))
+    numbers: tuple[Type, ...] = ("int64", "float64") if text.null_count < len(text) else ()
+    return next((kind for kind in numbers if _as(text, kind) is not None), "string")
+
+
+def typed(location: str, table: pa.Table, types: dict[str, Type], start: int) -> pa.Table:
+    """Convert the text columns of `table` to `types`. Refuse a value that does not fit, with its row."""
+    columns = [_typed(location, table.column(i), name, types[name], start) for i, name in enumerate(types)]
+    return pa.Table.from_arrays(
+        columns, schema=pa.schema([(name, ARROW[kind]) for name, kind in types.items()])
+    )
+
+
+def _typed(location: str, text: pa.ChunkedArray, name: str, kind: Type, start: int) -> pa.ChunkedArray:
+    if kind == "string":
+        return text
+    present = _present(text)
+    numbers = _as(present, kind)
+    if numbers is not None:
+        return numbers
+    row = _first_unlike(present, kind)
+    raise DataError(
+        f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected {kind} as in the first rows, "
+        f"got {present[row].as_py()[:60]!r}; a CSV output keeps it as it is"
+    )
+
+
+def _first_unlike(text: pa.ChunkedArray, kind: Type) -> int:
+    """Return the position of the first value that the type cannot hold. There is one."""
+    first, rows = 0, len(text)
+    while rows > 1:
+        half = rows // 2
+        if _as(text.slice(first, half), kind) is None:
+            rows = half
+        else:
+            first, rows = first + half, rows - half
+    return first
+
+
+def _present(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    # Not if_else: before pyarrow 24 it returns wrong bytes for text that begins inside a buffer.
+    return pc.case_when(pc.make_struct(pc.not_equal(text, "")), text)
+
+
+def _as(text: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray | None:
+    """Return the values as numbers, or None if one of them would lose something."""
+    try:
+        numbers = text.cast(ARROW[kind])
+    except pa.ArrowInvalid:
+        return None
+    same = pc.equal(numbers.cast(pa.string()), text)
+    if kind == "int64":
+        return numbers if pc.all(same).as_py() is not False else None
+    unlike = text.filter(pc.invert(pc.or_(same, pc.match_substring_regex(text, _SHORT))))
+    return numbers if all(map(_is_double, unlike.to_pylist())) else None
+
+
+def _is_double(text: str) -> bool:
+    """Return true if a double is this number, or is written so with the same number of digits."""
+    if _NAME.match(text):
+        return False
+    if _NOT_FINITE.match(text):
+        return True
+    try:
+        number, double = Decimal(text), float(text)
+    except (InvalidOperation, ValueError):
+        return False
+    digits = len(number.as_tuple().digits)
+    return number == Decimal(repr(double)) or (
+        digits <= _MOST_DIGITS and number == Decimal(f"{double:.{digits - 1}e}")
+    )

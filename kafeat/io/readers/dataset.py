@@ -1,4 +1,4 @@
-"""A data set of many files as one source: the rows of its parts, one after the other, in the order of their names."""
+"""Reader of a data set of many files: the rows of its parts, in the order of their names."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EDGE = 1 << 16
-"""Bytes of either end of a part that count for the digest of the whole."""
+"""Bytes at each end of a part that the digest of the data set covers."""
 
 
 def open_data(
-    place: str,
+    location: str,
     format: str | None = None,
     *,
     delimiter: str = ",",
     header: bool = True,
     stamp: str | None = None,
 ) -> Reader:
-    """The source of that name: a file, which has that stamp where one is given, or a data set of many."""
-    if is_data_set(place):
-        return DatasetReader(place, format, delimiter, header)
-    return open_reader(place, format, delimiter=delimiter, header=header, stamp=stamp)
+    """Open a file or a data set. `stamp` is the expected stamp of a file."""
+    if is_data_set(location):
+        return DatasetReader(location, format, delimiter, header)
+    return open_reader(location, format, delimiter=delimiter, header=header, stamp=stamp)
 
 
-def _width(source: Reader) -> int:
-    return sum(field.width or 1 for field in source.fields)
+def _width(reader: Reader) -> int:
+    return sum(field.width or 1 for field in reader.fields)
 
 
 @dataclass(frozen=True)
@@ -51,30 +51,29 @@ class _ReadOptions:
 
     def open(self, part: Part) -> Reader:
         return open_reader(
-            part.place, self.format, delimiter=self.delimiter, header=self.header, stamp=part.stamp
+            part.location, self.format, delimiter=self.delimiter, header=self.header, stamp=part.stamp
         )
 
 
 class DatasetReader(Reader):
-    """All parts, which are opened when their turn comes; rows are numbered through."""
+    """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
-    def __init__(self, place: str, format: str | None, delimiter: str, header: bool) -> None:
-        self.place, self._how = place, _ReadOptions(format, delimiter, header)
-        self._parts = list_parts(place, format).parts
-        self._aside = False
+    def __init__(self, location: str, format: str | None, delimiter: str, header: bool) -> None:
+        self.location, self._options = location, _ReadOptions(format, delimiter, header)
+        self._parts = list_parts(location, format).parts
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
-            self._told, self._of_first, self._seekable = first.notes, first.place, first.seekable
+            self._notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
             self._row_names = first.row_names
 
     def _first(self) -> Reader:
-        """The first part that has rows: one without shows no types. The first if none has."""
+        """Open the first part with rows, as a part without rows shows no types. If none has rows, open the first."""
         for part in self._parts:
-            source = self._how.open(part)
-            if source.rows != 0:
-                return source
-            source.close()
-        return self._how.open(self._parts[0])
+            reader = self._options.open(part)
+            if reader.rows != 0:
+                return reader
+            reader.close()
+        return self._options.open(self._parts[0])
 
     @property
     def row_names(self) -> frozenset[str]:
@@ -82,120 +81,125 @@ class DatasetReader(Reader):
 
     @property
     def notes(self) -> dict[str, str]:
-        return dict(self._told)
+        return dict(self._notes)
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]
-        """The sum of what the parts tell of themselves; None where one does not."""
+        """The sum of the rows of all parts, or None if one is not known."""
         return None if self._starts is None else int(self._starts[-1])
 
     @cached_property
     def _starts(self) -> Array | None:
-        """The number of the first row of each part, and of all."""
+        """The number of the first row of each part, and the number of all rows."""
         starts = [0]
         for part in self._parts:
-            with self._how.open(part) as source:
-                if source.rows is None:
+            with self._options.open(part) as reader:
+                if reader.rows is None:
                     return None
-                starts.append(starts[-1] + source.rows)
+                starts.append(starts[-1] + reader.rows)
         return np.array(starts)
 
     def settle(self) -> None:
-        """The widest of the parts, where all rows must be seen to tell."""
+        """Learn the widths from the widest part, if they depend on all rows."""
         if all(field.width is not None for field in self.fields if field.kind == "list"):
             return
         for part in self._parts:
-            with self._how.open(part) as source:
-                source.settle()
-                if _width(source) > _width(self):
-                    self.fields = source.fields
-
-    def set_aside(self) -> None:
-        self._aside = True
+            with self._options.open(part) as reader:
+                reader.settle()
+                if _width(reader) > _width(self):
+                    self.fields = reader.fields
 
     def chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool = True
+        self,
+        columns: Columns,
+        keep: Sequence[str],
+        height: int,
+        *,
+        typed_passthrough: bool = True,
+        set_aside: bool = False,
     ) -> Iterator[Chunk]:
-        # Each part counts its own rows: to know the sum, all of them would have to be opened first.
-        return self._chunks(columns, keep, height, typed_keep=typed_keep)
+        # Each part checks its own rows. To know their sum, all parts would have to be opened first.
+        return self._chunks(columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside)
 
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
         start = 0
         for part in self._parts:
-            with self._open(part, columns, keep) as source:
-                if source.rows == 0:
+            with self._open(part, columns, keep) as reader:
+                if reader.rows == 0:
                     continue
                 rows = 0
-                for chunk in source.chunks(columns, keep, height, typed_keep=typed_keep):
+                for chunk in reader.chunks(
+                    columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
+                ):
                     rows = chunk.start + chunk.rows
-                    yield chunk.behind(start)
-                source.check_unchanged()
+                    yield chunk.shift(start)
+                reader.check_unchanged()
                 start += rows
 
     def chunks_with(
-        self, columns: Columns, keep: Sequence[str], height: int, wanted: Array
+        self, columns: Columns, keep: Sequence[str], height: int, rows_wanted: Array
     ) -> Iterator[Chunk] | None:
-        """Only chunks of the blocks that hold these rows, ascending numbers; None where rows cannot be found so."""
+        """Return chunks of only the blocks that hold these rows (ascending), or None if rows cannot be found."""
         starts = self._starts
         if starts is None or not self._seekable:
             return None
-        return self._blocks_with(columns, keep, height, wanted, starts)
+        return self._blocks_with(columns, keep, height, rows_wanted, starts)
 
     def _blocks_with(
-        self, columns: Columns, keep: Sequence[str], height: int, wanted: Array, starts: Array
+        self, columns: Columns, keep: Sequence[str], height: int, rows_wanted: Array, starts: Array
     ) -> Iterator[Chunk]:
         for part, start, stop in zip(self._parts, starts[:-1], starts[1:], strict=True):
-            own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, stop)] - start
-            if not len(own):
+            local_rows = (
+                rows_wanted[np.searchsorted(rows_wanted, start) : np.searchsorted(rows_wanted, stop)] - start
+            )
+            if not len(local_rows):
                 continue
-            with self._open(part, columns, keep) as source:
-                blocks = source.blocks()
-                for number in np.unique(np.searchsorted(blocks, own, side="right")):
-                    source.only(int(blocks[number - 1]), int(blocks[number]))
-                    for chunk in source.chunks(columns, keep, height):
-                        yield chunk.behind(int(start))
-                source.check_unchanged()
+            with self._open(part, columns, keep) as reader:
+                blocks = reader.blocks()
+                for number in np.unique(np.searchsorted(blocks, local_rows, side="right")):
+                    block = reader.select_rows(int(blocks[number - 1]), int(blocks[number]))
+                    for chunk in block.chunks(columns, keep, height):
+                        yield chunk.shift(int(start))
+                reader.check_unchanged()
 
     def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Reader:
-        source = self._how.open(part)
+        reader = self._options.open(part)
         try:
-            if self._aside:
-                source.set_aside()
-            if source.rows != 0:
-                self._check(source, columns, keep)
+            if reader.rows != 0:
+                self._check(reader, columns, keep)
         except BaseException:
-            source.close()
+            reader.close()
             raise
-        return source
+        return reader
 
-    def _check(self, source: Reader, columns: Columns, keep: Sequence[str]) -> None:
-        """Columns are found by their names, and are of a type that can be read; without names, parts are as wide."""
-        if not (self.positional or source.positional):
-            match(source, columns, keep)
-        if self.positional and len(source.fields) != len(self.fields):
+    def _check(self, reader: Reader, columns: Columns, keep: Sequence[str]) -> None:
+        """Refuse a part that lacks a column, or, without names, has another number of columns."""
+        if not (self.positional or reader.positional):
+            match(reader, columns, keep)
+        if self.positional and len(reader.fields) != len(self.fields):
             raise DataError(
-                f"{source.place}: expected {len(self.fields)} columns, as {self._of_first} has, got "
-                f"{len(source.fields)}"
+                f"{reader.location}: expected {len(self.fields)} columns, as {self._first_location} has, got "
+                f"{len(reader.fields)}"
             )
 
     def locate(self, row: int) -> tuple[str, int]:
         if self._starts is None:
-            return self.place, row
+            return self.location, row
         number = int(np.searchsorted(self._starts, row, side="right")) - 1
-        return self._parts[number].place, row - int(self._starts[number])
+        return self._parts[number].location, row - int(self._starts[number])
 
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         with self._first() as first:
-            return first.kept_fields(keep, typed)
+            return first.passthrough_schema(keep, typed)
 
     def digest(self) -> str:
-        """SHA-256 of names, sizes, and both ends of every part: not of all bytes, which nobody may want to read."""
+        """Return the SHA-256 of names, sizes and both ends of every part. Reading all bytes would take too long."""
         from kafeat.io.storage.files import ends_of
 
         seen = hashlib.sha256()
         for part in self._parts:
             seen.update(f"{part.name}\0{part.bytes}\0".encode(errors="surrogateescape"))
-            seen.update(ends_of(part.place, part.bytes, EDGE))
+            seen.update(ends_of(part.location, part.bytes, EDGE))
         return seen.hexdigest()

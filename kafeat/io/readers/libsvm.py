@@ -1,4 +1,4 @@
-"""LIBSVM (SVMlight) files, packed or not, or standard input: sparse rows with a label."""
+"""Reader of LIBSVM (SVMlight), compressed or not, from a file or from standard input: sparse rows with a label."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from kafeat.errors import DataError, InvalidValueError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
-from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
@@ -28,39 +27,38 @@ LABEL = "label"
 LOOK = 1 << 20
 BLOCK = 4 << 20
 LONGEST = 1 << 28
-"""A line of more bytes than this is none."""
+"""Largest size of a line in bytes."""
 EXACT = 2.0**53
-"""Labels are read as doubles: from here on, two whole numbers may be one."""
+"""Labels are read as doubles: from this number on, two whole numbers may have the same double."""
 
 
 class LibsvmReader(Reader):
-    """Two columns: `label`, which is no feature, and `features`, whose width all rows together tell."""
+    """A reader of two columns: `label`, which is not a feature, and `features`, whose width depends on all rows."""
 
     positional = True
 
-    def __init__(self, place: str) -> None:
-        self._name, self.place = place, "<stdin>" if place == "-" else place
-        self._once = place == "-" or kind_of(place) != "file"
+    def __init__(self, location: str) -> None:
+        self._location, self.location = location, "<stdin>" if location == "-" else location
+        self._read_once = location == "-" or kind_of(location) != "file"
         text = self._open()
-        self._tap = text.tap
+        self._raw = text.raw
         self._copy: IO[bytes] | None = None
         with ExitStack() as failing:
             failing.callback(self.close)
             self._look(text)
             failing.pop_all()
         self.fields = self._fields(None)
-        self._aside = False
-        self._text: DecompressedStream | None = text if self._once else None
-        if not self._once:
+        self._text: DecompressedStream | None = text if self._read_once else None
+        if not self._read_once:
             text.close()
 
     def _look(self, text: DecompressedStream) -> None:
         head = text.look(LOOK)
         if not head:
-            raise DataError(f"{self.place}: expected rows, got an empty file")
+            raise DataError(f"{self.location}: expected rows, got an empty file")
         if b"\0" in head:
             raise DataError(
-                f"{self.place}: byte {head.index(0)}: expected the text of LIBSVM, got a byte of zero"
+                f"{self.location}: byte {head.index(0)}: expected the text of LIBSVM, got a NUL byte"
             )
         whole = head + b"\n" if text.whole else head[: head.rfind(b"\n") + 1]
         labels = parsed(tidied(whole)).labels
@@ -72,73 +70,70 @@ class LibsvmReader(Reader):
 
     def settle(self) -> None:
         width, row = 0, 0
-        if self._once:
+        if self._read_once:
             self._spool()
         for lines, rows in cut(self._pieces(), 1 << 14):
-            found = parsed(lines).entries
-            if found.broken and not self._aside:
-                first = min(found.broken)
-                raise DataError(f"{self.place}: {spell_row(row + first)}: {found.broken[first][0]}")
-            width, row = max(width, int(found.columns.max(initial=-1)) + 1), row + rows
+            entries = parsed(lines).entries
+            if entries.broken:
+                first = min(entries.broken)
+                raise DataError(f"{self.location}: {spell_row(row + first)}: {entries.broken[first][0]}")
+            width, row = max(width, int(entries.columns.max(initial=-1)) + 1), row + rows
         if row and not width:
-            raise DataError(f"{self.place}: expected at least one index:value, got labels only")
+            raise DataError(f"{self.location}: expected at least one index:value, got labels only")
         self.fields = self._fields(width or None)
 
     def _spool(self) -> None:
-        """What can be read once is read twice from a copy."""
+        """Copy a stream to a temporary file, to read it twice."""
         if self._text is None:
-            raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+            raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
         self._copy = tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".libsvm")  # noqa: SIM115
         shutil.copyfileobj(self._text, self._copy)
         self._copy.flush()
         self._text = None
 
-    def set_aside(self) -> None:
-        self._aside = True
-
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_keep
+        del typed_passthrough
         indices_of(self, (column.name for column in columns.features))
-        kept = self.kept_fields(keep)
+        passthrough = self.passthrough_schema(keep)
         start = 0
         for lines, rows in cut(self._pieces(), height):
-            yield LibsvmChunk(self.place, start, rows, columns, lines, kept, not self._aside)
+            yield LibsvmChunk(self.location, start, rows, columns, lines, passthrough, not set_aside)
             start += rows
 
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         del typed
         indices_of(self, keep)
-        refuse_to_copy(self.place, list(keep))
+        refuse_to_copy(self.location, list(keep))
         return pa.schema([(name, self._kind) for name in keep])
 
     def estimated_rows(self) -> int | None:
-        if self._once:
+        if self._read_once:
             return None
         with closing(self._open()) as text:
             head = text.look(8 << 20)
-            share = text.tap.n_bytes / max(1, size_of(self._name) or 0)
+            share = text.raw.n_bytes / max(1, size_of(self._location) or 0)
         return round(tidied(head).count(b"\n") / max(share, 1e-12))
 
     def digest(self) -> str:
-        return self._tap.digest() if self._once else digest_of(self._name)
+        return self._raw.digest() if self._read_once else digest_of(self._location)
 
     def close(self) -> None:
-        self._tap.close()
+        self._raw.close()
         if self._copy is not None:
             self._copy.close()
 
     def _open(self) -> DecompressedStream:
-        return DecompressedStream(self.place, HashingStream(self._name))
+        return DecompressedStream(self.location, HashingStream(self._location))
 
     def _pieces(self) -> Iterator[bytes]:
-        """Whole lines, tidied."""
+        """Yield whole lines without comments."""
         if self._copy is not None:
-            text = DecompressedStream(self.place, HashingStream(self._copy.name))
-        elif self._once:
+            text = DecompressedStream(self.location, HashingStream(self._copy.name))
+        elif self._read_once:
             if self._text is None:
-                raise UsageError(f"{self.place}: expected to be read once; a pipe cannot be read again")
+                raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
             text, self._text = self._text, None
         else:
             text = self._open()
@@ -150,24 +145,31 @@ class LibsvmReader(Reader):
                 rest = data[end:]
                 if len(rest) > LONGEST:
                     raise DataError(
-                        f"{self.place}: expected lines of less than {LONGEST} bytes, got a longer one"
+                        f"{self.location}: expected lines of less than {LONGEST} bytes, got a longer one"
                     )
                 yield tidied(data[:end])
             if rest:
                 yield tidied(rest + b"\n")
         finally:
-            if text.tap is not self._tap or not self._once:
+            if text.raw is not self._raw or not self._read_once:
                 text.close()
 
 
 class LibsvmChunk(SparseChunk):
-    """Some lines."""
+    """Some lines of a LIBSVM file."""
 
     def __init__(
-        self, place: str, start: int, rows: int, columns: Columns, lines: bytes, kept: pa.Schema, strict: bool
+        self,
+        location: str,
+        start: int,
+        rows: int,
+        columns: Columns,
+        lines: bytes,
+        passthrough: pa.Schema,
+        strict: bool,
     ) -> None:
-        super().__init__(place, start, rows, columns)
-        self._lines, self._kept, self._strict = lines, kept, strict
+        super().__init__(location, start, rows, columns)
+        self._lines, self._passthrough, self._strict = lines, passthrough, strict
 
     @cached_property
     def _parsed(self) -> LabelledEntries:
@@ -175,47 +177,49 @@ class LibsvmChunk(SparseChunk):
 
     def head(self, rows: int) -> Self:
         lines = b"".join(line + b"\n" for line in self._lines.split(b"\n", rows)[:rows])
-        return type(self)(self.place, self.start, rows, self.columns, lines, self._kept, self._strict)
+        return type(self)(
+            self.location, self.start, rows, self.columns, lines, self._passthrough, self._strict
+        )
 
     def read(self) -> Entries:
         return self._parsed.entries
 
     @cached_property
-    def kept(self) -> pa.Table | None:
-        if not len(self._kept):
+    def passthrough(self) -> pa.Table | None:
+        if not len(self._passthrough):
             return None
-        found = self._parsed
-        if self._strict and found.entries.broken:
-            first = min(found.entries.broken)
-            raise self.located(InvalidValueError(first, None, found.entries.broken[first][0]))
-        kind = self._kept.field(0).type
+        parsed_rows = self._parsed
+        if self._strict and parsed_rows.entries.broken:
+            first = min(parsed_rows.entries.broken)
+            raise self.located(InvalidValueError(first, None, parsed_rows.entries.broken[first][0]))
+        kind = self._passthrough.field(0).type
         broken = np.zeros(self.rows, bool)
-        broken[list(found.entries.broken)] = True
+        broken[list(parsed_rows.entries.broken)] = True
         whole = pa.types.is_integer(kind)
-        odd = ~_whole(found.labels) if whole else np.abs(found.labels) >= EXACT
+        odd = ~_whole(parsed_rows.labels) if whole else np.abs(parsed_rows.labels) >= EXACT
         for row in np.flatnonzero(~broken & odd):
             written = label_of(self._lines, int(row))
-            if whole or _lost(written, found.labels[row]):
-                large = np.isfinite(found.labels[row]) and abs(found.labels[row]) >= EXACT
+            if whole or _lost(written, parsed_rows.labels[row]):
+                large = np.isfinite(parsed_rows.labels[row]) and abs(parsed_rows.labels[row]) >= EXACT
                 raise DataError(
-                    f"{self.place}: {spell_row(self.first_row + int(row))}, column 'label': expected a whole number "
+                    f"{self.location}: {spell_row(self.first_row + int(row))}, column 'label': expected a whole number "
                     f"{'below 2**53' if large or not whole else 'as in the first rows'}, got {written[:60]}"
                 )
-        numbers = np.where(broken, 0.0, found.labels)
+        numbers = np.where(broken, 0.0, parsed_rows.labels)
         return pa.table(
             [pa.array(numbers.astype(kind.to_pandas_dtype()), kind, mask=broken if broken.any() else None)]
-            * len(self._kept),
-            self._kept,
+            * len(self._passthrough),
+            self._passthrough,
         )
 
 
 def _whole(labels: Array) -> Mask:
-    """Which labels are whole numbers that are read exactly."""
+    """Return a mask of the labels that are exact whole numbers."""
     exact: Mask = (np.abs(labels) < EXACT) & (labels == np.rint(labels))
     return exact
 
 
 def _lost(written: str, label: np.float64) -> bool:
-    """Whether digits are those of another number than was read."""
+    """Return true if the digits stand for another number than the one read."""
     digits = written.lstrip("+-")
     return digits.isdecimal() and (np.isinf(label) or int(written) != int(label))

@@ -1,6 +1,6 @@
-"""The lines of LIBSVM files as numbers: `label index:value index:value ...`, indices from 1, ascending.
+"""Parse the lines of LIBSVM files: `label index:value index:value ...`, with ascending indices from 1.
 
-Tokens of all lines are found and read at once; only where that fails one line after the other is looked at.
+The tokens of all lines are parsed at once. Only if that fails, each line is checked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NEWLINE = ord("\n")
 
 _COMMENT, _QID = re.compile(rb"#[^\n]*"), re.compile(rb"(?<=[ \t])qid:[^ \t\r\n]*")
 _EMPTY = re.compile(rb"^[ \t\r\v\f]*\n", re.MULTILINE)
-_TOKEN = re.compile(r"[^ \t\r\v\f\n]+")  # str.split() knows more blanks than LIBSVM has
+_TOKEN = re.compile(r"[^ \t\r\v\f\n]+")  # str.split() accepts more blanks than LIBSVM
 _INDEX = re.compile(r"(0|[1-9][0-9]{0,17})\Z", re.ASCII)
 _NUMBER = re.compile(
     r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\Z", re.ASCII | re.IGNORECASE
@@ -36,18 +36,18 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class LabelledEntries:
-    """Entries with the label of each row; NaN where the row is broken."""
+    """Entries with the label of each row, which is NaN for an invalid row."""
 
     entries: Entries
     labels: npt.NDArray[np.float64]
 
 
 class _NotPlain(Exception):
-    """A line is not as it should be."""
+    """A line breaks the format."""
 
 
 def tidied(lines: bytes) -> bytes:
-    """Whole lines without comments, `qid:` and empty lines: what is left is a row each."""
+    """Remove comments, `qid:` and empty lines, so that each remaining line is a row."""
     if b"#" in lines:
         lines = _COMMENT.sub(b"", lines)
     if b"qid:" in lines:
@@ -58,7 +58,7 @@ def tidied(lines: bytes) -> bytes:
 
 
 def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
-    """The lines of the pieces, `height` at a time, and how many; the last have less."""
+    """Yield the lines of the pieces, `height` at a time, and their number. The last may be fewer."""
     waiting: list[bytes] = []
     have = 0
     for piece in pieces:
@@ -77,7 +77,7 @@ def cut(pieces: Iterable[bytes], height: int) -> Iterator[tuple[bytes, int]]:
 
 
 def parsed(lines: bytes) -> LabelledEntries:
-    """The rows of tidied lines."""
+    """Parse tidied lines."""
     try:
         return _plain(lines)
     except (_NotPlain, pa.ArrowInvalid):
@@ -85,14 +85,14 @@ def parsed(lines: bytes) -> LabelledEntries:
     rows = lines.decode("utf-8", errors="replace").split("\n")[:-1]
     problems = ((row, _problem(line)) for row, line in enumerate(rows))
     broken = {row: (problem, rows[row]) for row, problem in problems if problem is not None}
-    found = _plain("".join("0\n" if row in broken else f"{line}\n" for row, line in enumerate(rows)).encode())
-    found.labels[list(broken)] = np.nan
-    entries = found.entries
-    return LabelledEntries(Entries(entries.values, entries.columns, entries.starts, broken), found.labels)
+    valid = _plain("".join("0\n" if row in broken else f"{line}\n" for row, line in enumerate(rows)).encode())
+    valid.labels[list(broken)] = np.nan
+    entries = valid.entries
+    return LabelledEntries(Entries(entries.values, entries.columns, entries.starts, broken), valid.labels)
 
 
 def label_of(lines: bytes, row: int) -> str:
-    """How the label of a row is written."""
+    """Return the text of the label of a row."""
     label: str = _TOKEN.findall(lines.split(b"\n", row + 1)[row].decode("utf-8", errors="replace"))[0]
     return label
 
@@ -101,8 +101,8 @@ def _plain(lines: bytes) -> LabelledEntries:
     text = np.frombuffer(lines, np.uint8)
     marks = np.flatnonzero(np.frombuffer(lines.translate(_APART), bool))
     before_mark = np.append(-1, marks[:-1])
-    behind_token = marks - before_mark > 1
-    begins, ends = before_mark[behind_token] + 1, marks[behind_token]
+    after_token = marks - before_mark > 1
+    begins, ends = before_mark[after_token] + 1, marks[after_token]
     before = np.searchsorted(begins, _newlines(text))
     counts = np.diff(before, prepend=0)
     if not (counts & 1).all():  # a label, and pairs
@@ -122,20 +122,20 @@ def _plain(lines: bytes) -> LabelledEntries:
 
 
 def _numbers(tokens: bytes, lengths: Array) -> npt.NDArray[np.float64]:
-    """Tokens that lie one behind the other as numbers."""
+    """Parse adjacent tokens as numbers."""
     offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
     spelled = pa.LargeStringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(tokens))
     return stored(spelled.cast(pa.float64()))
 
 
 def _columns(indices: Array, starts: Array, lengths: Array, last_but_one: Array) -> Array:
-    """Columns from 0 of indices that are read as numbers, which ascend in their rows, and were written in digits."""
+    """Return columns, from 0, for indices. They must ascend in each row and be written in digits only."""
     if not len(indices):
         return np.empty(0, np.int64)
     ascending = np.diff(indices) > 0
     turns = starts[1:-1]
     ascending[turns[(turns > 0) & (turns < len(indices))] - 1] = True
-    # As many characters as the number has digits: only 1e2 has as many without being digits.
+    # A number written in digits has as many characters as digits. Only 1e2 also has, without being digits.
     digits = lengths == np.searchsorted(_POWERS, indices, side="right")
     digits &= (lengths < 3) | ((last_but_one >= ord("0")) & (last_but_one <= ord("9")))
     if not (indices.min() >= 1 and indices.max() <= MOST_INDEX and ascending.all() and digits.all()):
@@ -148,7 +148,7 @@ def _newlines(text: Array) -> Array:
 
 
 def _problem(line: str) -> str | None:
-    """What is wrong with a line; None: nothing."""
+    """Return the problem of a line, or None for a valid one."""
     label, *pairs = _TOKEN.findall(line) or [""]
     if not _NUMBER.match(label):
         several = "expected one label" if "," in label else "expected a number as the label"
@@ -159,11 +159,11 @@ def _problem(line: str) -> str | None:
         if not colon or not _INDEX.match(index) or not value:
             return f"expected index:value, got {pair[:60]!r}"
         if not _NUMBER.match(value):
-            return f"expected a number behind the index {index}, got {value[:60]!r}"
+            return f"expected a number after the index {index}, got {value[:60]!r}"
         number = int(index)
         if not 1 <= number <= MOST_INDEX:
             return f"expected an index from 1 to {MOST_INDEX:,}, got {index}"
         if number <= last:
-            return f"expected ascending indices, got {number} behind {last}"
+            return f"expected ascending indices, got {number} after {last}"
         last = number
     return None

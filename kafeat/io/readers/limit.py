@@ -1,4 +1,4 @@
-"""The first rows of a source, to try something on."""
+"""A reader of the first rows of another reader, for a trial."""
 
 from __future__ import annotations
 
@@ -13,69 +13,68 @@ if TYPE_CHECKING:
 
 
 class LimitedReader(Reader):
-    """The first `limit` rows of a source, in the chunks that the source itself has: the last of them is cut short.
+    """The first `limit` rows of a reader, in its own chunks. The last one is cut.
 
-    A row's bytes do not depend on what follows it, so the output is the beginning of the whole one. The digest
-    remains that of the whole source.
+    The output of a row does not depend on later rows, so the output is the beginning of the complete one. The digest is
+    that of the complete input.
     """
 
-    def __init__(self, source: Reader, limit: int) -> None:
-        self._source, self._limit = source, limit
-        self.fields, self.positional, self.untyped = source.fields, source.positional, source.untyped
-        self.rows = None if source.rows is None else min(source.rows, limit)
+    def __init__(self, reader: Reader, limit: int) -> None:
+        self._reader, self._limit = reader, limit
+        self.fields, self.positional, self.untyped = reader.fields, reader.positional, reader.untyped
+        self.rows = None if reader.rows is None else min(reader.rows, limit)
 
     @property
-    def place(self) -> str:
-        """The name of the source, which may be renamed."""
-        return self._source.place
+    def location(self) -> str:
+        """The location of the reader, which may be changed."""
+        return self._reader.location
 
-    @place.setter
-    def place(self, name: str) -> None:
-        self._source.place = name
+    @location.setter
+    def location(self, name: str) -> None:
+        self._reader.location = name
 
     @property
     def row_names(self) -> frozenset[str]:
-        return self._source.row_names
+        return self._reader.row_names
 
     @property
     def notes(self) -> Mapping[str, str]:
-        return self._source.notes
+        return self._reader.notes
 
     def estimated_rows(self) -> int | None:
-        rows = self._source.estimated_rows()
+        rows = self._reader.estimated_rows()
         return None if rows is None else min(rows, self._limit)
 
     def settle(self) -> None:
-        self._source.settle()
-        self.fields = self._source.fields
-
-    def set_aside(self) -> None:
-        self._source.set_aside()
+        self._reader.settle()
+        self.fields = self._reader.fields
 
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
         left = self._limit
-        for chunk in self._source.chunks(columns, keep, height, typed_keep=typed_keep):
+        for chunk in self._reader.chunks(
+            columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside
+        ):
             yield chunk if chunk.rows <= left else _cut(chunk, left)
             left -= chunk.rows
-            if left <= 0:  # before the source is asked for a chunk that nobody wants
+            if left <= 0:  # before the reader makes a chunk that is not needed
                 return
 
     def locate(self, row: int) -> tuple[str, int]:
-        return self._source.locate(row)
+        return self._reader.locate(row)
 
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        return self._source.kept_fields(keep, typed)
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        return self._reader.passthrough_schema(keep, typed)
 
     def digest(self) -> str:
-        return self._source.digest()
+        return self._reader.digest()
 
     def check_unchanged(self) -> None:
-        self._source.check_unchanged()
+        self._reader.check_unchanged()
 
     def close(self) -> None:
-        self._source.close()
+        self._reader.close()
 
 
 def _cut(chunk: Chunk, rows: int) -> Chunk:

@@ -1,4 +1,4 @@
-"""Sources over what is in memory already: arrays, and tables of any library that speaks Arrow."""
+"""Readers of data in memory: arrays, and tables of any library that supports Arrow."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.errors import DataError, UsageError
-from kafeat.io.columns.field import Field
+from kafeat.io.columns.fields import Field
 from kafeat.io.readers.array import ArrayReader
-from kafeat.io.readers.arrow import PEEK, ArrowReader, fields_from
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.table import cut
+from kafeat.io.readers.table import PEEK, ArrowReader, cut, fields_from
 from kafeat.types import Array
 
 DIGEST_ROWS = 1 << 16
 
 
 def reader_of(data: object) -> Reader:
-    """A source over an array (rows, features), a sparse matrix of SciPy, or a table that speaks Arrow.
+    """Return a reader of an array (rows, features), a sparse matrix of SciPy, or a table that supports Arrow.
 
-    A source is handed back as it is.
+    A reader is returned as it is.
     """
     if isinstance(data, Reader):
         return data
@@ -50,10 +49,10 @@ def reader_of(data: object) -> Reader:
 
 
 class MemoryReader(ArrayReader):
-    """An array; it must not change while it is read."""
+    """A reader of an array, which must not change while it is read."""
 
-    def __init__(self, array: Array, place: str = "<array>") -> None:
-        super().__init__(place, array.shape, array.dtype, lambda start, stop: array[start:stop])
+    def __init__(self, array: Array, location: str = "<array>") -> None:
+        super().__init__(location, array.shape, array.dtype, lambda start, stop: array[start:stop])
         self._array = array
 
     def digest(self) -> str:
@@ -64,7 +63,7 @@ class MemoryReader(ArrayReader):
 
 
 class NamedReader(MemoryReader):
-    """An array whose columns have names."""
+    """A reader of an array whose columns have names."""
 
     positional = False
 
@@ -74,10 +73,10 @@ class NamedReader(MemoryReader):
 
 
 class TableReader(ArrowReader):
-    """A table in memory."""
+    """A reader of a table in memory."""
 
-    def __init__(self, table: pa.Table, place: str = "<table>") -> None:
-        self.place, self.schema, self.rows, self._table = place, table.schema, table.num_rows, table
+    def __init__(self, table: pa.Table, location: str = "<table>") -> None:
+        self.location, self.schema, self.rows, self._table = location, table.schema, table.num_rows, table
         self.fields = fields_from(table.schema, lambda index: table.column(index).slice(0, PEEK))
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
@@ -85,7 +84,7 @@ class TableReader(ArrowReader):
         yield from self._table.select(indices).to_batches()
 
     def digest(self) -> str:
-        """Of the Arrow stream in pieces of fixed height: it does not depend on how the table was built."""
+        """Return the SHA-256 of the Arrow stream in pieces of fixed height, whatever the chunks of the table."""
         seen = _Hash()
         with pa.ipc.new_stream(pa.PythonFile(seen, mode="w"), self.schema) as writer:
             for _, piece in cut(self._table.to_batches(), DIGEST_ROWS):
@@ -94,10 +93,10 @@ class TableReader(ArrowReader):
 
 
 class BatchReader(ArrowReader):
-    """Record batches of one schema, read once, as they come. Lists whose type tells no length show none."""
+    """A reader of record batches, which are read once. Lists of variable length have no known width."""
 
-    def __init__(self, place: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
-        self.place, self.schema, self._batches = place, schema, batches
+    def __init__(self, location: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
+        self.location, self.schema, self._batches = location, schema, batches
         self.fields = fields_from(schema, lambda _: pa.nulls(0))
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
@@ -110,7 +109,7 @@ class BatchReader(ArrowReader):
 
 
 class _Hash:
-    """A file that remembers nothing but the hash of what was written."""
+    """A file that keeps only the hash of its bytes."""
 
     closed = False
 

@@ -1,7 +1,6 @@
-"""NPY files and objects, read a chunk at a time.
+"""Reader of NPY files and objects.
 
-They are read and not mapped: a file that is cut short or a disk that fails while it is mapped kills the process
-without a word.
+They are read and not mapped: if a mapped file is truncated or its disk fails, the process is killed without a message.
 """
 
 from __future__ import annotations
@@ -16,33 +15,33 @@ import numpy as np
 
 from kafeat.errors import DataError, KafeatError, first_line
 from kafeat.io.readers.array import ArrayReader
-from kafeat.io.storage.files import digest_of, opened_regular, refused
+from kafeat.io.storage.files import digest_of, open_regular, refused
 from kafeat.io.storage.uri import is_remote, local_path, shown
 from kafeat.types import Array
 
 _BLOCK = 256
-"""Rows that are read at once where only some are wanted."""
+"""Rows that are read at once if only some rows are needed."""
 
 
 class NpyReader(ArrayReader):
-    """The array of an NPY file or object."""
+    """A reader of the array in an NPY file or object."""
 
     seekable = True
 
-    def __init__(self, place: str) -> None:
-        self._name = place
-        if is_remote(place):
-            with _no_array(shown(place)):
-                there = RemoteNpy(place)
+    def __init__(self, location: str) -> None:
+        self._location = location
+        if is_remote(location):
+            with _no_array(shown(location)):
+                there = RemoteNpy(location)
             self._offset, self._by_rows = there.offset, there.by_rows
-            super().__init__(shown(place), there.shape, there.dtype, self._rows)
+            super().__init__(shown(location), there.shape, there.dtype, self._rows)
             self._file: RemoteNpy | io.FileIO = there
             return
-        opened_regular(place).close()
-        mapped = _mapped(place)
+        open_regular(location).close()
+        mapped = _mapped(location)
         self._offset, self._by_rows = int(mapped.offset), bool(mapped.flags.c_contiguous)  # type: ignore[attr-defined]
-        super().__init__(place, mapped.shape, mapped.dtype, self._rows)
-        self._file = opened_regular(place)
+        super().__init__(location, mapped.shape, mapped.dtype, self._rows)
+        self._file = open_regular(location)
 
     def _rows(self, start: int, stop: int) -> Array:
         rows, width, size = stop - start, len(self.fields), self._dtype.itemsize
@@ -64,10 +63,10 @@ class NpyReader(ArrayReader):
             try:
                 done = os.preadv(self._file.fileno(), [rest.data], at)
             except OSError as error:
-                raise refused(self.place, error) from error
+                raise refused(self.location, error) from error
             if not done:
                 raise DataError(
-                    f"{self.place}: expected {len(rest):,} more bytes at byte {at:,}, got the end of the file: "
+                    f"{self.location}: expected {len(rest):,} more bytes at byte {at:,}, got the end of the file: "
                     "it was cut short while it was read"
                 )
             rest, at = rest[done:], at + done
@@ -76,45 +75,45 @@ class NpyReader(ArrayReader):
         return np.append(np.arange(0, self._n_rows, _BLOCK), self._n_rows)
 
     def digest(self) -> str:
-        return digest_of(self._name)
+        return digest_of(self._location)
 
     def close(self) -> None:
         self._file.close()
 
 
-def _mapped(place: str) -> Array:
-    """The array behind the header."""
-    with _no_array(place):
-        array: np.memmap[Any, Any] = np.lib.format.open_memmap(local_path(place), mode="r")
+def _mapped(location: str) -> Array:
+    """Map the array after the header."""
+    with _no_array(location):
+        array: np.memmap[Any, Any] = np.lib.format.open_memmap(local_path(location), mode="r")
     return array
 
 
 @contextmanager
-def _no_array(place: str) -> Iterator[None]:
-    """A header may be a lie, and NumPy says so in many ways."""
+def _no_array(location: str) -> Iterator[None]:
+    """Convert the exceptions that NumPy raises for an invalid header."""
     try:
         with np.errstate(all="ignore"):
             yield
     except KafeatError:
         raise
     except OSError as error:
-        raise refused(place, error) from error
-    except Exception as error:  # the header is a stranger's, and NumPy reads it with Python's own tools
-        raise DataError(f"{place}: expected an NPY file of numbers, got {first_line(error)}") from error
+        raise refused(location, error) from error
+    except Exception as error:  # NumPy parses the header, which is not trusted, with Python's own tools
+        raise DataError(f"{location}: expected an NPY file of numbers, got {first_line(error)}") from error
 
 
-# More than any header of numbers; the length that an object claims is not believed.
+# More than any header of a numeric array needs. The length that the header claims is not trusted.
 _HEAD = 1 << 16
 
 
 class RemoteNpy:
-    """An NPY object that is read at random. Raises what NumPy says of a header that is none."""
+    """An NPY object with random access. Raise NumPy's exceptions for an invalid header."""
 
-    def __init__(self, place: str) -> None:
-        from kafeat.io.storage.object_store import opened_at_random, unreachable
+    def __init__(self, location: str) -> None:
+        from kafeat.io.storage.object_store import open_random_access, unreachable
 
-        self._place, self._refused = place, unreachable
-        self._file = opened_at_random(place)
+        self._location, self._refused = location, unreachable
+        self._file = open_random_access(location)
         size = int(self._file.size())
         head = io.BytesIO(self._at(0, min(_HEAD, size)))
         version = np.lib.format.read_magic(head)
@@ -132,11 +131,11 @@ class RemoteNpy:
             raise ValueError(f"{size:,} bytes, and a header that claims {needed:,}")
 
     def fill(self, block: Array, at: int) -> None:
-        """Fill a flat array of bytes from there on."""
+        """Fill a flat array of bytes, from byte `at` of the object on."""
         data = self._at(at, len(block))
         if len(data) < len(block):
             raise DataError(
-                f"{self._place}: expected {len(block):,} bytes at byte {at:,}, got {len(data):,}: "
+                f"{self._location}: expected {len(block):,} bytes at byte {at:,}, got {len(data):,}: "
                 "it was cut short while it was read"
             )
         block[:] = np.frombuffer(data, np.uint8)
@@ -145,8 +144,8 @@ class RemoteNpy:
         try:
             return self._file.read_at(n, at)
         except OSError as error:
-            raise self._refused(self._place, error) from error
+            raise self._refused(self._location, error) from error
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the object."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""Open an input in the format that its name or its first bytes tell. Readers load when they are used."""
+"""Open an input in the format of its name or its first bytes. The modules of readers are imported on use."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ if TYPE_CHECKING:
 
 
 def open_reader(
-    place: str,
+    location: str,
     format: str | None = None,
     *,
     delimiter: str = ",",
     header: bool = True,
     stamp: str | None = None,
 ) -> Reader:
-    """The source of that name; close it, or use it in a `with`. Arrow on standard input need not be named.
+    """Open a file, an object or standard input, as a context manager. Arrow on standard input is recognised.
 
-    `stamp` is that of a file that was listed; where there is none, the file must stay as it is from now on.
+    `stamp` is the stamp of the file when it was listed. Without it, the file must not change from now on.
     """
-    if stamp is None and place != "-":
-        entry = entry_of(place)
+    if stamp is None and location != "-":
+        entry = entry_of(location)
         stamp = None if entry is None else entry.stamp
-    source = _reader(place, format, delimiter, header)
-    source.origin = None if stamp is None else (place, stamp)
-    return source
+    reader = _reader(location, format, delimiter, header)
+    reader.origin = None if stamp is None else (location, stamp)
+    return reader
 
 
-def _reader(place: str, format: str | None, delimiter: str, header: bool) -> Reader:
-    name = format_of(place, format, INPUTS)
+def _reader(location: str, format: str | None, delimiter: str, header: bool) -> Reader:
+    name = format_of(location, format, INPUTS)
     if name not in INPUTS:
         raise UsageError(
-            f"{place}: expected an input format of {', '.join(INPUTS)}, got {name}: it is written only"
+            f"{location}: expected an input format of {', '.join(INPUTS)}, got {name}: it is written only"
         )
-    if place == "-" and name not in PIPED:
+    if location == "-" and name not in PIPED:
         raise UsageError(
             f"-: expected CSV, Arrow or LIBSVM on standard input, got {name}: it cannot be piped"
         )
@@ -46,37 +46,37 @@ def _reader(place: str, format: str | None, delimiter: str, header: bool) -> Rea
         from kafeat.io.readers.csv import CsvReader
         from kafeat.io.readers.text_stream import HashingStream
 
-        tap = HashingStream(place) if place == "-" else None
-        if tap is not None and format is None and is_arrow(tap.magic):
+        raw = HashingStream(location) if location == "-" else None
+        if raw is not None and format is None and is_arrow(raw.magic):
             from kafeat.io.readers.arrow_ipc import open_arrow
 
-            return open_arrow(place, tap)
-        return CsvReader(place, delimiter=delimiter_of(place, delimiter), header=header, tap=tap)
-    return _opened(place, name)
+            return open_arrow(location, raw)
+        return CsvReader(location, delimiter=delimiter_of(location, delimiter), header=header, raw=raw)
+    return _opened(location, name)
 
 
 def is_arrow(head: bytes) -> bool:
-    """Whether bytes begin as Arrow IPC does, a stream or a file."""
+    """Return true for the first bytes of an Arrow IPC stream or file."""
     return head.startswith((b"\xff\xff\xff\xff", b"ARROW1"[:4]))
 
 
-def _opened(place: str, name: str) -> Reader:
+def _opened(location: str, name: str) -> Reader:
     if name == "parquet":
         from kafeat.io.readers.parquet import ParquetReader
 
-        return ParquetReader(place)
+        return ParquetReader(location)
     if name == "arrow":
         from kafeat.io.readers.arrow_ipc import open_arrow
 
-        return open_arrow(place)
+        return open_arrow(location)
     if name == "libsvm":
         from kafeat.io.readers.libsvm import LibsvmReader
 
-        return LibsvmReader(place)
+        return LibsvmReader(location)
     if name == "npz":
         from kafeat.io.readers.sparse_matrix import NpzReader
 
-        return NpzReader(place)
+        return NpzReader(location)
     from kafeat.io.readers.npy import NpyReader
 
-    return NpyReader(place)
+    return NpyReader(location)

@@ -1,4 +1,4 @@
-"""Parquet files and objects, read a batch at a time."""
+"""Reader of Parquet files and objects."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import pyarrow.parquet as pq
 
 from kafeat.errors import DataError, KafeatError, first_line, quoted, spell_row
 from kafeat.io.columns.numbers import is_text, storage_of
-from kafeat.io.readers.arrow import PEEK, ArrowReader, fields_from
 from kafeat.io.readers.base import wrong_count
-from kafeat.io.storage.files import digest_of, opened_regular
+from kafeat.io.readers.table import PEEK, ArrowReader, fields_from
+from kafeat.io.storage.files import digest_of, open_regular
 from kafeat.io.storage.uri import is_remote, local_path, shown
 from kafeat.types import Array
 
 READ_BUFFER = 1 << 16
-"""Column chunks are read through a buffer: a row group is never held whole."""
+"""Size of the buffer for column chunks: a row group is never held in memory as a whole."""
 
 
 class ParquetReader(ArrowReader):
-    """A Parquet file or object."""
+    """A reader of a Parquet file or object, one batch at a time."""
 
     seekable = True
 
-    def __init__(self, place: str) -> None:
-        self._name, self.place, self._remote = place, shown(place), is_remote(place)
+    def __init__(self, location: str) -> None:
+        self._location, self.location, self._remote = location, shown(location), is_remote(location)
         if not self._remote:
-            opened_regular(place).close()
-        with _damage(self.place):
-            self._file = _opened(place)
+            open_regular(location).close()
+        with _damage(self.location):
+            self._file = _opened(location)
             self.schema = self._file.schema_arrow
             self.rows = self._file.metadata.num_rows
             self._check_rows()
@@ -41,7 +41,7 @@ class ParquetReader(ArrowReader):
         rows, blocks = self.rows, self.blocks()
         if rows != blocks[-1]:
             raise DataError(
-                f"{self.place}: expected {rows:,} rows in its row groups, as the footer says, got {blocks[-1]:,}"
+                f"{self.location}: expected {rows:,} rows in its row groups, as the footer says, got {blocks[-1]:,}"
             )
 
     def _peek(self, index: int) -> pa.Array:
@@ -54,28 +54,30 @@ class ParquetReader(ArrowReader):
         promised, got = self._check_values(groups, names), 0
         left, row = self.rows or 0, self.first
         texts = [name for name, i in zip(names, indices, strict=True) if _has_text(self.schema.field(i).type)]
-        # What is fetched before it is asked for is kept to the end of the call: a row group at a time bounds it.
+        # Prefetched bytes are kept until the end of the call: one call for each row group bounds them.
         calls = [[group] for group in groups] if self._remote else [groups]
-        with _damage(self.place):
+        with _damage(self.location):
             for call in calls:
-                # The reader takes names as prefixes of paths, and may hand over more than was asked for.
+                # The reader takes names as prefixes of paths, and may return more columns than requested.
                 for batch in self._file.iter_batches(height, row_groups=call, columns=names):
                     got += batch.num_rows
-                    wanted = batch.select(names).slice(skip, left)
+                    batch_rows = batch.select(names).slice(skip, left)
                     skip = max(0, skip - batch.num_rows)
-                    left -= wanted.num_rows
+                    left -= batch_rows.num_rows
                     for name in texts:
-                        _require_utf8(self.place, row, name, wanted.column(name))
-                    row += wanted.num_rows
-                    yield wanted
+                        _require_utf8(self.location, row, name, batch_rows.column(name))
+                    row += batch_rows.num_rows
+                    yield batch_rows
         if got != promised:
-            raise wrong_count(self.place, promised, got)
+            raise wrong_count(self.location, promised, got)
 
     def _check_values(self, groups: list[int], names: list[str]) -> int:
-        """The rows of row groups. A column that holds more or fewer values is refused: Arrow would drop rows."""
-        metadata, rows, wanted = self._file.metadata, 0, set(names)
+        """Return the number of rows of row groups. Refuse a column with more or fewer values: Arrow would drop rows."""
+        metadata, rows, requested = self._file.metadata, 0, set(names)
         leaves = [metadata.schema.column(j) for j in range(metadata.num_columns)]
-        single = [j for j, leaf in enumerate(leaves) if leaf.path in wanted and not leaf.max_repetition_level]
+        single = [
+            j for j, leaf in enumerate(leaves) if leaf.path in requested and not leaf.max_repetition_level
+        ]
         for number in groups:
             group = metadata.row_group(number)
             rows += group.num_rows
@@ -83,13 +85,10 @@ class ParquetReader(ArrowReader):
                 values = group.column(j).num_values
                 if values != group.num_rows:
                     raise DataError(
-                        f"{self.place}: column {quoted(leaves[j].path)}: expected {group.num_rows:,} values in row "
+                        f"{self.location}: column {quoted(leaves[j].path)}: expected {group.num_rows:,} values in row "
                         f"group {number + 1}, as it has rows, got {values:,}"
                     )
         return rows
-
-    def only(self, first: int, behind: int) -> None:
-        self.first, self.rows = first, behind - first
 
     def blocks(self) -> Array:
         groups = self._file.metadata
@@ -97,7 +96,7 @@ class ParquetReader(ArrowReader):
         return np.cumsum([0, *heights])
 
     def _groups(self) -> tuple[list[int], int]:
-        """The row groups that hold the rows that are asked for, and how many rows come before these."""
+        """Return the row groups that hold the rows to read, and the number of rows in them before these."""
         groups: list[int] = []
         skip = start = 0
         for group in range(self._file.metadata.num_row_groups):
@@ -110,7 +109,7 @@ class ParquetReader(ArrowReader):
         return groups, skip
 
     def digest(self) -> str:
-        return digest_of(self._name)
+        return digest_of(self._location)
 
     def close(self) -> None:
         self._file.close(force=True)
@@ -123,8 +122,8 @@ def _has_text(kind: pa.DataType) -> bool:
     return is_text(kind) or any(_has_text(kind.field(i).type) for i in range(kind.num_fields))
 
 
-def _require_utf8(place: str, start: int, name: str, text: pa.Array) -> None:
-    """The reader takes the bytes of text as they are."""
+def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
+    """Refuse text that is not UTF-8, which the Parquet reader does not check."""
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:
@@ -133,32 +132,32 @@ def _require_utf8(place: str, start: int, name: str, text: pa.Array) -> None:
                 text[row].as_py()
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{place}: {spell_row(start + row)}, column {quoted(name)}: expected UTF-8 text, "
+                    f"{location}: {spell_row(start + row)}, column {quoted(name)}: expected UTF-8 text, "
                     f"got {error.object[:60]!r}"
                 ) from error
         raise
 
 
-def _opened(place: str) -> pq.ParquetFile:
-    if not is_remote(place):
-        return pq.ParquetFile(local_path(place), pre_buffer=False, buffer_size=READ_BUFFER)
-    from kafeat.io.storage.object_store import opened_at_random
+def _opened(location: str) -> pq.ParquetFile:
+    if not is_remote(location):
+        return pq.ParquetFile(local_path(location), pre_buffer=False, buffer_size=READ_BUFFER)
+    from kafeat.io.storage.object_store import open_random_access
 
-    # Over a network the ranges of all columns of a row group are fetched at once, near ones as one.
-    return pq.ParquetFile(opened_at_random(place), pre_buffer=True)
+    # Over a network, fetch all columns of a row group at once, and adjacent ranges together.
+    return pq.ParquetFile(open_random_access(location), pre_buffer=True)
 
 
 @contextmanager
-def _damage(place: str) -> Iterator[None]:
-    """Whatever the decoder stumbles over is the file's fault, as it could be opened; unless its store fails."""
+def _damage(location: str) -> Iterator[None]:
+    """Convert exceptions of the decoder into DataError with the file's location, unless the object store has failed."""
     try:
         yield
     except KafeatError:
         raise
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        if isinstance(error, OSError) and "://" in place:
+        if isinstance(error, OSError) and "://" in location:
             from kafeat.io.storage.object_store import is_of_transport, unreachable
 
             if is_of_transport(error):
-                raise unreachable(place, error) from error
-        raise DataError(f"{place}: expected a sound Parquet file, got: {first_line(error)}") from error
+                raise unreachable(location, error) from error
+        raise DataError(f"{location}: expected a sound Parquet file, got: {first_line(error)}") from error

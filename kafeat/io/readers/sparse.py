@@ -1,4 +1,4 @@
-"""Chunks of sparse rows: one list column `features`, of which only what is not zero is there."""
+"""Chunks of sparse rows: one list column `features`, stored as its entries that are not zero."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kafeat.contract.sparse_rows import Rows, SparseRows
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.field import Field
+from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import spell_problem
 from kafeat.io.readers.base import Chunk
 from kafeat.types import Array
@@ -24,7 +24,7 @@ FEATURES = "features"
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """Rows as they were read: `columns` from 0, ascending in each row; what is wrong with rows, and their text."""
+    """Rows as read. `columns` count from 0 and ascend in each row; `broken` maps invalid rows to problem and text."""
 
     values: npt.NDArray[np.float64]
     columns: Array
@@ -33,63 +33,63 @@ class Entries:
 
 
 def features_field(width: int | None, spelled: str) -> Field:
-    """The field of all features."""
+    """Return the field that holds all features."""
     return Field(FEATURES, "list", width, spelled)
 
 
 class SparseChunk(Chunk):
-    """Some sparse rows; their width is that of the columns, and a row that is wider is one with a mistake."""
+    """Some sparse rows. Their width is that of the columns, and a wider row is invalid."""
 
-    def __init__(self, place: str, start: int, rows: int, columns: Columns, first: int = 1) -> None:
-        super().__init__(place, start, rows, columns)
+    def __init__(self, location: str, start: int, rows: int, columns: Columns, first: int = 1) -> None:
+        super().__init__(location, start, rows, columns)
         self._first = first
-        """The number that the source gives to the first column."""
+        """The number of the first column in the format."""
 
     @abstractmethod
     def read(self) -> Entries:
-        """The entries; called once."""
+        """Return the entries. Called once."""
 
     @cached_property
     def entries(self) -> Entries:
-        """The entries of the rows that are within the width, and what is wrong with the others."""
-        found, width = self.read(), self.columns.n_features
-        beyond = found.columns >= width
+        """The entries of the rows within the width, and the problems of the other rows."""
+        entries, width = self.read(), self.columns.n_features
+        beyond = entries.columns >= width
         if not self.columns.features or not beyond.any():
-            return found
-        row_of = np.repeat(np.arange(self.rows), np.diff(found.starts))
-        broken = dict(found.broken)
+            return entries
+        row_of = np.repeat(np.arange(self.rows), np.diff(entries.starts))
+        broken = dict(entries.broken)
         for row in np.unique(row_of[beyond]).tolist():
-            last = int(found.columns[found.starts[row + 1] - 1]) + self._first
+            last = int(entries.columns[entries.starts[row + 1] - 1]) + self._first
             problem = f"expected no index above {width - 1 + self._first}, the width of the map, got {last}"
-            broken[row] = problem, self._spelled(found, row)
+            broken[row] = problem, self._spelled(entries, row)
         keep = ~np.isin(row_of, list(broken))
         counts = np.bincount(row_of[keep], minlength=self.rows)
         starts = np.concatenate([[0], np.cumsum(counts)])
-        return Entries(found.values[keep], found.columns[keep], starts, broken)
+        return Entries(entries.values[keep], entries.columns[keep], starts, broken)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Rows, bool]:
-        found = self.entries
+        entries = self.entries
         with np.errstate(over="ignore", invalid="ignore"):
-            values = found.values.astype(dtype)
-        X = SparseRows(values, found.columns, found.starts, self.columns.n_features)
-        return X, not found.broken and not self._bad(X).any()
+            values = entries.values.astype(dtype)
+        X = SparseRows(values, entries.columns, entries.starts, self.columns.n_features)
+        return X, not entries.broken and not self._bad(X).any()
 
     def _bad(self, X: SparseRows) -> Array:
         return np.isinf(X.values) if self.columns.missing else ~np.isfinite(X.values)
 
-    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
-        found = self.entries
+    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
+        entries = self.entries
         if not isinstance(X, SparseRows):
             raise TypeError("expected what decode gave")
         bad = np.flatnonzero(self._bad(X))
         rows, first = np.unique(X.row_of[bad], return_index=True)
         entry_of = dict(zip(rows.tolist(), bad[first].tolist(), strict=True))
-        for row in sorted({*entry_of, *found.broken}):
-            if row in found.broken:
-                yield InvalidValueError(row, None, found.broken[row][0])
+        for row in sorted({*entry_of, *entries.broken}):
+            if row in entries.broken:
+                yield InvalidValueError(row, None, entries.broken[row][0])
                 continue
             entry = entry_of[row]
-            problem = spell_problem(float(found.values[entry]), None, 0, X.dtype)
+            problem = spell_problem(float(entries.values[entry]), None, 0, X.dtype)
             yield InvalidValueError(row, int(X.columns[entry]), problem)
 
     def cells(self, row: int) -> list[Any]:
@@ -99,13 +99,13 @@ class SparseChunk(Chunk):
         broken = self.entries.broken.get(row)
         return None if broken is None else broken[1]
 
-    def _spelled(self, found: Entries, row: int) -> str:
-        part = slice(found.starts[row], found.starts[row + 1])
-        pairs = zip(found.columns[part].tolist(), found.values[part].tolist(), strict=True)
+    def _spelled(self, entries: Entries, row: int) -> str:
+        part = slice(entries.starts[row], entries.starts[row + 1])
+        pairs = zip(entries.columns[part].tolist(), entries.values[part].tolist(), strict=True)
         return " ".join(f"{column + self._first}:{value!r}" for column, value in pairs)
 
 
-def refuse_to_copy(place: str, names: list[str]) -> None:
-    """Sparse features are no column that could stand beside the output."""
+def refuse_to_copy(location: str, names: list[str]) -> None:
+    """Refuse sparse features as a passthrough column."""
     if FEATURES in names:
-        raise UsageError(f"{place}: --keep: expected columns beside the sparse features, got {FEATURES}")
+        raise UsageError(f"{location}: --keep: expected columns beside the sparse features, got {FEATURES}")

@@ -1,4 +1,4 @@
-"""Sparse matrices (CSR): SciPy's `.npz` files, read a chunk at a time, and those in memory."""
+"""Readers of sparse matrices (CSR), in SciPy's `.npz` files and in memory."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import pyarrow as pa
 
 from kafeat.errors import DataError, KafeatError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.names import indices_of
+from kafeat.io.columns.fields import indices_of
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
-from kafeat.io.storage.files import damage, digest_of, opened_regular, read_full
+from kafeat.io.storage.files import damage, digest_of, open_regular, read_full
 from kafeat.types import Array
 
 _MOST = 2**31 - 1
-# NumPy and the unpacker stumble over a stranger's file in many ways.
+# NumPy and zipfile raise many kinds of exceptions for an invalid file.
 _damage = partial(
     damage,
     expected="a sparse matrix of scipy.sparse.save_npz",
@@ -41,45 +41,45 @@ _damage = partial(
 
 
 class CsrReader(Reader):
-    """Rows of a sparse matrix, from its first to its last."""
+    """A reader of the rows of a sparse matrix."""
 
     positional = True
 
-    def __init__(self, place: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    def __init__(self, location: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         if dtype.kind not in "fiub" or dtype.shape:
-            raise DataError(f"{place}: expected a sparse matrix of numbers, got dtype {dtype}")
+            raise DataError(f"{location}: expected a sparse matrix of numbers, got dtype {dtype}")
         rows, width = shape
         if not (0 <= rows <= 2**62 and 1 <= width <= _MOST):
-            raise DataError(f"{place}: expected from 1 to {_MOST:,} columns, got the shape {shape}")
-        self.place, self.rows, self._n_rows, self._width = place, rows, rows, width
+            raise DataError(f"{location}: expected from 1 to {_MOST:,} columns, got the shape {shape}")
+        self.location, self.rows, self._n_rows, self._width = location, rows, rows, width
         self.fields = (features_field(width, f"sparse rows of {dtype}"),)
 
     @abstractmethod
     def _blocks(self, height: int) -> Iterator[tuple[Array, Array, Array]]:
-        """Values, columns and starts of `height` rows at a time."""
+        """Yield values, columns and starts of `height` rows at a time."""
 
     def _chunks(
-        self, columns: Columns, keep: Sequence[str], height: int, *, typed_keep: bool
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_keep
+        del typed_passthrough, set_aside
         indices_of(self, (column.name for column in columns.features))
-        self.kept_fields(keep)
+        self.passthrough_schema(keep)
         for number, (values, places, starts) in enumerate(self._blocks(height)):
-            yield CsrChunk(self.place, number * height, columns, values, places, starts, self._width)
+            yield CsrChunk(self.location, number * height, columns, values, places, starts, self._width)
 
-    def kept_fields(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         del typed
         indices_of(self, keep)
-        refuse_to_copy(self.place, list(keep))
+        refuse_to_copy(self.location, list(keep))
         return pa.schema([])
 
 
 class CsrChunk(SparseChunk):
-    """Some rows; entries of one place are added, as SciPy has it."""
+    """Some rows. Entries at the same position are added, as SciPy does."""
 
     def __init__(
         self,
-        place: str,
+        location: str,
         start: int,
         columns: Columns,
         values: Array,
@@ -87,12 +87,12 @@ class CsrChunk(SparseChunk):
         starts: Array,
         width: int,
     ) -> None:
-        super().__init__(place, start, len(starts) - 1, columns, first=0)
+        super().__init__(location, start, len(starts) - 1, columns, first=0)
         self._csr = values, places, starts
         self._width = width
 
     @property
-    def kept(self) -> pa.Table | None:
+    def passthrough(self) -> pa.Table | None:
         return None
 
     def head(self, rows: int) -> Self:
@@ -100,24 +100,24 @@ class CsrChunk(SparseChunk):
         ends = starts[: rows + 1]
         entries = slice(0, int(ends[-1]))
         return type(self)(
-            self.place, self.start, self.columns, values[entries], places[entries], ends, self._width
+            self.location, self.start, self.columns, values[entries], places[entries], ends, self._width
         )
 
     def read(self) -> Entries:
         from scipy.sparse import csr_array
 
         values, places, starts = self._csr
-        with np.errstate(invalid="ignore"):  # a NaN of any bits is one to refuse
+        with np.errstate(invalid="ignore"):  # a NaN of any bits is refused later
             values = values.astype(np.float64)
         rows = csr_array((values, places, starts), shape=(self.rows, self._width))
         if not rows.has_canonical_format:
-            rows = rows.copy()  # the indices are those of the source, and are put in order in place
+            rows = rows.copy()  # sum_duplicates works in place, and the indices belong to the reader
             rows.sum_duplicates()
         return Entries(rows.data, rows.indices, rows.indptr)
 
 
 class MemoryCsr(CsrReader):
-    """A sparse matrix of SciPy's; it must not change while it is read."""
+    """A reader of a sparse matrix of SciPy, which must not change while it is read."""
 
     def __init__(self, matrix: Any) -> None:
         self._matrix = matrix.tocsr()
@@ -139,61 +139,61 @@ class MemoryCsr(CsrReader):
 
 
 class NpzReader(CsrReader):
-    """A file of `scipy.sparse.save_npz`. Its arrays are read side by side, and never held whole."""
+    """A reader of a file of `scipy.sparse.save_npz`. Its arrays are read in parallel, and never held as a whole."""
 
-    def __init__(self, place: str) -> None:
-        self.place, self._file = place, opened_regular(place)
+    def __init__(self, location: str) -> None:
+        self.location, self._file = location, open_regular(location)
         try:
-            with _damage(place):
+            with _damage(location):
                 self._open()
         except KafeatError:
             self._file.close()
             raise
 
     def _open(self) -> None:
-        place = self.place
+        location = self.location
         self._zip = zipfile.ZipFile(self._file)
         names = set(self._zip.namelist())
         if not {"format.npy", "shape.npy", "data.npy"} <= names:
             raise DataError(
-                f"{place}: expected a sparse matrix of scipy.sparse.save_npz, got a zip without one; "
+                f"{location}: expected a sparse matrix of scipy.sparse.save_npz, got a zip without one; "
                 "dense arrays are read from .npy"
             )
-        kind = _Member(place, self._zip, "format").small()
+        kind = _Member(location, self._zip, "format").small()
         if kind.dtype.kind not in "SU" or kind.item() not in (b"csr", "csr"):
-            raise DataError(f"{place}: expected a CSR matrix, got {kind.item()!r}; save it .tocsr()")
-        shape = _Member(place, self._zip, "shape").small()
+            raise DataError(f"{location}: expected a CSR matrix, got {kind.item()!r}; save it .tocsr()")
+        shape = _Member(location, self._zip, "shape").small()
         if shape.dtype.kind not in "iu" or shape.shape != (2,):
-            raise DataError(f"{place}: expected a shape of two whole numbers, got {shape!r}")
-        super().__init__(place, (int(shape[0]), int(shape[1])), _Member(place, self._zip, "data").dtype)
+            raise DataError(f"{location}: expected a shape of two whole numbers, got {shape!r}")
+        super().__init__(location, (int(shape[0]), int(shape[1])), _Member(location, self._zip, "data").dtype)
         self._check(*self._members())
 
     def _members(self) -> tuple[_Member, _Member, _Member]:
         starts, places, values = (
-            _Member(self.place, self._zip, name) for name in ("indptr", "indices", "data")
+            _Member(self.location, self._zip, name) for name in ("indptr", "indices", "data")
         )
         return starts, places, values
 
     def _blocks(self, height: int) -> Iterator[tuple[Array, Array, Array]]:
-        with _damage(self.place):
+        with _damage(self.location):
             starts, places, values = self._members()
             last = starts.take(1).astype(np.int64)
             if last[0] != 0:
-                raise DataError(f"{self.place}: indptr: expected to begin with 0, got {last[0]}")
+                raise DataError(f"{self.location}: indptr: expected to begin with 0, got {last[0]}")
             for first in range(0, self._n_rows, height):
                 more = starts.take(min(height, self._n_rows - first)).astype(np.int64)
                 ends = np.append(last, more)
-                # Not by differences: those of a number from 2**63 on, negative by now, overflow.
+                # Not by differences: numbers from 2**63 on are negative here, and their differences overflow.
                 if (ends[1:] < ends[:-1]).any() or ends[-1] > values.size:
                     raise DataError(
-                        f"{self.place}: indptr: expected ascending numbers up to {values.size:,}, got others "
+                        f"{self.location}: indptr: expected ascending numbers up to {values.size:,}, got others "
                         f"in rows {first + 1} to {first + len(ends) - 1}"
                     )
                 n = int(ends[-1] - ends[0])
                 block = places.take(n).astype(np.int64)
                 if n and not 0 <= block.min() <= block.max() < self._width:
                     raise DataError(
-                        f"{self.place}: indices: expected columns from 0 to {self._width - 1}, got others "
+                        f"{self.location}: indices: expected columns from 0 to {self._width - 1}, got others "
                         f"in rows {first + 1} to {first + len(ends) - 1}"
                     )
                 yield values.take(n), block, ends - ends[0]
@@ -202,50 +202,50 @@ class NpzReader(CsrReader):
     def _check(self, starts: _Member, places: _Member, values: _Member) -> None:
         if starts.dtype.kind not in "iu" or places.dtype.kind not in "iu":
             raise DataError(
-                f"{self.place}: expected whole numbers in indptr and indices, got {starts.dtype} and {places.dtype}"
+                f"{self.location}: expected whole numbers in indptr and indices, got {starts.dtype} and {places.dtype}"
             )
         if starts.size != self._n_rows + 1 or places.size != values.size:
             raise DataError(
-                f"{self.place}: expected {self._n_rows + 1:,} numbers in indptr and as many in indices as in data, "
+                f"{self.location}: expected {self._n_rows + 1:,} numbers in indptr and as many in indices as in data, "
                 f"got {starts.size:,}, {places.size:,} and {values.size:,}"
             )
 
     def digest(self) -> str:
-        return digest_of(self.place)
+        return digest_of(self.location)
 
     def close(self) -> None:
         self._file.close()
 
 
 class _Member:
-    """An array in the zip, read from its beginning: what its header promises is believed when it has come."""
+    """An array in the zip, read from its beginning. The length in its header is not trusted."""
 
-    def __init__(self, place: str, archive: zipfile.ZipFile, name: str) -> None:
-        self._place, self._name = place, name
+    def __init__(self, location: str, archive: zipfile.ZipFile, name: str) -> None:
+        self._location, self._name = location, name
         self._file = archive.open(f"{name}.npy")
         version = np.lib.format.read_magic(self._file)
         read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in read:
-            raise DataError(f"{place}: {name}: expected an NPY header of version 1 or 2, got {version}")
+            raise DataError(f"{location}: {name}: expected an NPY header of version 1 or 2, got {version}")
         self.shape, _, self.dtype = read[version](self._file)
-        whole = all(type(n) is int and n >= 0 for n in self.shape)  # NumPy takes True for a length
+        whole = all(type(n) is int and n >= 0 for n in self.shape)  # NumPy accepts True as a length
         if self.dtype.hasobject or len(self.shape) > 1 or not whole:
             raise DataError(
-                f"{place}: {name}: expected a vector of numbers, got {self.dtype} of shape {self.shape}"
+                f"{location}: {name}: expected a vector of numbers, got {self.dtype} of shape {self.shape}"
             )
         self.size = int(self.shape[0]) if self.shape else 1
 
     def small(self) -> Array:
-        """All of it, which is a few bytes."""
+        """Return the whole array, which must be small."""
         if self.size * self.dtype.itemsize > 256:
-            raise DataError(f"{self._place}: {self._name}: expected a few bytes, got {self.size:,} values")
+            raise DataError(f"{self._location}: {self._name}: expected a few bytes, got {self.size:,} values")
         return self.take(self.size).reshape(self.shape)
 
     def take(self, n: int) -> Array:
-        """The next numbers."""
+        """Return the next `n` numbers."""
         data = read_full(self._file, n * self.dtype.itemsize)  # type: ignore[arg-type]
         if len(data) < n * self.dtype.itemsize:
             raise DataError(
-                f"{self._place}: {self._name}: expected {n:,} more values, got the end of the array"
+                f"{self._location}: {self._name}: expected {n:,} more values, got the end of the array"
             )
         return np.frombuffer(data, self.dtype)

@@ -1,8 +1,10 @@
-"""Chunks of Arrow tables, cut without copying from whatever pieces a format hands over."""
+"""Readers and chunks of Arrow tables, cut without copies from the record batches of a format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -12,24 +14,28 @@ import pyarrow as pa
 from kafeat.contract.sparse_rows import Rows, dense
 from kafeat.errors import InvalidValueError
 from kafeat.io.columns.columns import Column, Columns
+from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import (
     cast_finite,
+    field_from,
     first_of_rows,
+    is_list,
     lists_to_doubles,
     refused,
     spell_problem,
+    storage_of,
     to_doubles,
 )
-from kafeat.io.readers.base import Chunk
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.types import Floats, Mask
 
-Keeper = Callable[[pa.Table, int], pa.Table]
+TakePassthrough = Callable[[pa.Table, int], pa.Table]
 Broken = Callable[[int], tuple[str, str] | None]
-"""What is wrong with a row as a whole, and its text."""
+"""Return the problem and the text of a row that breaks the format, else None."""
 
 
 def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterator[tuple[int, pa.Table]]:
-    """Tables of `height` rows, the last shorter, each with the number of its first row, from `start` on."""
+    """Yield tables of `height` rows (the last may be shorter), each with the number of its first row."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for piece in pieces:
@@ -50,26 +56,26 @@ def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterat
 
 
 class TableChunk(Chunk):
-    """A chunk whose feature columns come first in `table`, in the order of `columns`."""
+    """A chunk whose feature columns are the first in `table`, in the order of `columns`."""
 
     def __init__(
         self,
-        place: str,
+        location: str,
         start: int,
         table: pa.Table,
         columns: Columns,
-        keeper: Keeper | None,
+        take_passthrough: TakePassthrough | None,
         broken: Broken | None = None,
     ) -> None:
-        super().__init__(place, start, table.num_rows, columns)
-        self._table, self._keeper, self._broken = table, keeper, broken
+        super().__init__(location, start, table.num_rows, columns)
+        self._table, self._take_passthrough, self._broken = table, take_passthrough, broken
 
     @cached_property
-    def kept(self) -> pa.Table | None:
-        return None if self._keeper is None else self._keeper(self._table, self.first_row)
+    def passthrough(self) -> pa.Table | None:
+        return None if self._take_passthrough is None else self._take_passthrough(self._table, self.first_row)
 
     def decode(self, dtype: np.dtype[Any]) -> tuple[Floats, bool]:
-        # A single list column is row-major in Arrow; scalar columns are feature-major.
+        # A single list column is row-major in Arrow. Scalar columns are feature-major.
         lists = len(self.columns.features) == 1 and self.columns.features[0].width is not None
         out = np.empty((self.rows, self.columns.n_features), dtype, order="C" if lists else "F")
         finite, at = True, 0
@@ -79,14 +85,14 @@ class TableChunk(Chunk):
         return out, finite and not self._broken_rows()
 
     def _broken_rows(self) -> dict[int, tuple[str, str]]:
-        """Rows that are none, by their numbers within the chunk."""
+        """Return problem and text of the rows that break the format, by their numbers within the chunk."""
         if self._broken is None:
             return {}
-        found = ((row, self._broken(self.first_row + row)) for row in range(self.rows))
-        return {row: problem for row, problem in found if problem is not None}
+        problems = ((row, self._broken(self.first_row + row)) for row in range(self.rows))
+        return {row: problem for row, problem in problems if problem is not None}
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
-        """Whether every entry may stand; `out` may be filled in part where one may not."""
+        """Decode a column. Return false at the first piece with an invalid entry; `out` is then filled in part."""
         return all(
             _decode(column, piece, out[rows]) or not self._bad(column, piece, out[rows]).any()
             for piece, rows in self._pieces(index)
@@ -104,9 +110,9 @@ class TableChunk(Chunk):
             return refused(piece, column.width, out)
         return ~np.isfinite(out)
 
-    def mistakes(self, X: Rows) -> Iterator[InvalidValueError]:
+    def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
         X = dense(X)
-        # Reading stopped at the first one of a column, and the first of a row may stand elsewhere.
+        # Decoding stopped at the first invalid value of a column. The first one of a row may be in another column.
         bad, at = np.zeros(X.shape, dtype=bool), 0
         for index, column in enumerate(self.columns.features):
             block = slice(at, at + column.n_features)
@@ -124,7 +130,9 @@ class TableChunk(Chunk):
 
     def head(self, rows: int) -> Self:
         table = self._table.slice(0, rows)
-        return type(self)(self.place, self.start, table, self.columns, self._keeper, self._broken)
+        return type(self)(
+            self.location, self.start, table, self.columns, self._take_passthrough, self._broken
+        )
 
     def cells(self, row: int) -> list[Any]:
         return [self._table.column(index)[row].as_py() for index in range(len(self.columns.features))]
@@ -146,9 +154,68 @@ class TableChunk(Chunk):
 
 
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
-    """Write the numbers of a piece of a column; whether all are finite."""
+    """Decode a piece of a column into `out`. Return true if all numbers are finite."""
     if column.categories is not None:
         return cast_finite(column.categories.codes(piece)[:, None], out)
     if column.width is None:
         return cast_finite(to_doubles(piece)[:, None], out)
     return cast_finite(lists_to_doubles(piece, column.width), out)
+
+
+PEEK = 1024
+
+
+class ArrowReader(Reader):
+    """A reader of a typed table that comes in record batches."""
+
+    schema: pa.Schema
+
+    @abstractmethod
+    def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
+        """Yield record batches of the columns at `indices`, in that order."""
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return {key: note for key, note in self._noted(b"kafeat").items() if isinstance(note, str)}
+
+    @property
+    def row_names(self) -> frozenset[str]:
+        index = self._noted(b"pandas").get("index_columns")
+        # A range index is not a column: pandas describes it by a mapping.
+        names = (name for name in index if isinstance(name, str)) if isinstance(index, list) else ()
+        return frozenset(names) & set(self.schema.names)
+
+    def _noted(self, program: bytes) -> dict[str, Any]:
+        """Return the JSON object that a program has put into the schema. Its content is not trusted."""
+        try:
+            metadata = json.loads((self.schema.metadata or {}).get(program, b"{}"))
+        except (ValueError, RecursionError):
+            return {}
+        return metadata if isinstance(metadata, dict) else {}
+
+    def _chunks(
+        self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
+    ) -> Iterator[Chunk]:
+        del typed_passthrough, set_aside
+        features = indices_of(self, (column.name for column in columns.features))
+        passthrough = indices_of(self, keep)
+        indices = list(dict.fromkeys([*features, *passthrough]))
+        where = [indices.index(i) for i in passthrough]
+        take_passthrough = (lambda table, _start: table.select(where)) if passthrough else None
+        for start, table in cut(self.pieces(indices, height), height, self.first):
+            yield TableChunk(self.location, start, table, columns, take_passthrough)
+
+    def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
+        del typed
+        return pa.schema([self.schema.field(i) for i in indices_of(self, keep)])
+
+
+def fields_from(schema: pa.Schema, peek: Callable[[int], pa.Array | pa.ChunkedArray]) -> tuple[Field, ...]:
+    """Return the fields of a schema. `peek` returns first values of a list column of variable length."""
+    fields = []
+    for index, field in enumerate(schema):
+        width, kind = None, storage_of(field.type)
+        if is_list(kind) and not pa.types.is_fixed_size_list(kind):
+            width = next((len(value) for value in peek(index) if value.is_valid and len(value)), None)
+        fields.append(field_from(field, width))
+    return tuple(fields)

@@ -1,4 +1,4 @@
-"""Bytes of a text source: hashed as they come in, unpacked, with a first look that loses nothing."""
+"""Streams of bytes: hashed while they are read, decompressed, and with a look at the first bytes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from kafeat.io.storage.files import opened, read_full, refused, standard_input
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
-"""Behind a byte from 0x50 to 0x5f: a frame that decoders pass over."""
+"""After a byte from 0x50 to 0x5f: a frame that decoders skip."""
 
 
 class HashingStream(io.RawIOBase):
-    """The raw bytes of a file or of standard input, and their hash."""
+    """The raw bytes of a file or of standard input, with their hash."""
 
-    _file: io.RawIOBase | None = None  # where it cannot be opened: Python closes the tap all the same
+    _file: io.RawIOBase | None = None  # if it cannot be opened, Python still calls close()
 
-    def __init__(self, place: str) -> None:
-        self._place = place
-        self._file = standard_input() if place == "-" else opened(place)
+    def __init__(self, location: str) -> None:
+        self._location = location
+        self._file = standard_input() if location == "-" else opened(location)
         self._hash = hashlib.sha256()
-        # Arrow reads ahead in a thread of its own, also while `digest` reads the rest of what was cut short.
+        # Arrow reads ahead in its own thread, also while `digest` reads the rest of a limited input.
         self._lock = threading.Lock()
         self.ended = False
         self.n_bytes = 0
@@ -50,14 +50,14 @@ class HashingStream(io.RawIOBase):
             try:
                 data = read_full(self._file, size)
             except OSError as error:
-                raise refused(self._place, error) from error
+                raise refused(self._location, error) from error
             self.ended = len(data) < size
             self._hash.update(data)
             self.n_bytes += len(data)
             return data
 
     def digest(self) -> str:
-        """SHA-256 of all bytes; the rest is read if need be."""
+        """Return the SHA-256 of all bytes. Read the rest if necessary."""
         while not self.ended:
             self._take(1 << 20)
         return self._hash.hexdigest()
@@ -69,20 +69,20 @@ class HashingStream(io.RawIOBase):
 
 
 class DecompressedStream(io.RawIOBase):
-    """The text of a tap, unpacked where it is packed; `head` is what was looked at and is read again."""
+    """The text of a hashing stream, decompressed if it is compressed. `head` was looked at and is read again."""
 
-    def __init__(self, place: str, tap: HashingStream) -> None:
-        self._place, self.tap = place, tap
-        packing = _packing(tap.magic)
-        source = pa.PythonFile(tap, mode="r")
-        self._stream = source if packing is None else pa.CompressedInputStream(source, packing)
+    def __init__(self, location: str, raw: HashingStream) -> None:
+        self._location, self.raw = location, raw
+        packing = _packing(raw.magic)
+        arrow_file = pa.PythonFile(raw, mode="r")
+        self._stream = arrow_file if packing is None else pa.CompressedInputStream(arrow_file, packing)
         self._packing = packing
         self.head = b""
         self._at = 0
         self.whole = False
 
     def look(self, size: int) -> bytes:
-        """The first `size` bytes, or all if there are fewer: then `whole` is true."""
+        """Return the first `size` bytes, or all if there are fewer: then `whole` is true."""
         parts = [self.head]
         have = len(self.head)
         while have < size and not self.whole:
@@ -108,20 +108,20 @@ class DecompressedStream(io.RawIOBase):
         try:
             data: bytes = self._stream.read(size)
         except OSError as error:
-            raise DataError(f"{self._place}: expected sound {self._packing} data, got: {error}") from error
+            raise DataError(f"{self._location}: expected sound {self._packing} data, got: {error}") from error
         return data
 
     def __del__(self) -> None:
-        """Nothing: Python would close it, and the tap with it, which may be read on for its hash."""
+        """Do nothing: Python would close the hashing stream, which may still be read for its hash."""
 
     def close(self) -> None:
-        self.tap.close()
+        self.raw.close()
         super().close()
 
 
 @dataclass(frozen=True)
 class NotUtf8:
-    """Bytes that are no UTF-8: in which line of the text, from 1, and behind how many bytes of it."""
+    """Bytes that are not UTF-8, with their line, from 1, and their offset in the text."""
 
     line: int
     offset: int
@@ -135,21 +135,21 @@ class NotUtf8:
 
 
 class Utf8:
-    """Looks at a text piece by piece."""
+    """A check of a text, piece by piece."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._line, self._offset, self._rest = 1, 0, b""
 
-    def mistake(self, data: bytes) -> NotUtf8 | None:
-        """What is wrong with the text up to the end of the next piece; an empty one is the last."""
+    def problem(self, data: bytes) -> NotUtf8 | None:
+        """Return the first invalid bytes up to the end of the next piece, if any. An empty piece ends the text."""
         whole = self._rest + data
         try:
             self._decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
             line = self._line + whole[: error.start].count(b"\n")
             return NotUtf8(line, self._offset + error.start, whole[error.start : error.start + 4])
-        # the decoder holds back the bytes of a character that goes on in the next piece
+        # the decoder holds the bytes of a character that continues in the next piece
         held = len(self._decoder.getstate()[0])
         self._rest = whole[len(whole) - held :]
         self._line += whole[: len(whole) - held].count(b"\n")
@@ -158,29 +158,29 @@ class Utf8:
 
 
 def first_not_utf8(text: DecompressedStream) -> NotUtf8 | None:
-    """The first bytes of a text, from here on, that are none; None if all of it is UTF-8."""
+    """Return the first bytes of a text that are not UTF-8, or None if there are none."""
     look = Utf8()
     while True:
         data = text.read(1 << 20)
-        found = look.mistake(data)
-        if found is not None or not data:
-            return found
+        invalid = look.problem(data)
+        if invalid is not None or not data:
+            return invalid
 
 
 class Utf8Only(io.RawIOBase):
-    """A text that ends with an error where it is no UTF-8."""
+    """A text that raises an error at bytes that are not UTF-8."""
 
-    def __init__(self, place: str, text: io.RawIOBase) -> None:
-        self._place, self._text, self._look = place, text, Utf8()
+    def __init__(self, location: str, text: io.RawIOBase) -> None:
+        self._location, self._text, self._look = location, text, Utf8()
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
         data = self._text.read(size)
-        found = self._look.mistake(data)
-        if found is not None:
-            raise DataError(f"{self._place}: {found}")
+        invalid = self._look.problem(data)
+        if invalid is not None:
+            raise DataError(f"{self._location}: {invalid}")
         return data
 
 

@@ -1,1 +1,1 @@
-"""Where bytes lie: local files, object stores and data sets of many files."""
+"""Storage: local files, object stores, and data sets of many files."""

@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all.
+"""Write files that appear complete or not at all.
 
-What is written is a draft beside its place, which takes the name when it is complete and on the disk. What is for an
-object store is a draft in the temporary folder, and uploaded when it is complete.
+A local file is written to a temporary file in the same folder, which is renamed when it is complete and on the disk.
+An object is written to a temporary file on this machine, which is uploaded when it is complete.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import IO
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.files import digest_of, refused
 from kafeat.io.storage.locations import entry_of, kind_of, stamp_of
-from kafeat.io.storage.temporary_files import draft_of, remove_dead
+from kafeat.io.storage.temporary_files import remove_stale, temporary_file
 from kafeat.io.storage.uri import identity, is_remote, local_path, name_of, shown
 
 
 @dataclass(frozen=True)
 class AtomicFile:
-    """Where to write: `path`, on this machine, exists and is empty. `regular` is false for a pipe or a device."""
+    """A local file to write to: `path` exists and is empty. `regular` is false for a pipe or a device."""
 
     path: str
     regular: bool
@@ -32,7 +32,7 @@ class AtomicFile:
 
 @dataclass
 class WrittenFile:
-    """What was written, known once it is complete: bytes, SHA-256 and stamp; None for a pipe or a device."""
+    """Bytes, SHA-256 and stamp of a complete file. They stay None for a pipe or a device."""
 
     bytes: int | None = None
     sha256: str | None = None
@@ -40,7 +40,7 @@ class WrittenFile:
 
 
 Guard = Callable[[], AbstractContextManager[object]]
-"""Gives what is held while a file gets its name, or raises if it must not get it."""
+"""Return a context that is held while a file gets its name. It raises if the file must not get it."""
 
 
 @contextmanager
@@ -53,13 +53,13 @@ def atomic(
     sweep: bool = True,
     guard: Guard = nullcontext,
 ) -> Iterator[AtomicFile]:
-    """A file to write that takes the name `path` when the block ends, and vanishes when it fails.
+    """Open a file that gets the name `path` when the block ends, and is removed if the block fails.
 
-    A link is followed, the mode of a replaced file is kept, and a pipe or a device is written straight
-    through. With `fsync` the content is on the disk before the name is, and the name before this returns.
-    `written` is filled in. Drafts of the dead are looked for if `sweep`: among many files that takes time. `guard` is
-    held while the file gets its name. A remote place gets its object when the block ends, by an upload that is complete
-    or not there; `guard` is asked right before.
+    Links are followed, the mode of a replaced file is kept, and pipes and devices are written to directly. With
+    `fsync`, the content is on the disk before the name is, and the name before this returns. `written` is filled in.
+    `sweep` removes stale temporary files of this target first, which takes time in a folder of many files. `guard` is
+    held while the file gets its name. An object is uploaded when the block ends, completely or not at all, and `guard`
+    is entered right before it gets its name.
     """
     if is_remote(path):
         with (
@@ -75,7 +75,7 @@ def atomic(
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """What the system refuses in the block is said of that file; that the reader of a pipe has left is not its word."""
+    """Convert an OSError of the block into SystemRefusedError with this path. A broken pipe is passed on as it is."""
     try:
         yield
     except BrokenPipeError:
@@ -84,14 +84,14 @@ def naming(path: str) -> Iterator[None]:
         raise refused(path, error) from error
 
 
-# Names of open files: /dev/shm holds files like any other.
+# Names of open files. /dev/shm is not among them: it holds ordinary files.
 _OF_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
 
 
 def check_place(path: str, clobber: bool) -> int | None:
-    """Refuse a place that `atomic` would refuse; the mode of a local file that is there, None for nothing."""
+    """Refuse a location that `atomic` would refuse. Return the mode of an existing local file, else None."""
     if is_remote(path):
-        _check_there(path, clobber)
+        _check_object(path, clobber)
         return None
     path = local_path(path)
     if path.endswith(os.sep):
@@ -124,7 +124,7 @@ def write_bytes(
 
 @contextmanager
 def beside(path: str, fsync: bool, *, sweep: bool = True, guard: Guard = nullcontext) -> Iterator[IO[str]]:
-    """A text file that stands beside an output; that its reader has left is an error, unlike with the output."""
+    """Open a text file that accompanies an output. A broken pipe is an error here, unlike for the output itself."""
     if path == "-":
         raise UsageError("-: expected the name of a file: standard output is for the features")
     try:
@@ -138,47 +138,51 @@ def beside(path: str, fsync: bool, *, sweep: bool = True, guard: Guard = nullcon
 
 
 @contextmanager
-def _for_upload(place: str, clobber: bool, written: WrittenFile | None, guard: Guard) -> Iterator[AtomicFile]:
+def _for_upload(
+    location: str, clobber: bool, written: WrittenFile | None, guard: Guard
+) -> Iterator[AtomicFile]:
     from kafeat.io.storage.upload import upload
 
     def may_stand() -> None:
         if not clobber:
-            _check_there(place, clobber)
+            _check_object(location, clobber)
         with guard():
             pass
 
-    _check_there(place, clobber)
-    target = spool_of(place)
-    remove_dead(target)
-    # Nobody else is to read what may lie in a folder of all users.
-    with draft_of(target, 0o600) as (spool, _):
+    _check_object(location, clobber)
+    target = spool_of(location)
+    remove_stale(target)
+    # The temporary folder may be shared with other users, who must not read the content.
+    with temporary_file(target, 0o600) as (spool, _):
         yield AtomicFile(spool, regular=True)
         if written is not None:
             written.bytes, written.sha256 = os.path.getsize(spool), digest_of(spool)
-        upload(spool, place, may_stand)
+        upload(spool, location, may_stand)
     if written is not None:
-        entry = entry_of(place)
+        entry = entry_of(location)
         if entry is None or entry.bytes != written.bytes:
-            raise SystemRefusedError(f"{shown(place)}: expected the object that was written, got another")
+            raise SystemRefusedError(f"{shown(location)}: expected the object that was written, got another")
         written.stamp = entry.stamp
 
 
-def spool_of(place: str) -> str:
-    """The name in the temporary folder by which drafts for a remote place are known."""
-    mark = hashlib.sha256(identity(place).encode()).hexdigest()[:12]
-    return os.path.join(tempfile.gettempdir(), f"{mark}-{name_of(place)}")
+def spool_of(location: str) -> str:
+    """Return the path in the temporary folder from which temporary files of a remote location get their names."""
+    mark = hashlib.sha256(identity(location).encode()).hexdigest()[:12]
+    return os.path.join(tempfile.gettempdir(), f"{mark}-{name_of(location)}")
 
 
-def _check_there(place: str, clobber: bool) -> None:
-    """Refuse what is no key, a missing bucket, a folder, and with `clobber` off an object that is there."""
+def _check_object(location: str, clobber: bool) -> None:
+    """Refuse a folder, a missing bucket and, without `clobber`, an existing object."""
     from kafeat.io.storage.object_store import bucket_is_missing
 
-    if place.partition("?")[0].endswith("/") or not name_of(place):
-        raise SystemRefusedError(f"{place}: expected the name of an object, got that of a folder")
-    if bucket_is_missing(place):
-        raise SystemRefusedError(f"{shown(place)}: expected a bucket of that name, got none; make it first")
-    if not clobber and kind_of(place) is not None:
-        raise _taken(shown(place))
+    if location.partition("?")[0].endswith("/") or not name_of(location):
+        raise SystemRefusedError(f"{location}: expected the name of an object, got that of a folder")
+    if bucket_is_missing(location):
+        raise SystemRefusedError(
+            f"{shown(location)}: expected a bucket of that name, got none; make it first"
+        )
+    if not clobber and kind_of(location) is not None:
+        raise _taken(shown(location))
 
 
 @contextmanager
@@ -187,36 +191,36 @@ def _writing(
 ) -> Iterator[AtomicFile]:
     mode = check_place(path, clobber)
     if mode is not None and not stat.S_ISREG(mode):
-        # By its own name: what /dev/stdout links to may have none.
+        # Use the name as it is: the target of /dev/stdout may have no name.
         yield AtomicFile(path, regular=False)
         return
     target = os.path.realpath(path)
     if sweep:
-        remove_dead(target)
-    with draft_of(target, mode) as (draft, file):
-        yield AtomicFile(draft, regular=True)
+        remove_stale(target)
+    with temporary_file(target, mode) as (temporary, file):
+        yield AtomicFile(temporary, regular=True)
         if written is not None:
-            written.bytes, written.sha256 = os.path.getsize(draft), digest_of(draft)
+            written.bytes, written.sha256 = os.path.getsize(temporary), digest_of(temporary)
         if fsync:
             os.fsync(file)
         with guard():
-            _publish(draft, target, path, clobber)
+            _publish(temporary, target, path, clobber)
         if written is not None:
-            written.stamp = stamp_of(os.fstat(file))  # of this very file, whatever has that name by now
+            written.stamp = stamp_of(os.fstat(file))  # the name may belong to another file by now
         if fsync:
             _sync_folder(target)
 
 
-def _publish(draft: str, target: str, path: str, clobber: bool) -> None:
+def _publish(temporary: str, target: str, path: str, clobber: bool) -> None:
     if clobber:
-        os.replace(draft, target)
+        os.replace(temporary, target)
         return
     try:
-        # Unlike a rename, a link fails if someone else was faster.
-        os.link(draft, target)
+        # Unlike a rename, a link fails if another process made the file first.
+        os.link(temporary, target)
     except FileExistsError:
         raise _taken(path) from None
-    os.unlink(draft)
+    os.unlink(temporary)
 
 
 def _sync_folder(target: str) -> None:

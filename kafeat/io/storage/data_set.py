@@ -1,4 +1,4 @@
-"""Data sets of many files: the parts of a folder, a glob or a list, each with the name that it has in an output."""
+"""Data sets of many files: the parts of a folder, a glob or a list, each with its name in an output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
-from kafeat.io.storage import data_set as part_lists
 from kafeat.io.storage.files import opened
 from kafeat.io.storage.formats import OUTPUTS, SUFFIXES, format_of
 from kafeat.io.storage.locations import Entry, entry_of, join, kind_of, listed
@@ -23,14 +22,13 @@ _REMOTE_MAGIC = re.compile(r"[*\[]")
 
 @dataclass(frozen=True)
 class Part:
-    """A file of a data set, or some of its rows: independent of all others.
+    """A file of a data set, or a range of its rows.
 
-    `name` is what it is called in an output, below its folder, with `/`. `only` are the first row and the one behind
-    the last.
+    `name` is its name in an output, relative to the folder, with `/`. `only` is the half-open range of its rows.
     """
 
     name: str
-    place: str
+    location: str
     bytes: int
     stamp: str
     only: tuple[int, int] | None = None
@@ -38,84 +36,85 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a data set, by name. `folder` is what they all lie in; None for a list of places.
+    """The parts of a data set, sorted by name. `folder` holds all of them; it is None for a list of locations.
 
-    `pattern` is that of their names below the folder; empty: whatever lies there is a part.
+    `pattern` is the pattern of their names below the folder. If it is empty, all files there are parts.
     """
 
-    place: str
+    location: str
     folder: str | None
     parts: tuple[Part, ...]
     pattern: str = ""
 
-    def would_hold(self, place: str, folder: bool = False) -> bool:
-        """Whether a file at that place would be a part, too; or a file somewhere below it, if it is a folder."""
+    def would_hold(self, location: str, folder: bool = False) -> bool:
+        """Return true if a file at a location would be a part, too. With `folder`, if any file below it would be."""
         if self.folder is None:
             return False
-        own, whole = identity(place), identity(self.folder)
-        if not lies_in(own, whole):
+        inner, base = identity(location), identity(self.folder)
+        if not lies_in(inner, base):
             return False
         if folder:
             return not self.pattern or "**" in self.pattern
-        name = own[len(whole) :].strip("/")
+        name = inner[len(base) :].strip("/")
         return is_hidden(name) <= is_hidden(self.pattern) and (
             not self.pattern or _matches(name, self.pattern)
         )
 
 
-def is_data_set(place: str) -> bool:
-    """Whether a name stands for many files: a folder, a glob, or a list of names."""
-    kind = None if place == "-" else kind_of(place)
+def is_data_set(location: str) -> bool:
+    """Return true if a location names many files: a folder, a glob, or a list of names."""
+    kind = None if location == "-" else kind_of(location)
     if kind is not None:
-        return kind == "folder" or (kind == "file" and _is_list(place))
-    return is_pattern(place) or path_of(place).endswith("/")
+        return kind == "folder" or (kind == "file" and _is_list(location))
+    return is_pattern(location) or path_of(location).endswith("/")
 
 
-def list_parts(place: str, format: str | None = None) -> Parts:
-    """The parts of a data set, in the order of their names.
+def list_parts(location: str, format: str | None = None) -> Parts:
+    """List the parts of a data set, sorted by name.
 
-    Names that begin with `_` or `.` are left out, folders too, as all readers of such data do. Files of no known
-    format are refused, unless `format` says what they are.
+    Files and folders whose names begin with `_` or `.` are left out, as other readers of such data do. Files of unknown
+    formats are refused unless `format` names the format.
     """
-    found = find_parts(place)
-    if not found.parts:
-        raise DataError(f"{place}: expected at least one file, got none")
-    for part in found.parts:
-        _check(place, part, format)
-    return found
+    data_set = find_parts(location)
+    if not data_set.parts:
+        raise DataError(f"{location}: expected at least one file, got none")
+    for part in data_set.parts:
+        _check(location, part, format)
+    return data_set
 
 
-def find_parts(place: str) -> Parts:
-    """The same, without a check of what they are."""
+def find_parts(location: str) -> Parts:
+    """List the parts without a check of their formats."""
     pattern = ""
-    if kind_of(place) == "file":
-        folder, found = None, [_part(entry, at, name) for name, at, entry in named_in(place)]
-    elif kind_of(place) == "folder":
-        folder, found = place, list(_in_folder(place, ""))
-    elif not is_pattern(place):
-        raise SystemRefusedError(f"{place}: expected a folder, got nothing of that name")
+    if kind_of(location) == "file":
+        folder, parts = None, [_part(entry, at, name) for name, at, entry in named_in(location)]
+    elif kind_of(location) == "folder":
+        folder, parts = location, list(_in_folder(location, ""))
+    elif not is_pattern(location):
+        raise SystemRefusedError(f"{location}: expected a folder, got nothing of that name")
     else:
-        folder, pattern = _fixed(place)
+        folder, pattern = _fixed(location)
         if kind_of(folder) != "folder":
-            raise DataError(f"{place}: expected files of that pattern, got no folder {shown(folder)}")
-        found = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
-    return Parts(place, folder, tuple(sorted(found, key=lambda part: part.name)), pattern)
+            raise DataError(f"{location}: expected files of that pattern, got no folder {shown(folder)}")
+        parts = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
+    return Parts(location, folder, tuple(sorted(parts, key=lambda part: part.name)), pattern)
 
 
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
-    """The parts as they are called in an output of that format, or each of its own: Parquet if that is only read.
+    """Return the parts with their names in an output of that format.
 
-    Two of one name are refused.
+    Without `format`, a part keeps its own format, or becomes Parquet if its own cannot be written. Two parts with the
+    same name are refused.
     """
     out: dict[str, Part] = {}
     for part in parts:
-        own = format_of(part.name, input_format)
-        wanted = format or (own if own in OUTPUTS else "parquet")
-        name = part.name if _is_of(part.name, wanted) else f"{stem(part.name)}.{wanted}"
+        own_format = format_of(part.name, input_format)
+        target_format = format or (own_format if own_format in OUTPUTS else "parquet")
+        name = part.name if _is_of(part.name, target_format) else f"{stem(part.name)}.{target_format}"
         if name in out:
             raise UsageError(
-                f"{part.place}: expected parts with different names in the output, got {quoted(name)} for "
-                f"{out[name].place}, too"
+                f"{part.location}: expected parts with different names in the output, got {quoted(name)} for "
+                f"{out[name].location}, too"
             )
         out[name] = replace(part, name=name)
     return list(out.values())
@@ -129,7 +128,7 @@ def _is_of(name: str, format: str) -> bool:
 
 
 def stem(name: str) -> str:
-    """A name without the suffix of a format."""
+    """Return a name without the suffix of its format."""
     known = next(
         (suffix for suffix in sorted(SUFFIXES, key=len, reverse=True) if name.lower().endswith(suffix)), ""
     )
@@ -137,32 +136,32 @@ def stem(name: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether readers leave it out: a name, or a folder above it, that begins with `_` or `.`."""
+    """Return true if a name, or a folder in it, begins with `_` or `.`: readers skip such files."""
     return any(piece.startswith(("_", ".")) for piece in name.split("/"))
 
 
-def is_pattern(place: str) -> bool:
-    """Whether a name has wildcards; in a URI, `?` begins the options."""
-    return bool((_REMOTE_MAGIC if is_remote(place) else _MAGIC).search(path_of(place)))
+def is_pattern(location: str) -> bool:
+    """Return true if a location has wildcards. In a URI, `?` begins the options and is no wildcard."""
+    return bool((_REMOTE_MAGIC if is_remote(location) else _MAGIC).search(path_of(location)))
 
 
-def _is_list(place: str) -> bool:
-    return path_of(place).lower().endswith(part_lists.LIST_SUFFIXES)
+def _is_list(location: str) -> bool:
+    return path_of(location).lower().endswith(LIST_SUFFIXES)
 
 
 def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
-    wanted = is_hidden(pattern)  # who spells it out wants it
+    hidden = is_hidden(pattern)  # a pattern that names a hidden file asks for it
     for entry in listed(folder):
-        if wanted or not is_hidden(entry.name):
+        if hidden or not is_hidden(entry.name):
             yield _part(entry, join(folder, entry.name), entry.name)
 
 
-def _part(entry: Entry, place: str, name: str) -> Part:
-    return Part(name, place, entry.bytes, entry.stamp)
+def _part(entry: Entry, location: str, name: str) -> Part:
+    return Part(name, location, entry.bytes, entry.stamp)
 
 
 def _fixed(pattern: str) -> tuple[str, str]:
-    """The folder above the first wildcard, and the pattern below it."""
+    """Split a location at its first wildcard into a folder and a pattern."""
     pieces = path_of(pattern).split("/")
     first = next(i for i, piece in enumerate(pieces) if _MAGIC.search(piece))
     folder = "/".join(pieces[:first]) if first else "."
@@ -172,7 +171,7 @@ def _fixed(pattern: str) -> tuple[str, str]:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Whether a name is of a pattern; `**` stands for any number of folders, `*` for none."""
+    """Return true if a name matches a pattern. `**` stands for any number of folders; `*` does not match `/`."""
     return _pieces_match(name.split("/"), pattern.split("/"))
 
 
@@ -186,16 +185,16 @@ def _pieces_match(names: list[str], patterns: list[str]) -> bool:
     )
 
 
-def _check(place: str, part: Part, format: str | None) -> None:
+def _check(location: str, part: Part, format: str | None) -> None:
     if not part.name.isprintable():
-        raise DataError(f"{place}: expected names of printable UTF-8, got {quoted(part.name)}; rename it")
+        raise DataError(f"{location}: expected names of printable UTF-8, got {quoted(part.name)}; rename it")
     if format is not None:
         return
     try:
         format_of(part.name)
     except UsageError:
         raise DataError(
-            f"{place}: expected data files, got {quoted(part.name)}; choose with a glob, or name the format with "
+            f"{location}: expected data files, got {quoted(part.name)}; choose with a glob, or name the format with "
             "--input-format"
         ) from None
 
@@ -203,28 +202,28 @@ def _check(place: str, part: Part, format: str | None) -> None:
 LIST_SUFFIXES = (".json", ".txt", ".list")
 
 
-def named_in(place: str) -> Iterator[tuple[str, str, Entry]]:
-    """The files that a list names, each with what it is called below a folder, and its place."""
-    for name, at in _places_in(place):
+def named_in(location: str) -> Iterator[tuple[str, str, Entry]]:
+    """Yield the name in an output, the location and the entry of each file in a list."""
+    for name, at in _locations_in(location):
         entry = entry_of(at)
         if entry is None:
-            raise DataError(f"{place}: expected a file, got none of the name {quoted(shown(name))}")
+            raise DataError(f"{location}: expected a file, got none of the name {quoted(shown(name))}")
         inside = not _is_whole(name) and ".." not in name.split("/")
         yield os.path.normpath(name) if inside else entry.name, at, entry
 
 
-def places_in(place: str) -> Iterator[str]:
-    """The places of the files that a list names, without a look at them."""
-    return (at for _, at in _places_in(place))
+def locations_in(location: str) -> Iterator[str]:
+    """Return the locations of the files in a list, without a check that they exist."""
+    return (at for _, at in _locations_in(location))
 
 
-def _places_in(place: str) -> Iterator[tuple[str, str]]:
-    with opened(place) as file:
+def _locations_in(location: str) -> Iterator[tuple[str, str]]:
+    with opened(location) as file:
         text = file.readall().decode("utf-8", errors="surrogateescape")
-    folder = parent(place)
-    for name in _names(place, text):
+    folder = parent(location)
+    for name in _names(location, text):
         if not _can_be(name):
-            raise DataError(f"{place}: expected names that a file can have, got {quoted(shown(name))}")
+            raise DataError(f"{location}: expected names that a file can have, got {quoted(shown(name))}")
         yield name, name if _is_whole(name) else join(folder, name)
 
 
@@ -235,27 +234,27 @@ def _is_whole(name: str) -> bool:
 def _can_be(name: str) -> bool:
     try:
         return b"\0" not in os.fsencode(name)
-    except UnicodeEncodeError:  # half of a character that UTF-16 makes of two
+    except UnicodeEncodeError:  # a lone surrogate
         return False
 
 
-def _names(place: str, text: str) -> list[str]:
-    if not path_of(place).lower().endswith(".json"):
+def _names(location: str, text: str) -> list[str]:
+    if not path_of(location).lower().endswith(".json"):
         return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     try:
         content = json.loads(text)
     except ValueError as error:
-        raise DataError(f"{place}: expected JSON, got {error}") from None
+        raise DataError(f"{location}: expected JSON, got {error}") from None
     except RecursionError:
         raise DataError(
-            f"{place}: expected a list of names, got lists in lists, too deep to be read"
+            f"{location}: expected a list of names, got lists in lists, too deep to be read"
         ) from None
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
         if content.get("state") != "complete":
             raise DataError(
-                f"{place}: expected the manifest of a finished run, got {content.get('state')!r}; --resume it"
+                f"{location}: expected the manifest of a finished run, got {content.get('state')!r}; --resume it"
             )
         content = [part.get("name") if isinstance(part, dict) else None for part in content["parts"]]
     if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
-        raise DataError(f"{place}: expected a list of names, or the manifest of a run, got another JSON")
+        raise DataError(f"{location}: expected a list of names, or the manifest of a run, got other JSON")
     return content

@@ -1,4 +1,4 @@
-"""Room on the disk: better refused before an hour of work than after it."""
+"""Check the free disk space before an hour of work, not after it."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.uri import is_remote, local_path, shown
 
 
-def require_space(place: str, n_bytes: int) -> None:
-    """Refuse to start writing so many bytes to a file that its disk cannot hold."""
-    free = free_bytes(place)
+def require_space(location: str, n_bytes: int) -> None:
+    """Refuse to write a file of `n_bytes` if its disk has less free space."""
+    free = free_bytes(location)
     if free is not None and n_bytes > free:
         where = (
             f"in {tempfile.gettempdir()}, where it is written first (TMPDIR)"
-            if is_remote(place)
+            if is_remote(location)
             else "on its disk"
         )
         raise SystemRefusedError(
-            f"{shown(place)}: expected room for {spell_bytes(n_bytes)}, got {spell_bytes(free)} free {where}; "
+            f"{shown(location)}: expected room for {spell_bytes(n_bytes)}, got {spell_bytes(free)} free {where}; "
             "--output-dtype float16 halves the bytes"
         )
 
 
-def free_bytes(place: str) -> int | None:
-    """Bytes that are free where the file `place` would be; None for a device, a pipe, or no such folder.
+def free_bytes(location: str) -> int | None:
+    """Return the free bytes on the disk of a file. Return None for a device, a pipe, or a missing folder.
 
-    For a remote place, where it is written before it is uploaded.
+    A remote location is written to the temporary folder first, so the free bytes there are returned.
     """
-    if is_remote(place):
+    if is_remote(location):
         return shutil.disk_usage(tempfile.gettempdir()).free
-    place = local_path(place)
-    if place == "-" or (os.path.exists(place) and not os.path.isfile(place)):
+    location = local_path(location)
+    if location == "-" or (os.path.exists(location) and not os.path.isfile(location)):
         return None
     try:
-        return shutil.disk_usage(os.path.dirname(os.path.realpath(place))).free
+        return shutil.disk_usage(os.path.dirname(os.path.realpath(location))).free
     except OSError:
         return None
 
 
 def spell_bytes(n: int) -> str:
-    """With a unit, in powers of 1,024."""
+    """Format a number of bytes with a unit, in powers of 1,024."""
     value, unit = float(n), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
         if value < 1024.0 or unit == "PiB":

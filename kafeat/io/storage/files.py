@@ -1,7 +1,8 @@
-"""Opening files, and their SHA-256; what the machine refuses is said plainly."""
+"""Open, read and lock files, compute their SHA-256, and convert errors of the system."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -15,42 +16,47 @@ from typing import Any
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, first_line
 from kafeat.io.storage.uri import is_remote, local_path
 
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None  # type: ignore[assignment]
 
-def refused(place: str, error: OSError) -> SystemRefusedError:
-    """An error of the operating system, in the words of the one who asked."""
-    return SystemRefusedError(f"{place}: {os.strerror(error.errno) if error.errno else error}")
+
+def refused(location: str, error: OSError) -> SystemRefusedError:
+    """Convert an error of the operating system, with the location as the user spelled it."""
+    return SystemRefusedError(f"{location}: {os.strerror(error.errno) if error.errno else error}")
 
 
-def opened(place: str) -> io.RawIOBase:
-    """The file or object for reading, unbuffered."""
-    if is_remote(place):
+def opened(location: str) -> io.RawIOBase:
+    """Open a file or an object for reading, unbuffered."""
+    if is_remote(location):
         from kafeat.io.storage.object_store import RemoteFile
 
-        return RemoteFile(place)
-    return _opened_here(local_path(place))
+        return RemoteFile(location)
+    return _open_local(local_path(location))
 
 
-def _opened_here(place: str) -> io.FileIO:
+def _open_local(location: str) -> io.FileIO:
     try:
-        if stat.S_ISDIR(os.stat(place).st_mode):
-            raise SystemRefusedError(f"{place}: expected a file, got a directory")
-        return open(place, "rb", buffering=0)
+        if stat.S_ISDIR(os.stat(location).st_mode):
+            raise SystemRefusedError(f"{location}: expected a file, got a directory")
+        return open(location, "rb", buffering=0)
     except ValueError as error:
-        raise SystemRefusedError(f"{place!r}: {error}") from error
+        raise SystemRefusedError(f"{location!r}: {error}") from error
     except OSError as error:
-        raise refused(place, error) from error
+        raise refused(location, error) from error
 
 
 def standard_input() -> io.FileIO:
-    """Without Python's buffer: a thread that is stuck in a read would hold the buffer's lock for ever."""
-    # A closed one is None: its number may be that of another file by now.
+    """Open standard input without Python's buffer: a thread stuck in a read would hold the buffer's lock for ever."""
+    # sys.stdin is None if it is closed: descriptor 0 may belong to another file by now.
     if sys.stdin is None:
         raise SystemRefusedError("-: expected an open standard input, got a closed one")
     return _standard(0, "rb")
 
 
 def standard_output() -> io.FileIO:
-    """The same for writing."""
+    """Open standard output without Python's buffer."""
     if sys.stdout is None:
         raise SystemRefusedError("-: expected an open standard output, got a closed one")
     return _standard(1, "wb")
@@ -64,11 +70,11 @@ def _standard(number: int, mode: str) -> io.FileIO:
 
 
 def read_full(file: io.RawIOBase, size: int) -> bytes:
-    """As many bytes as asked for, fewer only at the end: a pipe hands over less at a time."""
+    """Read `size` bytes, fewer only at the end. One read from a pipe may return less."""
     data = bytearray()
     while len(data) < size:
         part = file.read(size - len(data))
-        if part is None:  # the other side has made it one that does not wait
+        if part is None:  # the other process has made the pipe non-blocking
             select.select([file], [], [])
         elif not part:
             break
@@ -78,7 +84,7 @@ def read_full(file: io.RawIOBase, size: int) -> bytes:
 
 
 def write_full(file: io.FileIO, data: Any) -> None:
-    """All bytes, however few the file takes at a time."""
+    """Write all bytes, even if the file accepts few at a time."""
     rest = memoryview(data).cast("B")
     while rest.nbytes:
         written = file.write(rest)
@@ -88,25 +94,25 @@ def write_full(file: io.FileIO, data: Any) -> None:
             rest = rest[written:]
 
 
-def opened_regular(place: str) -> io.FileIO:
-    """A local file, for formats that are read out of order."""
-    file = _opened_here(local_path(place))
+def open_regular(location: str) -> io.FileIO:
+    """Open a local file for a format that needs random access."""
+    file = _open_local(local_path(location))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise SystemRefusedError(
-            f"{place}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
+            f"{location}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
         )
     return file
 
 
-def ends_of(place: str, size: int, edge: int) -> bytes:
-    """The first and the last `edge` bytes of a file of `size` bytes; all of a short one."""
-    if is_remote(place):
-        from kafeat.io.storage.object_store import opened_at_random
+def ends_of(location: str, size: int, edge: int) -> bytes:
+    """Return the first and the last `edge` bytes of a file of `size` bytes, or all bytes of a short one."""
+    if is_remote(location):
+        from kafeat.io.storage.object_store import open_random_access
 
-        opening = opened_at_random(place)
+        opening = open_random_access(location)
     else:
-        opening = opened_regular(place)
+        opening = open_regular(location)
     with opening as file:
         try:
             head: bytes = file.read(edge)
@@ -114,24 +120,43 @@ def ends_of(place: str, size: int, edge: int) -> bytes:
             tail: bytes = file.read(edge)
             return head + tail
         except OSError as error:
-            raise refused(place, error) from error
+            raise refused(location, error) from error
 
 
-def digest_of(place: str) -> str:
-    """SHA-256 of the bytes, in hex."""
-    with opened(place) as file:
+def digest_of(location: str) -> str:
+    """Return the SHA-256 of the bytes, in hex."""
+    with opened(location) as file:
         try:
             return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise refused(place, error) from error
+            raise refused(location, error) from error
 
 
 @contextmanager
-def damage(place: str, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Exceptions of these kinds in the block mean that what is there is not what was `expected`."""
+def damage(location: str, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`."""
     try:
         yield
     except (KafeatError, GeneratorExit):
         raise
     except kinds as error:
-        raise DataError(f"{place}: expected {expected}, got: {first_line(error)}") from error
+        raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error
+
+
+def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:
+    """Lock an open file, or change its lock. Return false if another process holds it, None without file locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
+        return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EINTR) else None
+    return True
+
+
+def is_at(file: int, path: str) -> bool:
+    """Return true if an open file still has that name."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
+    except OSError:
+        return False

@@ -1,4 +1,4 @@
-"""Formats by the endings of names."""
+"""Formats, and their recognition by the suffix of a name."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ INPUTS = ("csv", "parquet", "npy", "arrow", "libsvm", "npz")
 OUTPUTS = ("csv", "parquet", "npy", "arrow", "jsonl")
 FORMATS = tuple(dict.fromkeys((*INPUTS, *OUTPUTS)))
 PIPED = ("csv", "arrow", "jsonl", "libsvm")
-"""What standard input and output can be."""
+"""Formats of standard input and output."""
 COUNTED = ("parquet", "npy", "npz")
-"""Formats that always tell their rows."""
+"""Formats that always store their number of rows."""
 
 
-def format_of(place: str, given: str | None = None, among: tuple[str, ...] = FORMATS) -> str:
-    """The one given, or by the suffix; `-` is CSV. Where nothing tells, the suffixes of `among` are told."""
+def format_of(location: str, given: str | None = None, among: tuple[str, ...] = FORMATS) -> str:
+    """Return the given format, or the one of the suffix. `-` is CSV. Errors list the suffixes of `among`."""
     if given is not None:
         if given not in FORMATS:
-            raise UsageError(f"{place}: expected a format of {', '.join(FORMATS)}, got {given!r}")
+            raise UsageError(f"{location}: expected a format of {', '.join(FORMATS)}, got {given!r}")
         return given
-    if place == "-":
+    if location == "-":
         return "csv"
     for suffix, name in SUFFIXES.items():
-        if path_of(place).lower().endswith(suffix):
+        if path_of(location).lower().endswith(suffix):
             return name
     options = {INPUTS: "--input-format", OUTPUTS: "--output-format"}
     raise UsageError(
-        f"{place}: expected a name that ends in one of {', '.join(_suffixes(among))}; "
+        f"{location}: expected a name that ends in one of {', '.join(_suffixes(among))}; "
         f"else name the format with {options.get(among, ' or '.join(options.values()))}"
     )
 
 
 def _suffixes(formats: tuple[str, ...]) -> list[str]:
-    """Packed ones of CSV only, as they are many."""
+    """Return the suffixes of the formats. Compressed ones are listed for CSV only, as they are many."""
     return [
         suffix for suffix, name in SUFFIXES.items()
         if name in formats and (suffix.count(".") == 1 or suffix.startswith((".csv", ".tsv")))
     ]  # fmt: skip
 
 
-def delimiter_of(place: str, delimiter: str) -> str:
-    """A tab for .tsv where nothing else was asked for."""
-    tabs = delimiter == "," and path_of(place).lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
+def delimiter_of(location: str, delimiter: str) -> str:
+    """Return a tab for .tsv if the delimiter is the default."""
+    tabs = delimiter == "," and path_of(location).lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
     return "\t" if tabs else delimiter

@@ -1,6 +1,6 @@
-"""Where files are: what there is at a place, what is below a folder, and what marks each file as unchanged.
+"""Inspect, list, make and remove files and folders.
 
-A place is a local path or a URI. In an object store a folder is there as long as anything lies below it.
+A location is a local path or a URI. In an object store, a folder exists while it holds at least one object.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kafeat.io.storage.uri import is_remote, joined, local_path, name_of, shown
 
 @dataclass(frozen=True)
 class Entry:
-    """A file: its name below the folder that was listed, with `/`, its bytes, and its stamp.
+    """A file: its name relative to the listed folder, with `/`, its size in bytes, and its stamp.
 
-    Equal stamps mean that nobody has written to the file in between: they hold what a writer cannot set back. Those of
-    an object store know whole seconds and the size only.
+    Equal stamps mean that the file has not been written to in between: they include times that a writer cannot set
+    back. Stamps of an object store hold whole seconds and the size only.
     """
 
     name: str
@@ -32,27 +32,27 @@ class Entry:
 
 
 def join(folder: str, name: str) -> str:
-    """The place of that name below a folder."""
+    """Return the location of a name below a folder."""
     if is_remote(folder):
         return joined(folder, name)
     return os.path.join(local_path(folder), *name.split("/"))
 
 
-def absolute(place: str) -> str:
-    """The same place for processes that stand in other folders."""
-    return place if "://" in place else os.path.abspath(place)
+def absolute(location: str) -> str:
+    """Return the location in a form that is valid in processes with other working folders."""
+    return location if "://" in location else os.path.abspath(location)
 
 
-def kind_of(place: str) -> Literal["file", "folder", "other"] | None:
-    """What is there; None for nothing. `other` is a pipe or a device."""
-    if is_remote(place):
-        return _KINDS[_info(place).type.name]
-    place = local_path(place)
-    if os.path.isdir(place):
+def kind_of(location: str) -> Literal["file", "folder", "other"] | None:
+    """Return the kind of a location, or None if nothing exists there. `other` is a pipe or a device."""
+    if is_remote(location):
+        return _KINDS[_info(location).type.name]
+    location = local_path(location)
+    if os.path.isdir(location):
         return "folder"
-    if os.path.isfile(place):
+    if os.path.isfile(location):
         return "file"
-    return "other" if os.path.lexists(place) else None
+    return "other" if os.path.lexists(location) else None
 
 
 _KINDS: dict[str, Literal["file", "folder", "other"] | None] = {
@@ -60,61 +60,61 @@ _KINDS: dict[str, Literal["file", "folder", "other"] | None] = {
 }  # fmt: skip
 
 
-def size_of(place: str) -> int | None:
-    """Bytes of a file; None for what is none."""
-    if is_remote(place):
-        found = _info(place)
-        return int(found.size) if found.type.name == "File" else None
-    place = local_path(place)
-    return os.path.getsize(place) if os.path.isfile(place) else None
+def size_of(location: str) -> int | None:
+    """Return the size of a file in bytes, or None if the location is not a file."""
+    if is_remote(location):
+        status = _info(location)
+        return int(status.size) if status.type.name == "File" else None
+    location = local_path(location)
+    return os.path.getsize(location) if os.path.isfile(location) else None
 
 
-def entry_of(place: str) -> Entry | None:
-    """The entry of one file, by its last name; None if there is no such file, as where a pipe is."""
-    if is_remote(place):
-        info = _info(place)
-        return _entry(name_of(place), info) if info.type.name == "File" else None
-    place = local_path(place)
+def entry_of(location: str) -> Entry | None:
+    """Return the entry of one file, or None if there is no regular file."""
+    if is_remote(location):
+        info = _info(location)
+        return _entry(name_of(location), info) if info.type.name == "File" else None
+    location = local_path(location)
     try:
-        found = os.stat(place)
+        status = os.stat(location)
     except OSError:
         return None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
-    return Entry(os.path.basename(place), found.st_size, stamp_of(found))
+    return Entry(os.path.basename(location), status.st_size, stamp_of(status))
 
 
 def listed(folder: str) -> Iterator[Entry]:
-    """Every file below a folder, in no order that counts; links are followed, circles of them refused."""
+    """Yield every file below a folder, in no defined order. Links are followed, and cycles refused."""
     if is_remote(folder):
-        yield from _listed_there(folder)
+        yield from _list_remote(folder)
     else:
         yield from _below(local_path(folder), "", ())
 
 
-def make_folder(place: str) -> list[str]:
-    """Make a folder and those above it, where there are none yet, and return these, the uppermost first.
+def make_folder(location: str) -> list[str]:
+    """Make a folder and its missing parents, and return the new ones, the uppermost first.
 
-    In an object store it needs no making.
+    Object stores have no folders to make.
     """
-    if is_remote(place):
-        _make_there(place)
+    if is_remote(location):
+        _make_remote(location)
         return []
-    place = missing = os.path.abspath(local_path(place))
+    location = missing = os.path.abspath(local_path(location))
     made: list[str] = []
     while not os.path.lexists(missing):
         made.insert(0, missing)
         missing = os.path.dirname(missing)
     try:
-        os.makedirs(place, exist_ok=True)
+        os.makedirs(location, exist_ok=True)
     except OSError as error:
-        raise refused(place, error) from error
+        raise refused(location, error) from error
     return made
 
 
 @contextmanager
 def making(*folders: str) -> Iterator[Callable[[str], None]]:
-    """Make folders, and then those that are asked for; of them the ones that are empty at the end do not stay."""
+    """Make folders, and yield a function that makes more. Remove new folders that are empty at the end."""
     made: list[str] = []
 
     def make(folder: str) -> None:
@@ -131,7 +131,7 @@ def making(*folders: str) -> Iterator[Callable[[str], None]]:
 
 
 def lies_below(folder: str, name: str) -> bool:
-    """Whether a name stands for something below the folder itself, and not where `..` or a link leads."""
+    """Return true if a name lies below the folder itself, not through `..` or a link."""
     pieces = name.split("/")
     if not all(pieces) or {".", ".."} & {*pieces}:
         return False
@@ -141,33 +141,33 @@ def lies_below(folder: str, name: str) -> bool:
     return not any(map(os.path.islink, islice(places, 1, None)))
 
 
-def remove(place: str) -> None:
-    """Remove a file; that it is gone already is no error."""
-    if is_remote(place):
-        _remove_there(place)
+def remove(location: str) -> None:
+    """Remove a file if it exists."""
+    if is_remote(location):
+        _remove_remote(location)
         return
     try:
-        os.unlink(local_path(place))
+        os.unlink(local_path(location))
     except FileNotFoundError:
         return
     except OSError as error:
-        raise refused(place, error) from error
+        raise refused(location, error) from error
 
 
 def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[Entry]:
     try:
-        here = os.stat(folder)
-        own = (here.st_dev, here.st_ino)
-        if own in above:
+        info = os.stat(folder)
+        key = (info.st_dev, info.st_ino)
+        if key in above:
             raise refused(folder, OSError("a link to a folder that it lies in"))
         with os.scandir(folder) as entries:
             for entry in entries:
                 name = prefix + entry.name
                 if entry.is_dir():
-                    yield from _below(entry.path, name + "/", (*above, own))
+                    yield from _below(entry.path, name + "/", (*above, key))
                 elif entry.is_file():
-                    found = entry.stat()
-                    yield Entry(name, found.st_size, stamp_of(found))
+                    status = entry.stat()
+                    yield Entry(name, status.st_size, stamp_of(status))
                 else:
                     raise refused(
                         entry.path, OSError("expected a file or a folder, got a broken link or a pipe")
@@ -176,24 +176,24 @@ def _below(folder: str, prefix: str, above: tuple[tuple[int, int], ...]) -> Iter
         raise refused(folder, error) from error
 
 
-def stamp_of(found: os.stat_result) -> str:
-    """The stamp of a local file."""
-    # The change time cannot be set back by who writes, as the time of modification can.
-    return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_ctime_ns:x}"
+def stamp_of(status: os.stat_result) -> str:
+    """Return the stamp of a local file."""
+    # Unlike the modification time, the change time cannot be set back by a writer.
+    return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_ctime_ns:x}"
 
 
-def _info(place: str) -> Any:
+def _info(location: str) -> Any:
     from kafeat.io.storage.object_store import info_of
 
-    return info_of(place)
+    return info_of(location)
 
 
 def _entry(name: str, info: Any) -> Entry:
-    # A listing knows parts of a second, the object itself does not.
+    # A listing has fractions of a second, the object itself does not.
     return Entry(name, int(info.size), f"{info.size:x}-{(info.mtime_ns or 0) // 10**9:x}")
 
 
-def _listed_there(folder: str) -> Iterator[Entry]:
+def _list_remote(folder: str) -> Iterator[Entry]:
     from pyarrow.fs import FileSelector, FileType
 
     from kafeat.io.storage.object_store import file_system, unreachable
@@ -201,39 +201,39 @@ def _listed_there(folder: str) -> Iterator[Entry]:
     fs, path = file_system(folder)
     base = path.rstrip("/")
     try:
-        found = fs.get_file_info(FileSelector(base, recursive=True))
+        infos = fs.get_file_info(FileSelector(base, recursive=True))
     except FileNotFoundError:
         raise SystemRefusedError(
             f"{shown(folder)}: expected a folder with something in it, got none"
         ) from None
     except OSError as error:
         raise unreachable(folder, error) from error
-    for info in found:
+    for info in infos:
         if info.type == FileType.File:
             yield _entry(info.path[len(base) + 1 :], info)
 
 
-def _make_there(place: str) -> None:
+def _make_remote(location: str) -> None:
     from kafeat.io.storage.object_store import bucket_is_missing, file_system, unreachable
 
-    fs, path = file_system(place)
+    fs, path = file_system(location)
     if fs.type_name in ("s3", "gcs"):
-        if bucket_is_missing(place):
-            raise SystemRefusedError(f"{shown(place)}: expected a bucket of that name, got none; make it")
+        if bucket_is_missing(location):
+            raise SystemRefusedError(f"{shown(location)}: expected a bucket of that name, got none; make it")
         return
     try:
         fs.create_dir(path, recursive=True)
     except OSError as error:
-        raise unreachable(place, error) from error
+        raise unreachable(location, error) from error
 
 
-def _remove_there(place: str) -> None:
+def _remove_remote(location: str) -> None:
     from kafeat.io.storage.object_store import file_system, unreachable
 
-    fs, path = file_system(place)
+    fs, path = file_system(location)
     try:
         fs.delete_file(path)
     except FileNotFoundError:
         return
     except OSError as error:
-        raise unreachable(place, error) from error
+        raise unreachable(location, error) from error

@@ -1,4 +1,4 @@
-"""Object stores and HDFS through pyarrow's file systems; what they refuse is said in one line, with a remedy."""
+"""Object stores and HDFS through pyarrow's file systems. Their errors become one line with a remedy."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from kafeat.io.storage.uri import Uri, parsed, shown
 # Every request of a sequential reader costs a round trip.
 STREAM_BUFFER = 8 << 20
 
-# An endpoint that does not answer is given up after three times so many seconds.
+# An endpoint that does not answer is given up after three attempts of this many seconds.
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 
-def file_system(place: str) -> tuple[Any, str]:
-    """pyarrow's file system of a URI, one for each host and options in a process, and the path in it."""
-    uri = parsed(place)
+def file_system(location: str) -> tuple[Any, str]:
+    """Return pyarrow's file system of a URI and the path in it. File systems are cached by host and options."""
+    uri = parsed(location)
     if not uri.authority.rpartition("@")[2] and uri.scheme in ("s3", "gs", "gcs"):
-        raise UsageError(f"{place}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
-    asked = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_LISTENED)))
+        raise UsageError(f"{location}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
+    settings = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_LISTENED)))
     try:
-        fs = _file_system(uri.scheme, uri.authority, uri.query, asked, os.getpid())
+        fs = _file_system(uri.scheme, uri.authority, uri.query, settings, os.getpid())
     except (pa.ArrowInvalid, ValueError) as error:
-        # Not chained: what pyarrow says shows the whole URI, and with it credentials.
+        # Not chained: pyarrow's message shows the whole URI with its credentials.
         raise UsageError(
-            f"{shown(place)}: expected options that pyarrow knows, got: {_brief(error)}"
+            f"{shown(location)}: expected options that pyarrow knows, got: {_brief(error)}"
         ) from None
     except OSError as error:
-        raise unreachable(place, error) from None
+        raise unreachable(location, error) from None
     host = uri.authority.rpartition("@")[2]
     return fs, f"/{uri.key}" if uri.scheme in ("hdfs", "viewfs") else f"{host}/{uri.key}".rstrip("/")
 
@@ -44,18 +44,17 @@ _LISTENED = ("AWS_", "GOOGLE_", "CLOUDSDK_", "HADOOP_", "JAVA_HOME", "ARROW_LIBH
 
 
 @lru_cache(maxsize=32)
-def _file_system(scheme: str, authority: str, query: str, asked: Any, process: int) -> Any:
-    del asked, process  # other credentials, and a forked process, need another client
+def _file_system(scheme: str, authority: str, query: str, settings: Any, process: int) -> Any:
+    del settings, process  # part of the cache key: other credentials or a forked process need another client
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in query:
-        query = "&".join(
-            filter(None, [query, "retry_limit_seconds=30"])
-        )  # pyarrow's own is a quarter of an hour
+        # The default of pyarrow is a quarter of an hour.
+        query = "&".join(filter(None, [query, "retry_limit_seconds=30"]))
     fs, _ = pa_fs.FileSystem.from_uri(Uri(scheme, authority, "key", query).spelled())
     return _patient(fs) if fs.type_name == "s3" else fs
 
 
 def _patient(fs: Any) -> Any:
-    """The same with bounded waits, which a URI cannot ask for: a silent endpoint would take 100 seconds."""
+    """Return the file system with bounded waits, which a URI cannot set: a silent endpoint would take 100 seconds."""
     _, (options,) = fs.__reduce__()
     return pa_fs.S3FileSystem(
         **{
@@ -63,44 +62,44 @@ def _patient(fs: Any) -> Any:
             "connect_timeout": _CONNECT_SECONDS,
             "request_timeout": _ANSWER_SECONDS,
             "retry_strategy": pa_fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-            # A small object is one request, which cannot be left half done.
+            # A small object is sent in one request, which cannot stay incomplete.
             "allow_delayed_open": True,
         }
     )
 
 
-def info_of(place: str) -> Any:
-    """pyarrow's `FileInfo`."""
-    fs, path = file_system(place)
+def info_of(location: str) -> Any:
+    """Return pyarrow's `FileInfo` of an object."""
+    fs, path = file_system(location)
     try:
         return fs.get_file_info(path)
     except OSError as error:
-        raise unreachable(place, error) from error
+        raise unreachable(location, error) from error
 
 
-def bucket_is_missing(place: str) -> bool:
-    """Whether there is no bucket to write to; what may not be asked is taken to be there."""
-    fs, path = file_system(place)
+def bucket_is_missing(location: str) -> bool:
+    """Return true if the bucket does not exist. If the query is denied, assume that it does."""
+    fs, path = file_system(location)
     try:
-        found = fs.get_file_info(path.partition("/")[0]) if fs.type_name in ("s3", "gcs") else None
+        info = fs.get_file_info(path.partition("/")[0]) if fs.type_name in ("s3", "gcs") else None
     except OSError as error:
         if _is_denied(str(error)):
             return False
-        raise unreachable(place, error) from error
-    return found is not None and found.type == pa_fs.FileType.NotFound
+        raise unreachable(location, error) from error
+    return info is not None and info.type == pa_fs.FileType.NotFound
 
 
 class RemoteFile(io.RawIOBase):
     """The bytes of an object, from the first to the last."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
-        fs, path = file_system(place)
+    def __init__(self, location: str) -> None:
+        self._location = location
+        fs, path = file_system(location)
         try:
-            # Nothing is unpacked by its name: whoever reads looks at the bytes.
+            # Compression is recognised by the bytes, not by the name.
             self._stream = fs.open_input_stream(path, compression=None, buffer_size=STREAM_BUFFER)
         except OSError as error:
-            raise unreachable(place, error) from error
+            raise unreachable(location, error) from error
 
     def readable(self) -> bool:
         return True
@@ -109,7 +108,7 @@ class RemoteFile(io.RawIOBase):
         try:
             return int(self._stream.readinto(buffer))
         except OSError as error:
-            raise unreachable(self._place, error) from error
+            raise unreachable(self._location, error) from error
 
     def close(self) -> None:
         if not self.closed:
@@ -117,48 +116,48 @@ class RemoteFile(io.RawIOBase):
         super().close()
 
 
-def opened_at_random(place: str) -> Any:
-    """pyarrow's file, for formats that are read out of order."""
-    fs, path = file_system(place)
+def open_random_access(location: str) -> Any:
+    """Open an object for random access."""
+    fs, path = file_system(location)
     try:
         file = fs.open_input_file(path)
         file.size()
     except OSError as error:
-        raise unreachable(place, error) from error
+        raise unreachable(location, error) from error
     return file
 
 
 def is_of_transport(error: BaseException) -> bool:
-    """Whether the store failed, and not who decodes what came from it."""
+    """Return true if the error comes from the store and not from a decoder."""
     return isinstance(error, OSError) and bool(
         re.search(r"AWS Error|HTTP status|google::cloud|HDFS|hdfs", str(error))
     )
 
 
-def unreachable(place: str, error: BaseException) -> SystemRefusedError:
-    """What a file system said, for people: the place, what is wrong, and where to look."""
-    text, where = _brief(error), shown(place)
+def unreachable(location: str, error: BaseException) -> SystemRefusedError:
+    """Convert an error of a file system into one line: the location, the problem and the remedy."""
+    text, name = _brief(error), shown(location)
     if "libhdfs" in text or "libjvm" in text:
         return SystemRefusedError(
-            f"{where}: expected Hadoop's libhdfs and a Java, got: {text}; set JAVA_HOME, HADOOP_HOME and CLASSPATH"
+            f"{name}: expected Hadoop's libhdfs and a Java, got: {text}; set JAVA_HOME, HADOOP_HOME and CLASSPATH"
         )
     if "NO_SUCH_BUCKET" in text:
         return SystemRefusedError(
-            f"{where}: expected a bucket of that name, got none; make it, or look at the endpoint"
+            f"{name}: expected a bucket of that name, got none; make it, or look at the endpoint"
         )
     if isinstance(error, FileNotFoundError):
         return SystemRefusedError(
-            f"{where}: expected an object of that name, got none; look at bucket, key and endpoint"
+            f"{name}: expected an object of that name, got none; look at bucket, key and endpoint"
         )
     if _is_denied(text):
         return SystemRefusedError(
-            f"{where}: access denied ({text}); look at the credentials: AWS_ACCESS_KEY_ID, AWS_PROFILE, or a role"
+            f"{name}: access denied ({text}); look at the credentials: AWS_ACCESS_KEY_ID, AWS_PROFILE, or a role"
         )
     if "NETWORK_CONNECTION" in text or "UNAVAILABLE" in text.upper():
         return SystemRefusedError(
-            f"{where}: no connection ({text}); look at the network, and at endpoint_override or AWS_ENDPOINT_URL"
+            f"{name}: no connection ({text}); look at the network, and at endpoint_override or AWS_ENDPOINT_URL"
         )
-    return SystemRefusedError(f"{where}: {text}")
+    return SystemRefusedError(f"{name}: {text}")
 
 
 def _is_denied(text: str) -> bool:
@@ -168,8 +167,8 @@ def _is_denied(text: str) -> bool:
 
 
 def _brief(error: BaseException) -> str:
-    """The first line, without numbers of requests and what pyarrow was about to do."""
-    if str(error).startswith("Cannot parse URI"):  # what follows is the URI
+    """Return the first line of an error, without request numbers and pyarrow's own prefix."""
+    if str(error).startswith("Cannot parse URI"):  # the rest is the URI
         return "one that cannot be parsed"
     line = first_line(error)
     line = re.sub(r"\s*\(Request ID:.*?\)", "", line)

@@ -1,4 +1,4 @@
-"""The run that a folder belongs to: told by the file `.kafeat.lock`, and by the signs of life that its driver gives."""
+"""The run that owns a folder. The file `.kafeat.lock` names it, and its driver gives signs of life."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Owner:
-    """A run, and for people who look for it the process that drives it."""
+    """A run. Host, process and start time help people to find it."""
 
     run: str
     host: str
@@ -33,26 +33,26 @@ class Owner:
 
     @staticmethod
     def new() -> Owner:
-        """A run that begins, driven by this process."""
+        """Return a new run that this process drives."""
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         return Owner(secrets.token_hex(8), socket.gethostname(), os.getpid(), since)
 
     @staticmethod
     def loads(content: bytes) -> Owner | None:
-        """What was dumped; None for anything else: it was not written to its end."""
+        """Read a run from JSON. Return None for incomplete content."""
         try:
             return Owner(**json.loads(content))
         except (ValueError, TypeError):
             return None
 
     def dumps(self) -> bytes:
-        """As JSON."""
+        """Return the run as JSON."""
         return json.dumps(asdict(self)).encode()
 
 
 @contextmanager
 def signs_of_life(give: Callable[[], None]) -> Iterator[None]:
-    """Give a sign every few seconds until the end of the block."""
+    """Give a sign of life every few seconds until the end of the block."""
     ended = threading.Event()
 
     def go_on() -> None:
@@ -69,15 +69,15 @@ def signs_of_life(give: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def refuse_signs(folder: str, owner: Owner, place: str) -> None:
-    """Watch the file that tells signs of life by its time; returns when its owner is dead, or has left.
+def refuse_if_alive(folder: str, owner: Owner, location: str) -> None:
+    """Refuse a folder whose owner gives signs of life, which change the stamp of a file. Return if there are none.
 
-    What is compared is one look with the next: no clock with another.
+    Stamps are compared with each other, and never with a clock of this machine.
     """
-    first, ends = entry_of(place), time.monotonic() + PATIENCE_SECONDS
+    first, ends = entry_of(location), time.monotonic() + PATIENCE_SECONDS
     while first is not None and time.monotonic() < ends:
         time.sleep(PATIENCE_SECONDS / 30)
-        now = entry_of(place)
+        now = entry_of(location)
         if now is None:
             return
         if now != first:
@@ -85,14 +85,14 @@ def refuse_signs(folder: str, owner: Owner, place: str) -> None:
 
 
 def check(folder: str, owner: Owner | None, run: str) -> None:
-    """Refuse a folder that is another run's by now, or nobody's."""
+    """Refuse a folder that belongs to another run, or to none."""
     if owner is None or owner.run != run:
-        got = f"nobody's: {NAME} is gone" if owner is None else f"one of {_spelled(owner)}"
-        raise SystemRefusedError(f"{shown(folder)}: expected a folder of this run still, got {got}")
+        got = f"no owner: {NAME} is gone" if owner is None else _spelled(owner)
+        raise SystemRefusedError(f"{shown(folder)}: expected this run to own the folder, got {got}")
 
 
 def taken(folder: str, owner: Owner | None) -> SystemRefusedError:
-    """A run that is at work cannot lose its folder."""
+    """Return the error for a folder in which another run is at work."""
     return SystemRefusedError(
         f"{shown(folder)}: expected a folder that no run writes to, got one of {_spelled(owner)}; wait until it has "
         "ended, or end it"
@@ -101,5 +101,5 @@ def taken(folder: str, owner: Owner | None) -> SystemRefusedError:
 
 def _spelled(owner: Owner | None) -> str:
     if owner is None:
-        return "a run that begins"
+        return "a new run"
     return f"a run since {owner.since} (process {owner.process} on {owner.host})"

@@ -1,8 +1,8 @@
-"""Drafts: what is not complete yet, beside its place as `.NAME.kafeat-PID-HEX.tmp`.
+"""Temporary files in the folder of their target, named `.NAME.kafeat-PID-HEX.tmp`.
 
-Its writer holds a lock on a draft, which ends with the process however that ends: so the next writer of NAME knows
-which drafts are dead, and removes them. The writer itself removes what it leaves: when it is done or fails, and once
-more when the process ends, as a signal may raise between any two of these lines.
+A writer holds a lock on its temporary file, and the lock ends with the process in any case. So the next writer of NAME
+knows which temporary files are stale, and removes them. A writer removes its own when it is done or fails, and again
+when the process ends, as a signal may raise between any two lines of this module.
 """
 
 from __future__ import annotations
@@ -15,87 +15,85 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from kafeat.io.storage.locks import is_at, lock
+from kafeat.io.storage.files import is_at, lock
 from kafeat.io.storage.uri import local_path
 
-# The drafts of this process, each from before it is there until it is no more.
+# Temporary files of this process. Each is added before it is made and discarded after it is removed.
 _ours: set[str] = set()
 
 
 @contextmanager
-def draft_of(target: str, mode: int | None) -> Iterator[tuple[str, int]]:
-    """A new, empty draft of a target, and the descriptor that holds its lock; it is gone when the block ends."""
-    draft, file = _begun(target, mode)
+def temporary_file(target: str, mode: int | None) -> Iterator[tuple[str, int]]:
+    """Make an empty temporary file for a target. Yield its path and its locked descriptor. Remove it at the end."""
+    temporary, file = _make(target, mode)
     try:
-        yield draft, file
+        yield temporary, file
     finally:
-        # On a lost mount these fail too: the first error is the one to tell.
+        # On a lost mount these fail, too. The first error is the one to report.
         with suppress(OSError):
-            os.unlink(draft)
+            os.unlink(temporary)
         with suppress(OSError):
             os.close(file)
-        _ours.discard(draft)
+        _ours.discard(temporary)
 
 
 def remove_ours() -> None:
-    """Remove what this process has left of its drafts."""
+    """Remove the temporary files that this process has left."""
     while _ours:
         with suppress(OSError):
             os.unlink(_ours.pop())
 
 
 atexit.register(remove_ours)
-# They are the parent's: a child that ends must not take them away.
+# They belong to the parent: a child must not remove them when it ends.
 os.register_at_fork(after_in_child=_ours.clear)
 
 
-def remove_dead(target: str) -> None:
-    """Remove the drafts of this target whose writers are no more."""
+def remove_stale(target: str) -> None:
+    """Remove the stale temporary files of a target."""
     folder, stem = _stem(target)
     pattern = re.compile(re.escape(stem) + r"\d+-[0-9a-f]{8}\.tmp")
-    with suppress(
-        OSError
-    ):  # a folder that cannot be listed: what is wrong with it is said when it is written to
+    with suppress(OSError):  # a folder that cannot be listed is reported when it is written to
         for name in os.listdir(folder):
             if pattern.fullmatch(name):
-                _remove_if_dead(os.path.join(folder, name))
+                _remove_if_stale(os.path.join(folder, name))
 
 
 def remove_stale_below(folder: str) -> None:
-    """Remove every draft below a folder whose writer is no more."""
+    """Remove all stale temporary files below a folder."""
     pattern = re.compile(r"\..+\.kafeat-\d+-[0-9a-f]{8}\.tmp")
     for above, _, names in os.walk(local_path(folder)):
         for name in names:
             if pattern.fullmatch(name):
-                _remove_if_dead(os.path.join(above, name))
+                _remove_if_stale(os.path.join(above, name))
 
 
 def _stem(target: str) -> tuple[str, str]:
     folder, name = os.path.split(target)
-    # A long name must leave room for the rest: 255 bytes are the most.
+    # The whole name may have at most 255 bytes.
     return folder, f".{os.fsdecode(os.fsencode(name)[:150])}.kafeat-"
 
 
-def _begun(target: str, mode: int | None) -> tuple[str, int]:
+def _make(target: str, mode: int | None) -> tuple[str, int]:
     folder, stem = _stem(target)
     while True:
-        draft = os.path.join(folder, f"{stem}{os.getpid()}-{secrets.token_hex(4)}.tmp")
+        temporary = os.path.join(folder, f"{stem}{os.getpid()}-{secrets.token_hex(4)}.tmp")
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
-        _ours.add(draft)
-        file = os.open(draft, flags, 0o666 if mode is None else 0o600)
-        if not lock(file) or is_at(file, draft):
+        _ours.add(temporary)
+        file = os.open(temporary, flags, 0o666 if mode is None else 0o600)
+        if not lock(file) or is_at(file, temporary):
             break
-        os.close(file)  # someone took it for a dead one before it was locked
+        os.close(file)  # another process took it for stale before it was locked
     if mode is not None:
-        os.chmod(draft, stat.S_IMODE(mode))
-    return draft, file
+        os.chmod(temporary, stat.S_IMODE(mode))
+    return temporary, file
 
 
-def _remove_if_dead(draft: str) -> None:
+def _remove_if_stale(temporary: str) -> None:
     with suppress(OSError):
-        file = os.open(draft, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        file = os.open(temporary, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
-            if stat.S_ISREG(os.fstat(file).st_mode) and lock(file, wait=False) and is_at(file, draft):
-                os.unlink(draft)
+            if stat.S_ISREG(os.fstat(file).st_mode) and lock(file, wait=False) and is_at(file, temporary):
+                os.unlink(temporary)
         finally:
             os.close(file)

@@ -1,9 +1,8 @@
-"""From a complete local file to an object that is there whole, or not at all.
+"""Upload a complete local file as an object that appears complete or not at all.
 
-Closing one of pyarrow's output streams completes the object with what it has so far, and so does collecting it as
-garbage (apache/arrow issue 40502): there is no way to call it off. So the stream lives in a thread, where no signal
-raises; it is closed after its last byte and never otherwise; and one that is given up is kept for the life of the
-process.
+Closing one of pyarrow's output streams completes the object with the bytes so far, and so does its garbage collection
+(apache/arrow issue 40502). It cannot be cancelled. So the stream is used in a thread, where no signal raises. It is
+closed only after its last byte. A stream that is given up is kept until the process ends.
 """
 
 from __future__ import annotations
@@ -30,59 +29,59 @@ from kafeat.errors import KafeatError, SystemRefusedError
 from kafeat.io.storage.files import opened
 from kafeat.io.storage.object_store import file_system, unreachable
 
-# As large as pyarrow's parts: a smaller piece would be copied.
+# The size of pyarrow's parts. A smaller piece would be copied.
 _PIECE = 10 << 20
-# Parts are sent in the background, by threads that take all that they are given: now and then we wait for them.
+# Parts are sent by background threads that accept any number of parts: wait for them after each group of this size.
 _PIECES_AT_ONCE = 4
-# Parts that are on their way are waited for; on a network that is gone, pyarrow gives them up after half a minute.
+# Wait this long for parts in flight. On a lost network, pyarrow gives up after half a minute.
 _GRACE_SECONDS = 15.0
 
 
-def upload(draft: str, place: str, may_stand: Callable[[], None]) -> None:
-    """Copy a local file to a remote place. `may_stand` is asked right before the object gets its name."""
-    fs, path = file_system(place)
+def upload(local_file: str, location: str, may_stand: Callable[[], None]) -> None:
+    """Copy a local file to a remote location. Call `may_stand` right before the object gets its name."""
+    fs, path = file_system(location)
     if fs.type_name not in ("s3", "gcs"):
-        _by_rename(fs, draft, path, place, may_stand)
+        _by_rename(fs, local_file, path, location, may_stand)
         return
-    sender = _Sender(fs, draft, path, may_stand)
+    sender = _Sender(fs, local_file, path, may_stand)
     try:
         sender.run()
     except BaseException as error:
         left = sender.give_up() and not (fs.type_name == "s3" and abort_upload(fs, path))
         if isinstance(error, OSError):
-            told = unreachable(place, error)
+            refusal = unreachable(location, error)
             more = "; parts that were uploaded may remain: see docs/locations.md" if left else ""
-            raise SystemRefusedError(f"{told}{more}") from error
+            raise SystemRefusedError(f"{refusal}{more}") from error
         raise
 
 
 class _Sender:
-    """A thread that sends the file. The one that waits for it may be interrupted at any moment."""
+    """A thread that sends the file. The caller that waits for it may be interrupted at any time."""
 
-    def __init__(self, fs: Any, draft: str, path: str, may_stand: Callable[[], None]) -> None:
-        self._fs, self._draft, self._path, self._may_stand = fs, draft, path, may_stand
-        # Not a join: one that a signal interrupts takes the thread for ended ever after (Python 3.11).
+    def __init__(self, fs: Any, local_file: str, path: str, may_stand: Callable[[], None]) -> None:
+        self._fs, self._local_file, self._path, self._may_stand = fs, local_file, path, may_stand
+        # Not a join: after an interrupted join, Python 3.11 takes the thread for ended.
         self._stop, self._ended = threading.Event(), threading.Event()
         self._error: BaseException | None = None
         self._in_parts = self._done = False
         self._thread = threading.Thread(target=self._send, name="kafeat-upload", daemon=True)
 
     def run(self) -> None:
-        """Send all of it, or raise what went wrong."""
+        """Send the whole file, or raise the error of the thread."""
         self._thread.start()
         self._ended.wait()
         if self._error is not None:
             raise self._error
 
     def give_up(self) -> bool:
-        """Wait until the thread has stopped, but not for ever; whether it leaves something unfinished."""
+        """Stop the thread, with a limited wait. Return true if it leaves an unfinished upload."""
         self._stop.set()
         self._ended.wait(_GRACE_SECONDS)
         return self._in_parts and not self._done
 
     def _send(self) -> None:
         try:
-            with opened(self._draft) as file:
+            with opened(self._local_file) as file:
                 self._copy(file)
         except BaseException as error:
             self._error = error
@@ -90,16 +89,16 @@ class _Sender:
             self._ended.set()
 
     def _copy(self, file: Any) -> None:
-        stream = _kept(self._fs.open_output_stream(self._path, compression=None))
+        stream = _passthrough(self._fs.open_output_stream(self._path, compression=None))
         pieces = 0
         while data := file.read(_PIECE):
             if self._stop.is_set():
                 with suppress(OSError):
-                    stream.flush()  # parts that are on their way would outlive an abort
+                    stream.flush()  # parts in flight would outlive an abort
                 return
             stream.write(data)
             pieces += 1
-            # Only now there is an upload of ours: one that is found there is to be aborted, and no one else's.
+            # Only now do we have an upload in parts, which may be aborted; other uploads must not be.
             self._in_parts |= len(data) == _PIECE
             if not pieces % _PIECES_AT_ONCE:
                 stream.flush()
@@ -111,8 +110,8 @@ class _Sender:
         _let_go(stream)
 
 
-def _kept(stream: Any) -> Any:
-    """The stream, with a reference that nobody lets go by accident, not even the interpreter when it ends."""
+def _passthrough(stream: Any) -> Any:
+    """Return the stream with an extra reference, so that even the interpreter's exit does not collect it."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(stream))
     return stream
 
@@ -121,12 +120,12 @@ def _let_go(stream: Any) -> None:
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(stream))
 
 
-def _by_rename(fs: Any, draft: str, path: str, place: str, may_stand: Callable[[], None]) -> None:
-    """Where there are renames: a draft beside the place, which takes the name when it is complete."""
+def _by_rename(fs: Any, local_file: str, path: str, location: str, may_stand: Callable[[], None]) -> None:
+    """Upload to a file system with renames: write a temporary file and rename it when it is complete."""
     folder, _, name = path.rpartition("/")
     beside = f"{folder}/.{name[:100]}.kafeat-{secrets.token_hex(8)}.tmp"
     try:
-        with opened(draft) as file, fs.open_output_stream(beside, compression=None) as stream:
+        with opened(local_file) as file, fs.open_output_stream(beside, compression=None) as stream:
             while data := file.read(_PIECE):
                 stream.write(data)
         may_stand()
@@ -137,7 +136,7 @@ def _by_rename(fs: Any, draft: str, path: str, place: str, may_stand: Callable[[
         with suppress(OSError):
             fs.delete_file(beside)
         if isinstance(error, OSError) and not isinstance(error, KafeatError):
-            raise unreachable(place, error) from error
+            raise unreachable(location, error) from error
         raise
 
 
@@ -152,9 +151,9 @@ class _Keys:
 
 
 def abort_upload(fs: Any, path: str) -> bool:
-    """Abort the one unfinished upload to that bucket and key; whether none is left.
+    """Abort the only unfinished upload to a bucket and key. Return true if none is left.
 
-    If there are several, nobody can tell which is whose, and all of them stay.
+    If there are several, it is unknown which one is ours, and all of them stay.
     """
     try:
         _, (options,) = fs.__reduce__()
@@ -172,7 +171,7 @@ def abort_upload(fs: Any, path: str) -> bool:
 
 
 def _uploads(answer: bytes, key: str) -> list[str]:
-    """Ids of the uploads to that key, in what the store answered."""
+    """Return the ids of the uploads to a key from the answer of the store."""
     plain = ElementTree.fromstring(re.sub(rb'\sxmlns="[^"]*"', b"", answer))  # noqa: S314
     uploads = (one for one in plain.iter("Upload") if one.findtext("Key") == key)
     return [name for one in uploads if (name := one.findtext("UploadId"))]
@@ -205,7 +204,7 @@ class _Store:
         self._region, self._keys, self._authorities = region, keys, options["tls_ca_file_path"] or None
 
     def ask(self, method: str, path: str, query: dict[str, str]) -> bytes:
-        """The body of the answer; `OSError` if it is a refusal."""
+        """Return the body of the answer. Raise OSError if the request was refused."""
         path = quote(path, safe="/~")
         asked = "&".join(f"{quote(k, safe='~')}={quote(v, safe='~')}" for k, v in sorted(query.items()))
         connection = self._connection()

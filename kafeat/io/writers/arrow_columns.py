@@ -1,4 +1,4 @@
-"""A block of features as Arrow arrays that share its memory."""
+"""Features as Arrow arrays that share the memory of their block."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from kafeat.types import Array, Floats, Mask
 
 
 def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False) -> list[pa.Array]:
-    """One array a column; free of copies where the entries of a column lie together. Rows of `nulls` are null.
+    """Return one array for each column, without copies if columns are contiguous. Rows of `nulls` are null.
 
-    `apart`: each with memory that ends with it. IPC fills its buffers up with what follows a slice.
+    With `apart`, no array is a slice of a larger one: Arrow IPC pads buffers with whatever memory follows a slice.
     """
     rows, width = block.shape
     if not block.size:
         return [shared(column) for column in block.T]
     if block.strides[0] != block.itemsize or block.strides[1] < block.strides[0]:
         block = np.asfortranarray(block)
-    # Slices of one array that spans the whole block cost a tenth of arrays of their own.
+    # Slices of one array over the whole block take a tenth of the time of separate arrays.
     step = block.strides[1] // block.itemsize if width > 1 else rows
     span = np.lib.stride_tricks.as_strided(block, ((width - 1) * step + rows,), (block.itemsize,))
     if nulls is not None or apart:
@@ -32,16 +32,16 @@ def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False)
 
 
 def lists_of(block: Floats, kind: pa.DataType, nulls: Mask | None = None) -> pa.Array:
-    """One array of lists of that fixed size. Rows of `nulls` are null."""
+    """Return one array of lists of a fixed size. Rows of `nulls` are null."""
     flat = shared(np.ascontiguousarray(block).reshape(-1))
     bits = None if nulls is None else _validity(nulls)
     return pa.Array.from_buffers(kind, len(block), [bits], children=[flat])
 
 
 def schema_of(layout: Layout) -> pa.Schema:
-    """Kept columns, then the features as columns, lists or tensors; notes under the key `kafeat`."""
+    """Return the schema of an output: passthrough columns, then features, and metadata under the key `kafeat`."""
     kind = pa.from_numpy_dtype(layout.dtype)
-    fields = [] if layout.kept_schema is None else list(layout.kept_schema)
+    fields = [] if layout.passthrough_schema is None else list(layout.passthrough_schema)
     if layout.layout == "columns":
         fields += [pa.field(name, kind, nullable=layout.nullable) for name in layout.names]
     elif layout.layout == "list":
@@ -57,7 +57,7 @@ def schema_of(layout: Layout) -> pa.Schema:
 def features_of(
     block: Floats, schema: pa.Schema, layout: str, nulls: Mask | None = None, *, apart: bool = False
 ) -> list[pa.Array]:
-    """A block as the last columns of that schema."""
+    """Return a block as the last columns of a schema."""
     if layout == "columns":
         return columns_of(block, nulls, apart=apart)
     kind = schema.field(-1).type
@@ -67,13 +67,13 @@ def features_of(
 
 
 def nulls_of(block: Floats) -> Mask | None:
-    """The rows without features; None if there are none. Features are never NaN, so one column tells."""
+    """Return a mask of the rows without features, or None. Features are never NaN, so one column is enough."""
     nulls: Mask = np.isnan(block[:, 0])
     return nulls if nulls.any() else None
 
 
 def shared(values: Array) -> pa.Array:
-    """A contiguous vector without nulls. `pa.array` would look for pandas first, and load it."""
+    """Return an array over a contiguous vector without nulls. `pa.array` would import pandas."""
     return _vector(values, None)
 
 
@@ -83,5 +83,5 @@ def _vector(values: Array, validity: pa.Buffer | None) -> pa.Array:
 
 
 def _validity(nulls: Mask) -> pa.Buffer:
-    """One bit a row, 1 where there is a value."""
+    """Return a validity bitmap: one bit for each row, 1 for a value."""
     return pa.py_buffer(np.packbits(~nulls, bitorder="little"))

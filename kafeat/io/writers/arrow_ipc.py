@@ -1,4 +1,4 @@
-"""Arrow IPC: files, and streams to pipes and standard output."""
+"""Writer of Arrow IPC: files, and streams to pipes and standard output."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ COMPRESSIONS = ("none", "lz4", "zstd")
 
 
 class ArrowWriter(Writer):
-    """A record batch for every block of rows."""
+    """A writer of one record batch for each block of rows."""
 
     order = "F"
 
-    def __init__(self, place: str, path: str, regular: bool, layout: Layout) -> None:
+    def __init__(self, location: str, path: str, regular: bool, layout: Layout) -> None:
         super().__init__(layout)
         compression = layout.compression or "none"
         if compression not in COMPRESSIONS:
@@ -30,41 +30,39 @@ class ArrowWriter(Writer):
         self.wants = "F" if layout.layout == "columns" else "C"
         self._schema = schema_of(layout)
         most = layout.block_rows
-        self._arenas = BufferPool(most, most, len(layout.names), layout.dtype, self.wants)
-        self._pour = ByteOutput(place, path)
-        # What is small is collected: every number in the head of a batch would be a write of its own.
-        self._file = pa.BufferedOutputStream(pa.PythonFile(self._pour, mode="w"), 1 << 16)
+        self._pool = BufferPool(most, most, len(layout.names), layout.dtype, self.wants)
+        self._output = ByteOutput(location, path)
+        # Buffered, as every number in the header of a batch would be a separate write.
+        self._file = pa.BufferedOutputStream(pa.PythonFile(self._output, mode="w"), 1 << 16)
         options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
-        new = pa.ipc.new_file if regular and not place.lower().endswith(".arrows") else pa.ipc.new_stream
+        new = pa.ipc.new_file if regular and not location.lower().endswith(".arrows") else pa.ipc.new_stream
         self._writer = new(self._file, self._schema, options=options)
 
     def buffer(self, start: int, rows: int) -> Floats:
-        return self._arenas.take(rows)
+        return self._pool.take(rows)
 
-    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
-        piece = self._arenas.back(block, good)
-        if kept is not None and good is not None:
-            kept = kept.filter(pa.array(good))
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+        piece = self._pool.back(block, good)
         block = piece.block
         if len(block):
             nulls = nulls_of(block) if self.layout.nullable else None
-            columns = [] if kept is None else [_values(column) for column in kept.columns]
+            columns = [] if passthrough is None else [_values(column) for column in passthrough.columns]
             columns += features_of(block, self._schema, self.layout.layout, nulls, apart=True)
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-            # A reader of the pipe can begin.
+            # The reader of a pipe can start.
             self._file.flush()
-        self._arenas.free(piece)
+        self._pool.free(piece)
 
     def _end(self) -> None:
         self._writer.close()
         self._file.close()
 
     def close(self) -> None:
-        self._pour.deaf = True
-        self._pour.close()
+        self._output.discarding = True
+        self._output.close()
 
 
 def _values(column: pa.ChunkedArray) -> pa.Array:
-    # A copy without what lies behind a slice, with which IPC would fill up: bytes would depend on how rows were read.
+    # Arrow IPC pads buffers with whatever memory follows a slice, so we copy slices to keep the output deterministic.
     whole = column.take(shared(np.arange(len(column)))).combine_chunks()
     return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)

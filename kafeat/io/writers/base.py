@@ -1,4 +1,4 @@
-"""The base class of writers."""
+"""The base class of writers, and the layout of an output."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from kafeat.io.writers.options import OutputOptions
 from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
@@ -19,32 +20,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """What an output holds: kept columns first, then the features."""
+    """The columns and options of an output: passthrough columns first, then the features."""
 
     names: Sequence[str]
     dtype: np.dtype[Any]
     rows: int | None = None
     first: int = 0
-    """Number of the first row: blocks say where they start in the input."""
+    """Number of the first row. Blocks are numbered by their rows in the input."""
     block_rows: int = 8192
-    """No block is higher; only the last one is lower."""
-    kept_schema: pa.Schema | None = None
-    layout: Literal["columns", "list", "tensor"] = "columns"
-    list_name: str = "features"
-    compression: str | None = None
+    """Rows of every block but the last, which may be lower."""
+    passthrough_schema: pa.Schema | None = None
+    options: OutputOptions = field(default_factory=OutputOptions)
     metadata: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ","
     header: bool = True
     nullable: bool = False
-    """Rows of features may be NaN, and are written as nulls where the format has them."""
+    """Rows of features may be NaN. They are written as nulls if the format has nulls."""
     dropping: bool = False
-    """Rows may be left out, so that a row's number does not tell its place."""
-    kept: PassthroughColumns | None = None
-    """What makes kept columns those of `kept_schema`."""
+    """Rows may be dropped, so that the position of a row in the output is not known in advance."""
+    passthrough: PassthroughColumns | None = None
+    """Converts passthrough columns to `passthrough_schema`."""
+
+    @property
+    def passthrough_names(self) -> list[str]:
+        """Names of the passthrough columns."""
+        return [] if self.passthrough_schema is None else list(self.passthrough_schema.names)
+
+    @property
+    def layout(self) -> Literal["columns", "list", "tensor"]:
+        """One column for each feature, one column of lists, or one of tensors."""
+        return self.options.layout
+
+    @property
+    def list_name(self) -> str:
+        """Name of the column of lists or tensors."""
+        return self.options.list_name
+
+    @property
+    def compression(self) -> str | None:
+        """Compression; None is the default of the format."""
+        return self.options.compression
 
 
 class Writer(ABC):
-    """An output that is open."""
+    """An open output."""
 
     order: ClassVar[Literal["C", "F"]] = "C"
     """The memory order in which blocks are written fastest."""
@@ -55,32 +74,35 @@ class Writer(ABC):
         self._finished = False
 
     def begin(self) -> None:
-        """Write what comes before the rows."""
+        """Write the header."""
         return
 
     def buffer(self, start: int, rows: int) -> Floats:
-        """Memory for output rows `start` to `start + rows`, for a worker to fill and `write` to take."""
+        """Return memory for output rows `start` to `start + rows`. A worker fills it, and `write` takes it."""
         del start
         return np.empty((rows, len(self.layout.names)), self.layout.dtype, order=self.wants)
 
     def filled(self, start: int, block: Floats) -> None:
-        """Called by the worker that has filled a buffer: it may write it then and there, where places are known."""
+        """Accept a filled buffer in its worker, which may write it at once if its position is known."""
         return
 
-    def write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
-        """The next rows: their features, and their kept columns if there are any; just those that are `good`.
+    def write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
+        """Write the next rows, or only those that are `good`: their features and their passthrough columns.
 
-        ValueRefused, its row counted from the first of these, for a kept value that the format cannot hold.
+        Raise InvalidValueError, with its row counted from the first of these, for a value that the format cannot hold.
         """
-        if kept is not None and self.layout.kept is not None:
-            kept = self.layout.kept.table(kept, good)
-        self._write(block, kept, good)
+        if passthrough is not None:
+            if self.layout.passthrough is not None:
+                passthrough = self.layout.passthrough.table(passthrough, good)
+            passthrough = passthrough if good is None else passthrough.filter(good)
+        self._write(block, passthrough, good)
 
     @abstractmethod
-    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None) -> None: ...
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+        """Write the good rows of a block. `passthrough` holds only these."""
 
     def finish(self) -> None:
-        """Write what is left; a second call does nothing."""
+        """Write the rest. A second call does nothing."""
         if not self._finished:
             self._finished = True
             self._end()
@@ -90,4 +112,4 @@ class Writer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file, finished or not."""
+        """Close the file, finished or not."""

@@ -1,6 +1,6 @@
-"""Memory for blocks of rows that is used again once they are written.
+"""A pool of memory for blocks of rows, which is reused after they are written.
 
-Fresh memory costs as much as computing what goes into it: the system has to clear every page first.
+Fresh memory costs as much as computing its content: the system has to clear every page first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafeat.types import Floats, Mask
 
 @dataclass(eq=False)
 class Buffer:
-    """Memory for many blocks: `used` rows are handed out, `busy` of them are not free yet."""
+    """Memory for many blocks: `used` rows are handed out, and `busy` of them are not yet free."""
 
     memory: Floats
     used: int = 0
@@ -25,28 +25,28 @@ class Buffer:
 
 @dataclass(frozen=True)
 class BufferSlice:
-    """Rows `first` to `stop` of an arena."""
+    """Rows `first` to `stop` of a buffer."""
 
-    arena: Buffer
+    buffer: Buffer
     first: int
     stop: int
 
     @property
     def block(self) -> Floats:
-        """The memory of these rows."""
-        return self.arena.memory[self.first : self.stop]
+        """Memory of these rows."""
+        return self.buffer.memory[self.first : self.stop]
 
-    def joined(self, behind: BufferSlice) -> BufferSlice | None:
-        """Both as one, if `behind` goes on where this one ends."""
-        if behind.arena is self.arena and behind.first == self.stop:
-            return BufferSlice(self.arena, self.first, behind.stop)
+    def joined(self, following: BufferSlice) -> BufferSlice | None:
+        """Return both slices as one if `following` begins at the end of this one."""
+        if following.buffer is self.buffer and following.first == self.stop:
+            return BufferSlice(self.buffer, self.first, following.stop)
         return None
 
 
 class BufferPool:
-    """Blocks of rows, cut one behind the other from arenas of `height` rows; they come back in the order taken.
+    """Blocks of rows, cut one after the other from buffers of `height` rows. They come back in the order taken.
 
-    A block lower than `block_rows` is the last one: there is no arena for it alone.
+    A block lower than `block_rows` is the last one, and gets no full buffer for itself.
     """
 
     def __init__(
@@ -54,27 +54,27 @@ class BufferPool:
     ) -> None:
         self._height, self._block_rows = height, block_rows
         self._width, self._dtype, self._order = width, dtype, order
-        self._open = self._arena(0)
+        self._open = self._new_buffer(0)
         self._idle: list[Buffer] = []
         self._taken: deque[BufferSlice] = deque()
 
-    def _arena(self, rows: int) -> Buffer:
+    def _new_buffer(self, rows: int) -> Buffer:
         return Buffer(np.empty((rows, self._width), self._dtype, order=self._order))
 
     def take(self, rows: int) -> Floats:
-        """Memory for so many rows."""
+        """Return memory for a number of rows."""
         if self._open.used + rows > len(self._open.memory):
             alone = rows != self._block_rows
-            self._open = self._idle.pop() if self._idle else self._arena(rows if alone else self._height)
-        arena = self._open
-        piece = BufferSlice(arena, arena.used, arena.used + rows)
-        arena.used += rows
-        arena.busy += rows
+            self._open = self._idle.pop() if self._idle else self._new_buffer(rows if alone else self._height)
+        buffer = self._open
+        piece = BufferSlice(buffer, buffer.used, buffer.used + rows)
+        buffer.used += rows
+        buffer.busy += rows
         self._taken.append(piece)
         return piece.block
 
     def back(self, block: Floats, good: Mask | None = None) -> BufferSlice:
-        """The piece of a block, or a copy of its good rows. It may be memory that was never taken here."""
+        """Return the slice of a block, or a copy of its good rows. The block may be memory from elsewhere."""
         piece = BufferSlice(Buffer(block), 0, len(block))
         if self._taken and _same(block, self._taken[0].block):
             piece = self._taken.popleft()
@@ -85,17 +85,17 @@ class BufferPool:
         return BufferSlice(Buffer(rest), 0, len(rest))
 
     def free(self, piece: BufferSlice) -> None:
-        """Nobody reads the piece any more."""
-        arena = piece.arena
-        arena.busy -= piece.stop - piece.first
-        if arena.busy == 0 and arena.used:
-            arena.used = 0
-            if arena is not self._open:
-                self._idle.append(arena)
+        """Free a slice that is no longer read."""
+        buffer = piece.buffer
+        buffer.busy -= piece.stop - piece.first
+        if buffer.busy == 0 and buffer.used:
+            buffer.used = 0
+            if buffer is not self._open:
+                self._idle.append(buffer)
 
     def clear(self) -> None:
-        """Give all memory back, as nothing more is taken."""
-        self._open, self._idle = self._arena(0), []
+        """Release all memory. Nothing more is taken."""
+        self._open, self._idle = self._new_buffer(0), []
 
 
 def _same(block: Floats, taken: Floats) -> bool:

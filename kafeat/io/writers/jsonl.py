@@ -1,36 +1,41 @@
-"""JSON lines: an object for each row."""
+"""Writer of JSON lines: an object for each row (RFC 8259). JSON has no NaN and no infinity: both become null."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafeat.errors import UsageError
+from kafeat.io.columns.numbers import storage_of
+from kafeat.io.writers import csv as csv_text
 from kafeat.io.writers.arrow_columns import columns_of, nulls_of
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.byte_output import TextOutput
-from kafeat.io.writers.jsonl_text import Spelling
+from kafeat.io.writers.csv import ROWS, TEXT
 from kafeat.types import Floats, Mask
 
 
 class JsonlWriter(Writer):
-    """Text, one object a line, every number in the shortest form that reads back to the same value."""
+    """A writer of one object for each row. Every number has the shortest form that reads back to the same value."""
 
     order = "F"
 
-    def __init__(self, place: str, path: str, layout: Layout) -> None:
+    def __init__(self, location: str, path: str, layout: Layout) -> None:
         super().__init__(layout)
         if layout.layout == "tensor":
-            raise UsageError(f"{place}: expected the layout columns or list for JSON lines, got tensor")
-        kept = [] if layout.kept_schema is None else layout.kept_schema.names
+            raise UsageError(f"{location}: expected the layout columns or list for JSON lines, got tensor")
         one = layout.list_name if layout.layout == "list" else None
-        self._spelling = Spelling(kept, layout.names, one)
-        self._out = TextOutput(place, path, layout.compression, "JSON lines")
+        self._spelling = Spelling(layout.passthrough_names, layout.names, one)
+        self._out = TextOutput(location, path, layout.compression, "JSON lines")
 
-    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
-        if good is not None:
-            block, kept = block[good], None if kept is None else kept.filter(pa.array(good))
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+        block = block if good is None else block[good]
         features = columns_of(block, nulls_of(block) if self.layout.nullable else None)
-        for text in self._spelling.lines([] if kept is None else kept.columns, features):
+        for text in self._spelling.lines([] if passthrough is None else passthrough.columns, features):
             self._out.write(text)
 
     def _end(self) -> None:
@@ -38,3 +43,118 @@ class JsonlWriter(Writer):
 
     def close(self) -> None:
         self._out.close()
+
+
+_NULL, _NOTHING, _QUOTE = (pa.scalar(text, TEXT) for text in ("null", "", '"'))
+
+
+def spelled(kind: pa.DataType) -> bool:
+    """Return true if values of the type can be written as JSON: all types but bytes, maps and unions."""
+    kind = storage_of(kind)
+    if pa.types.is_union(kind) or pa.types.is_map(kind):
+        return False
+    if pa.types.is_nested(kind):
+        parts = [kind.field(i) for i in range(kind.num_fields)]
+        keys = {part.name for part in parts}
+        return len(keys) == len(parts) and all(spelled(part.type) for part in parts)
+    return bool(pa.types.is_float16(kind)) or csv_text.spelled(kind)
+
+
+class Spelling:
+    """Formats rows as objects, with the keys `passthrough`, then `names`, or `one` for all features as one array."""
+
+    def __init__(self, passthrough: Sequence[str], names: Sequence[str], one: str | None) -> None:
+        keys = [_key(name, first=i == 0) for i, name in enumerate([*passthrough, *([] if one else names)])]
+        self._keys = [pa.scalar(key, TEXT) for key in keys]
+        self._one = None if one is None else pa.scalar(_key(one, first=not passthrough), TEXT)
+
+    def lines(
+        self, passthrough: Sequence[pa.ChunkedArray], numbers: Sequence[pa.Array]
+    ) -> Iterator[pa.Buffer]:
+        """Yield the text of the rows, some rows at a time."""
+        for start in range(0, len(numbers[0]), ROWS):
+            values = [_values(_one(column.slice(start, ROWS))) for column in passthrough]
+            values += self._features([column.slice(start, ROWS) for column in numbers])
+            keys = self._keys if self._one is None else [*self._keys, self._one]
+            parts = [part for pair in zip(keys, values, strict=True) for part in pair]
+            # The memory of the array of lines is the text.
+            lines = pc.binary_join_element_wise(*parts, pa.scalar("}\n", TEXT), _NOTHING)
+            yield lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())
+
+    def _features(self, numbers: Sequence[pa.Array]) -> list[pa.Array]:
+        digits = [_finite(column) for column in numbers]
+        if self._one is None:
+            return digits
+        inner = pc.binary_join_element_wise(*digits, pa.scalar(",", TEXT))
+        row = pc.binary_join_element_wise(pa.scalar("[", TEXT), inner, pa.scalar("]", TEXT), _NOTHING)
+        # A row has all of its features, or none.
+        return [pc.if_else(numbers[0].is_null(), _NULL, row) if numbers[0].null_count else row]
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _key(name: str, first: bool) -> str:
+    return f"{'{' if first else ','}{json.dumps(name, ensure_ascii=False)}:"
+
+
+def _finite(numbers: pa.Array) -> pa.Array:
+    """Return the text of numbers that are finite or null."""
+    if pa.types.is_float16(numbers.type):  # Arrow cannot format float16, and float32 holds the same value
+        numbers = numbers.cast(pa.float32())
+    text = numbers.cast(TEXT)
+    return pc.fill_null(text, _NULL) if numbers.null_count else text
+
+
+def _values(values: pa.Array) -> pa.Array:
+    """Return an array of any type as JSON."""
+    if isinstance(values, pa.ExtensionArray):
+        return _values(values.storage)
+    kind = values.type
+    if pa.types.is_nested(kind):
+        text = _objects(values) if pa.types.is_struct(kind) else _lists(values)
+        return pc.if_else(values.is_valid(), text, _NULL) if values.null_count else text
+    if pa.types.is_floating(kind):
+        wide = values.cast(pa.float32()) if pa.types.is_float16(kind) else values
+        return _finite(pc.if_else(pc.is_finite(wide), wide, None))
+    text = values.cast(TEXT)
+    if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
+        text = _in_quotes(text)
+    return pc.fill_null(text, _NULL)
+
+
+def _objects(values: pa.Array) -> pa.Array:
+    """Return structs as objects."""
+    if not values.type.num_fields:
+        return pa.array(["{}"] * len(values), TEXT)
+    names = [values.type.field(i).name for i in range(values.type.num_fields)]
+    parts = [
+        part
+        for i, inner in enumerate(values.flatten())
+        for part in (pa.scalar(_key(names[i], first=i == 0), TEXT), _values(inner))
+    ]
+    return pc.binary_join_element_wise(*parts, pa.scalar("}", TEXT), _NOTHING)
+
+
+def _lists(values: pa.Array) -> pa.Array:
+    """Return lists as arrays. The texts of all elements are joined, and each list is cut out of them."""
+    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    ends = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    first = np.zeros(ends[-1] + 1, bool)
+    first[ends] = True
+    commas = pc.if_else(pa.array(first[:-1]), _NOTHING, pa.scalar(",", TEXT))
+    elements = pc.binary_join_element_wise(commas, _values(values.flatten()), _NOTHING)
+    _, offsets, text = elements.buffers()
+    cuts = np.frombuffer(offsets, np.int64)[elements.offset :][ends]
+    inner = pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(cuts), text or pa.py_buffer(b""))
+    return pc.binary_join_element_wise(pa.scalar("[", TEXT), inner, pa.scalar("]", TEXT), _NOTHING)
+
+
+def _in_quotes(text: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(text, '[\\x00-\\x1f"\\\\]')).as_py():
+        return pa.array(
+            [None if value is None else json.dumps(value, ensure_ascii=False) for value in text.to_pylist()],
+            TEXT,
+        )
+    return pc.binary_join_element_wise(_QUOTE, text, _QUOTE, _NOTHING)

@@ -1,4 +1,4 @@
-"""NPY files, written by the workers, each block to its place."""
+"""Writer of NPY files. Workers write each block at its position."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HEADER = 128
-"""Bytes before the numbers, whatever the number of rows: the header can be written last."""
+"""Size of the header in bytes. It is fixed, so that the header can be written last."""
 
 
 class NpyWriter(Writer):
-    """A matrix in C order."""
+    """A writer of a matrix in C order."""
 
-    def __init__(self, place: str, path: str, regular: bool, layout: Layout) -> None:
+    def __init__(self, location: str, path: str, regular: bool, layout: Layout) -> None:
         super().__init__(layout)
-        if layout.kept_schema is not None and len(layout.kept_schema):
+        if layout.passthrough_names:
             raise UsageError(
-                f"{place}: expected no kept columns in NPY, got {', '.join(layout.kept_schema.names)}"
+                f"{location}: expected no passthrough columns in NPY, got {', '.join(layout.passthrough_names)}"
             )
         if layout.compression not in (None, "none"):
-            raise UsageError(f"{place}: expected no compression for NPY, got {layout.compression!r}")
+            raise UsageError(f"{location}: expected no compression for NPY, got {layout.compression!r}")
         width = len(layout.names)
         self._row = width * layout.dtype.itemsize
-        self._arenas = BufferPool(layout.block_rows, layout.block_rows, width, layout.dtype, self.order)
+        self._pool = BufferPool(layout.block_rows, layout.block_rows, width, layout.dtype, self.order)
         self._rows = 0
         self._stored: set[int] = set()
         self._file = io.FileIO(path, "wb")
-        self._place, self._regular = place, regular
+        self._location, self._regular = location, regular
         self._late = layout.rows is None
 
     def begin(self) -> None:
         if self._late and not self._regular and not self._file.seekable():
             raise UsageError(
-                f"{self._place}: expected a file, got a pipe: the number of rows is known at the end only"
+                f"{self._location}: expected a file, got a pipe: the number of rows is known at the end only"
             )
         self._put(_header(self.layout.dtype, self.layout.rows or 0, len(self.layout.names)))
 
     def buffer(self, start: int, rows: int) -> Floats:
-        return self._arenas.take(rows)
+        return self._pool.take(rows)
 
     def filled(self, start: int, block: Floats) -> None:
         if self._regular and not self.layout.dropping:
             self._put_at(start, block)
             self._stored.add(start)
 
-    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
-        del kept
-        piece = self._arenas.back(block, good)
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+        del passthrough
+        piece = self._pool.back(block, good)
         block = piece.block
         start, self._rows = self.layout.first + self._rows, self._rows + len(block)
         if self.layout.rows is not None and self._rows > self.layout.rows:
@@ -68,7 +68,7 @@ class NpyWriter(Writer):
             self._put_at(start, block)
         else:
             self._put(np.ascontiguousarray(block, self.layout.dtype))
-        self._arenas.free(piece)
+        self._pool.free(piece)
 
     def _put_at(self, start: int, block: Floats) -> None:
         rest, at = (

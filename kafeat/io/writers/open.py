@@ -1,16 +1,15 @@
-"""What every writer is: memory for a worker to fill, blocks in the order of rows, and an end."""
+"""Open an output in its format. The modules of writers are imported on use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kafeat.errors import UsageError
-from kafeat.io.columns.labels import unique
-from kafeat.io.storage.atomic import Guard, WrittenFile, atomic
+from kafeat.io.columns.fields import unique
+from kafeat.io.storage.atomic import WrittenFile, atomic
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.formats import OUTPUTS, PIPED, delimiter_of
 from kafeat.io.storage.uri import shown
@@ -24,81 +23,68 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_writer(
-    place: str,
-    format: str,
-    *,
-    names: Sequence[str],
-    dtype: np.dtype[Any],
-    rows: int | None = None,
-    first: int = 0,
-    block_rows: int = 8192,
-    kept_schema: pa.Schema | None = None,
-    layout: Literal["columns", "list", "tensor"] = "columns",
-    list_name: str = "features",
-    compression: str | None = None,
-    metadata: Mapping[str, str] | None = None,
-    clobber: bool = True,
-    fsync: bool = True,
-    delimiter: str = ",",
-    header: bool = True,
-    nullable: bool = False,
-    dropping: bool = False,
-    written: WrittenFile | None = None,
-    sweep: bool = True,
-    guard: Guard = nullcontext,
+    location: str, format: str, layout: Layout, written: WrittenFile | None = None
 ) -> Iterator[Writer]:
-    """A sink whose file appears when the block ends without an error; `-` is standard output."""
-    delimiter = delimiter_of(place, delimiter)
-    kept = None
-    if kept_schema is not None and len(kept_schema):
-        kept = _kept(shown(place), format, kept_schema)
-        kept_schema = kept_schema if kept is None else kept.schema
-    wanted = Layout(
-        tuple(names), np.dtype(dtype), rows, first, block_rows, kept_schema, layout, list_name, compression,
-        dict(metadata or {}), delimiter, header, nullable, dropping, kept,
-    )  # fmt: skip
-    _refuse_clash(shown(place), wanted)
-    if place == "-":
+    """Open a writer. Its file appears when the block ends without an error. `-` is standard output."""
+    options = layout.options
+    passthrough = None
+    if layout.passthrough_schema is not None and len(layout.passthrough_schema):
+        passthrough = _passthrough(shown(location), format, layout.passthrough_schema)
+    chosen = replace(
+        layout,
+        passthrough_schema=layout.passthrough_schema if passthrough is None else passthrough.schema,
+        delimiter=delimiter_of(location, layout.delimiter),
+        passthrough=passthrough,
+    )
+    _refuse_clash(shown(location), chosen)
+    if location == "-":
         if format not in PIPED:
             raise UsageError(
                 f"-: expected CSV, Arrow or JSON lines on standard output, got {format}; name a file"
             )
         try:
-            with _ended(_sink("-", "-", False, format, wanted)) as sink:
-                yield sink
+            with _ended(_writer("-", "-", False, format, chosen)) as writer:
+                yield writer
         except BrokenPipeError:
             raise
         except OSError as error:
             raise refused("-", error) from error
         return
     with (
-        atomic(place, clobber, fsync=fsync, written=written, sweep=sweep, guard=guard) as output,
-        _ended(_sink(shown(place), output.path, output.regular, format, wanted)) as sink,
+        atomic(
+            location,
+            options.overwrite,
+            fsync=options.fsync,
+            written=written,
+            sweep=options.sweep,
+            guard=options.guard,
+        ) as output,
+        _ended(_writer(shown(location), output.path, output.regular, format, chosen)) as writer,
     ):
-        yield sink
+        yield writer
 
 
 @contextmanager
-def _ended(sink: Writer) -> Iterator[Writer]:
+def _ended(writer: Writer) -> Iterator[Writer]:
     try:
-        sink.begin()
-        yield sink
-        sink.finish()
+        writer.begin()
+        yield writer
+        writer.finish()
     finally:
-        sink.close()
+        writer.close()
 
 
-def _kept(place: str, format: str, schema: pa.Schema) -> PassthroughColumns | None:
+def _passthrough(location: str, format: str, schema: pa.Schema) -> PassthroughColumns | None:
     from kafeat.io.writers.passthrough import NAMES, PassthroughColumns
 
-    return PassthroughColumns(place, format, schema) if format in NAMES else None
+    return PassthroughColumns(location, format, schema) if format in NAMES else None
 
 
-def _sink(place: str, path: str, regular: bool, format: str, layout: Layout) -> Writer:
+def _writer(location: str, path: str, regular: bool, format: str, layout: Layout) -> Writer:
     if format == "csv":
         from kafeat.io.writers.csv import CsvWriter
 
-        return CsvWriter(place, path, layout)
+        return CsvWriter(location, path, layout)
     if format == "parquet":
         from kafeat.io.writers.parquet import ParquetWriter
 
@@ -106,28 +92,28 @@ def _sink(place: str, path: str, regular: bool, format: str, layout: Layout) -> 
     if format == "npy":
         from kafeat.io.writers.npy import NpyWriter
 
-        return NpyWriter(place, path, regular, layout)
+        return NpyWriter(location, path, regular, layout)
     if format == "arrow":
         from kafeat.io.writers.arrow_ipc import ArrowWriter
 
-        return ArrowWriter(place, path, regular, layout)
+        return ArrowWriter(location, path, regular, layout)
     if format == "jsonl":
         from kafeat.io.writers.jsonl import JsonlWriter
 
-        return JsonlWriter(place, path, layout)
-    raise UsageError(f"{place}: expected an output format of {', '.join(OUTPUTS)}, got {format!r}")
+        return JsonlWriter(location, path, layout)
+    raise UsageError(f"{location}: expected an output format of {', '.join(OUTPUTS)}, got {format!r}")
 
 
-def _refuse_clash(place: str, wanted: Layout) -> None:
-    if wanted.layout not in ("columns", "list", "tensor"):
-        raise UsageError(f"{place}: expected the layout columns, list or tensor, got {wanted.layout!r}")
-    kept = [] if wanted.kept_schema is None else list(wanted.kept_schema.names)
-    features = list(wanted.names) if wanted.layout == "columns" else [wanted.list_name]
-    both = [name for name in kept if name in set(features)]
+def _refuse_clash(location: str, chosen: Layout) -> None:
+    if chosen.layout not in ("columns", "list", "tensor"):
+        raise UsageError(f"{location}: expected the layout columns, list or tensor, got {chosen.layout!r}")
+    passthrough = chosen.passthrough_names
+    features = list(chosen.names) if chosen.layout == "columns" else [chosen.list_name]
+    both = [name for name in passthrough if name in set(features)]
     if both:
         raise UsageError(
-            f"{place}: expected kept columns with other names than the features, got {', '.join(both)}; "
+            f"{location}: expected passthrough columns with other names than the features, got {', '.join(both)}; "
             "choose another prefix for the features"
         )
-    if not unique(kept):
-        raise UsageError(f"{place}: expected every kept column once, got {', '.join(kept)}")
+    if not unique(passthrough):
+        raise UsageError(f"{location}: expected every passthrough column once, got {', '.join(passthrough)}")

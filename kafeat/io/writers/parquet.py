@@ -1,4 +1,4 @@
-"""Parquet files: a column for each feature, or one column of lists."""
+"""Writer of Parquet files: a column for each feature, or one column of lists."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
 
-# Each column costs the writer a fixed time in each group: 64 MiB wrote 1.3 times as fast as 32, 128 little faster.
+# Each column takes a fixed time in each group: 64 MiB is 1.3 times as fast as 32, and 128 hardly faster.
 GROUP_BYTES = 64 << 20
-# Of lists: the writer makes as many bytes of levels again, and there is but one column to cost time.
+# For lists, the writer needs the same memory again for levels, and there is only one column.
 LIST_GROUP_BYTES = 32 << 20
-# One page a column and group.
+# One page for each column and group.
 PAGE_BYTES = 8 << 20
-NULL_LISTS = 25  # the first pyarrow that writes lists of fixed length that are null; 26 reads them, too
+NULL_LISTS = 25  # the first pyarrow that writes null lists of fixed length; pyarrow 26 also reads them
 COMPRESSIONS = ("none", "snappy", "lz4", "zstd", "gzip")
 
 
 class ParquetWriter(Writer):
-    """Row groups of about 64 MiB (lists: 32), cut where whole blocks of features and kept columns reach that."""
+    """A writer of row groups of about 64 MiB (lists: 32), which hold whole blocks."""
 
     order = "F"
 
@@ -40,43 +40,40 @@ class ParquetWriter(Writer):
             )
         self.wants = "F" if layout.layout == "columns" else "C"
         self._schema = schema_of(layout)
-        # A group holds whole blocks: as many as reach its size.
+        # A group holds the smallest number of whole blocks that reaches its size.
         width, most = len(layout.names), layout.block_rows
         self._full = GROUP_BYTES if layout.layout == "columns" else LIST_GROUP_BYTES
         height = -(-self._full // max(1, most * width * layout.dtype.itemsize)) * most
-        self._arenas = BufferPool(height, most, width, layout.dtype, self.wants)
+        self._pool = BufferPool(height, most, width, layout.dtype, self.wants)
         self._waiting: list[BufferSlice] = []
-        self._kept: list[pa.Table] = []
+        self._passthrough: list[pa.Table] = []
         self._rows = self._bytes = 0
-        kept = [] if layout.kept_schema is None else list(layout.kept_schema.names)
-        # Features are noise to a dictionary, and nobody asks for their extremes: both cost more than writing.
+        # Dictionaries and statistics of features are useless, and both cost more than writing.
         self._file = pa.OSFile(path, "wb")
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,
             compression=compression,
-            use_dictionary=kept,
-            write_statistics=kept,
+            use_dictionary=layout.passthrough_names,
+            write_statistics=layout.passthrough_names,
             data_page_size=PAGE_BYTES,
         )
 
     def buffer(self, start: int, rows: int) -> Floats:
-        return self._arenas.take(rows)
+        return self._pool.take(rows)
 
-    def _write(self, block: Floats, kept: pa.Table | None, good: Mask | None = None) -> None:
-        piece = self._arenas.back(block, good)
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+        piece = self._pool.back(block, good)
         block = piece.block
-        if good is not None and kept is not None:
-            kept = kept.filter(pa.array(good))
         longer = self._waiting[-1].joined(piece) if self._waiting else None
         if longer is None:
             self._waiting.append(piece)
         else:
             self._waiting[-1] = longer
-        if kept is not None:
-            self._kept.append(kept)
+        if passthrough is not None:
+            self._passthrough.append(passthrough)
         self._rows += len(block)
-        self._bytes += block.nbytes + (0 if kept is None else kept.nbytes)
+        self._bytes += block.nbytes + (0 if passthrough is None else passthrough.nbytes)
         if self._bytes >= self._full:
             self._flush()
 
@@ -84,14 +81,14 @@ class ParquetWriter(Writer):
         if self._rows:
             self._writer.write_table(self._group(), row_group_size=self._rows)
         for piece in self._waiting:
-            self._arenas.free(piece)
-        self._waiting, self._kept, self._rows, self._bytes = [], [], 0, 0
+            self._pool.free(piece)
+        self._waiting, self._passthrough, self._rows, self._bytes = [], [], 0, 0
 
     def _group(self) -> pa.Table:
-        kept = pa.concat_tables(self._kept).columns if self._kept else []
+        passthrough = pa.concat_tables(self._passthrough).columns if self._passthrough else []
         parts = [self._features(piece.block) for piece in self._waiting]
         return pa.Table.from_arrays(
-            [*kept, *map(pa.chunked_array, zip(*parts, strict=True))], schema=self._schema
+            [*passthrough, *map(pa.chunked_array, zip(*parts, strict=True))], schema=self._schema
         )
 
     def _features(self, block: Floats) -> list[pa.Array]:
@@ -100,14 +97,14 @@ class ParquetWriter(Writer):
 
     def _end(self) -> None:
         self._flush()
-        # The footer of a long and wide file takes as much memory as these: some 2 KB for each column and group.
-        self._arenas.clear()
+        # The footer of a long and wide file takes as much memory as the pool: about 2 KB for each column and group.
+        self._pool.clear()
         self._writer.close()
         self._file.close()
 
     def close(self) -> None:
-        # An unfinished writer would write its footer when it is collected: to a file that is gone by then.
-        self._waiting, self._kept = [], []
+        # An unfinished writer would write its footer to a closed file when it is garbage collected.
+        self._waiting, self._passthrough = [], []
         self._writer.is_open = False
         if not self._file.closed:
             self._file.close()

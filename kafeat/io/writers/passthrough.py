@@ -1,4 +1,4 @@
-"""Kept columns in types and values that a format can hold: what it cannot is refused before anything is written."""
+"""Passthrough columns, converted to types that a format can hold. Other types are refused before writing."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _EXPECTED = {"csv": "of plain values", "jsonl": "that JSON can spell"}
 
 
 class PassthroughColumns:
-    """The kept columns of an output: `schema` is theirs as they are written."""
+    """The passthrough columns of an output. `schema` is their schema as written."""
 
-    def __init__(self, place: str, format: str, schema: pa.Schema) -> None:
+    def __init__(self, location: str, format: str, schema: pa.Schema) -> None:
         self._format = format
         held: dict[pa.DataType, bool] = {}
         for field in schema:
@@ -26,7 +26,7 @@ class PassthroughColumns:
                 held[field.type] = _held(format, field.type)
             if not held[field.type]:
                 raise UsageError(
-                    f"{place}: column {quoted(field.name)}: expected a kept column "
+                    f"{location}: column {quoted(field.name)}: expected a passthrough column "
                     f"{_EXPECTED.get(format, f'that {NAMES[format]} can hold')}, got {field.type}; {_remedy(format)}"
                 )
         self.schema = pa.schema(
@@ -34,24 +34,24 @@ class PassthroughColumns:
         )
         self._timed = [field.name for field in schema if is_timed(field.type, format)]
 
-    def table(self, kept: pa.Table, good: Mask | None = None) -> pa.Table:
-        """The same rows as they are written; ValueRefused for a value of a good row that has no place in the format."""
+    def table(self, passthrough: pa.Table, good: Mask | None = None) -> pa.Table:
+        """Convert rows to the written types. Refuse a value of a good row that the format cannot hold."""
         for name in self._timed:
-            self._check(name, kept.column(name), good)
-        fields = [f.with_type(written(f.type, self._format)) for f in kept.schema]
-        columns = [_as(column, f.type) for column, f in zip(kept.columns, fields, strict=True)]
-        return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=kept.schema.metadata))
+            self._check(name, passthrough.column(name), good)
+        fields = [f.with_type(written(f.type, self._format)) for f in passthrough.schema]
+        columns = [_as(column, f.type) for column, f in zip(passthrough.columns, fields, strict=True)]
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=passthrough.schema.metadata))
 
     def _check(self, name: str, column: pa.ChunkedArray, good: Mask | None) -> None:
         if beyond(column, self._format) is None:
             return
         for row in range(len(column)) if good is None else map(int, np.flatnonzero(good)):
-            found = beyond(column.slice(row, 1), self._format)
-            if found is not None:
+            value = beyond(column.slice(row, 1), self._format)
+            if value is not None:
                 raise InvalidValueError(
                     row,
                     name,
-                    f"expected a {found.type} that {NAMES[self._format]} can hold, got {digits(found)}; "
+                    f"expected a {value.type} that {NAMES[self._format]} can hold, got {digits(value)}; "
                     f"{_remedy(self._format)}",
                 )
 
@@ -66,14 +66,14 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _held(format: str, kind: pa.DataType) -> bool:
-    """Whether values of the type can be written: Arrow tells by doing it, of no rows."""
+    """Return true if values of the type can be written. Arrow is tried with zero rows."""
     target = written(kind, format)
     try:
         column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)
         if format == "csv":
-            from kafeat.io.writers.csv_text import spelled
+            from kafeat.io.writers.csv import spelled
         elif format == "jsonl":
-            from kafeat.io.writers.jsonl_text import spelled
+            from kafeat.io.writers.jsonl import spelled
         elif format == "parquet":
             import pyarrow.parquet as pq
 
@@ -88,7 +88,7 @@ def _held(format: str, kind: pa.DataType) -> bool:
 
 
 def written(kind: pa.DataType, format: str) -> pa.DataType:
-    """The type in which values of that type are written."""
+    """Return the type in which values of a type are written."""
     if format == "parquet" and pa.types.is_dictionary(kind) and is_text(kind):
         return pa.dictionary(kind.index_type, written(kind.value_type, "arrow"), kind.ordered)
     if pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind):
@@ -108,40 +108,42 @@ def written(kind: pa.DataType, format: str) -> pa.DataType:
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as plain values."""
+    """Return a column as plain values."""
     kind = written(column.type, "arrow")
     return pa.chunked_array([plain(chunk, kind) for chunk in column.chunks], kind)
 
 
 def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values in that type, which is the one that `written` tells."""
-    own = values.type
+    """Convert values to the type that `written` returns for them."""
+    values_type = values.type
     if pa.types.is_dictionary(kind):
         return _coded(values, kind)
-    if own == kind:
+    if values_type == kind:
         return values
-    if pa.types.is_run_end_encoded(own):
+    if pa.types.is_run_end_encoded(values_type):
         import pyarrow.compute as pc
 
         return plain(pc.run_end_decode(values), kind)
-    if pa.types.is_dictionary(own):
+    if pa.types.is_dictionary(values_type):
         words = plain(values.dictionary, kind)
         return pa.DictionaryArray.from_arrays(values.indices, words).dictionary_decode()
     mask = values.is_null() if values.null_count else None
-    if pa.types.is_struct(own):
+    if pa.types.is_struct(values_type):
         parts = [plain(part, kind.field(i).type) for i, part in enumerate(values.flatten())]
         return pa.StructArray.from_arrays(parts, fields=[kind.field(i) for i in range(len(parts))], mask=mask)
-    if pa.types.is_fixed_size_list(own):
-        inner = values.values.slice(values.offset * own.list_size, len(values) * own.list_size)
+    if pa.types.is_fixed_size_list(values_type):
+        inner = values.values.slice(
+            values.offset * values_type.list_size, len(values) * values_type.list_size
+        )
         return pa.FixedSizeListArray.from_arrays(plain(inner, kind.value_type), type=kind, mask=mask)
-    if pa.types.is_nested(own):
+    if pa.types.is_nested(values_type):
         return _list(values, kind, mask)
     return values.cast(kind)
 
 
 def _coded(values: pa.DictionaryArray, kind: pa.DataType) -> pa.DictionaryArray:
     words, codes = plain(values.dictionary, kind.value_type), values.indices
-    if words.null_count:  # a missing value has two spellings then, of which Parquet knows one
+    if words.null_count:  # nulls in the dictionary and in the indices: Parquet has only the latter
         missing = words.is_null().to_numpy(zero_copy_only=False)
         codes = pa.array(np.cumsum(~missing) - 1, kind.index_type, mask=missing).take(codes)
         words = words.drop_null()
@@ -159,24 +161,24 @@ def _list(values: pa.Array, kind: pa.DataType, mask: pa.Array | None) -> pa.Arra
 
 
 _BEYOND = "<value out of range"
-"""So begins Arrow's text of a time that it cannot spell."""
+"""Prefix of Arrow's text of a time that it cannot format."""
 
 
 def is_timed(kind: pa.DataType, format: str) -> bool:
-    """Whether there are dates and times in it that the format may not hold."""
+    """Return true if a type has dates or times that the format may be unable to hold."""
     kind = storage_of(kind)
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return is_timed(kind.value_type, format)
     if pa.types.is_nested(kind):
         return any(is_timed(kind.field(i).type, format) for i in range(kind.num_fields))
-    if format == "parquet":  # has neither times in seconds nor 64 bits for a date
+    if format == "parquet":  # Parquet has neither times in seconds nor 64-bit dates
         return bool(pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "s"))
     times = (pa.types.is_date, pa.types.is_time, pa.types.is_timestamp)
     return format in ("csv", "jsonl") and any(test(kind) for test in times)
 
 
 def beyond(column: pa.ChunkedArray, format: str) -> pa.Scalar | None:
-    """A date or time that the format cannot hold."""
+    """Return a date or time that the format cannot hold, or None."""
     import pyarrow.compute as pc
 
     for chunk in column.chunks:
@@ -190,7 +192,7 @@ def beyond(column: pa.ChunkedArray, format: str) -> pa.Scalar | None:
 
 
 def _leaves(values: pa.Array) -> Iterator[pa.Array]:
-    """The arrays of plain values that a nested one is made of."""
+    """Yield the arrays of plain values in a nested array."""
     if isinstance(values, pa.ExtensionArray):
         yield from _leaves(values.storage)
     elif pa.types.is_dictionary(values.type):
@@ -225,5 +227,5 @@ def _fits(end: pa.Scalar, format: str) -> bool:
 
 
 def digits(value: pa.Scalar) -> int:
-    """The number that stands for a date or time."""
+    """Return the stored number of a date or time."""
     return int(value.cast(pa.int32() if value.type.bit_width == 32 else pa.int64()).as_py())

@@ -1,4 +1,4 @@
-"""Kept columns of an output beside those of its input."""
+"""Compare the passthrough columns of an output with those of its input."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafeat.io.writers.csv_text import TEXT
+from kafeat.io.writers.csv import TEXT
 from kafeat.io.writers.passthrough import decoded
 from kafeat.types import Mask
 
 KeptRows: TypeAlias = pa.Table
-"""Kept columns of some rows."""
+"""Passthrough columns of some rows."""
 
 
 @dataclass(frozen=True)
 class ValueDifference:
-    """The first value that is another: its row among those compared, its column, and both, as they are shown."""
+    """The first different value: its row among those compared, its column, and both values as text."""
 
     row: int
     column: str
@@ -27,22 +27,22 @@ class ValueDifference:
     got: str
 
 
-def taken(kept: KeptRows, good: Mask) -> KeptRows:
-    """The rows that are good."""
-    return kept.filter(pa.array(good))
+def taken(passthrough: KeptRows, good: Mask) -> KeptRows:
+    """Return the rows that are good."""
+    return passthrough.filter(pa.array(good))
 
 
 def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:
-    """Where two tables of the same columns and as many rows first differ; None where they do not.
+    """Return the first difference of two tables with the same columns and number of rows, or None.
 
-    A value is the same if it is in the type that was written. In text, a null is empty. NaN is NaN.
+    Values are compared in the type that was written. In text, a null equals an empty text. NaN equals NaN.
     """
-    found = [
+    differences = [
         ValueDifference(row, name, _shown(ours[row]), _shown(theirs[row]))
         for name, ours, theirs in zip(expected.column_names, expected.columns, got.columns, strict=True)
         if (row := _first(ours, theirs)) is not None
     ]
-    return min(found, key=lambda one: one.row, default=None)
+    return min(differences, key=lambda one: one.row, default=None)
 
 
 def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:
@@ -50,7 +50,7 @@ def _first(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> int | None:
     if not ours.type.equals(theirs.type):
         try:
             ours = ours.cast(theirs.type)
-        except pa.ArrowException:  # other values do not fit the type that these had
+        except pa.ArrowException:  # other values may not fit this type
             ours, theirs = ours.cast(TEXT), theirs.cast(TEXT)
     if pa.types.is_nested(theirs.type):
         pairs = zip(ours, theirs, strict=True)

@@ -1,142 +1,93 @@
-"""A run over parts, when all is checked and its folders are its own."""
+"""Run over parts, after everything is checked and the output folders are locked."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.dataframes.shared_map import SharedMap
-from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.formats import format_of
-from kafeat.io.storage.locations import absolute, join
 from kafeat.io.storage.temporary_files import remove_stale_below
-from kafeat.io.storage.uri import shown
-from kafeat.jobs.dataset.journal import Journal, Run
-from kafeat.jobs.dataset.part import Outcome, PartTask, failed, kafeat_part
+from kafeat.jobs.dataset.journal import DatasetResult, Journal
+from kafeat.jobs.dataset.part import Outcome
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
-from kafeat.jobs.dataset.split import pour_parts
-from kafeat.runtime.backends import started
-from kafeat.runtime.engine import completed
+from kafeat.runtime.backends import start_engine
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.pool import Engine, Pool
-from kafeat.runtime.stop import Stop
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
 
 
+class Parts(Protocol):
+    """The parts to write: `KnownParts`, or `TextParts`, which are cut while they are read."""
+
+    def outcomes(self, pool: Pool) -> Generator[Outcome]:
+        """Write the parts, and yield their outcomes as they are done."""
+
+
 @dataclass(frozen=True)
 class DatasetJob:
-    """What was asked for, and what there is already.
+    """A planned run over parts. `request.writing.guard` is held while files are written or removed."""
 
-    `asked.writing.guard` is held around all that is written or removed. `make` makes a folder.
-    """
+    request: DatasetRequest
+    plan: DatasetPlan
+    parts: Parts
 
-    asked: DatasetRequest
-    map: SharedMap
-    start: DatasetPlan
-    make: Callable[[str], None]
-
-    def run(self, announce: Announce) -> Run:
-        """Make the parts that the earlier run does not prove done."""
-        began, start, earlier, target = time.perf_counter(), self.start, self.start.earlier, self.asked.target
-        proven = start.proven
-        journal = Journal(target, start.manifest, list(proven.values()), self.asked.writing.guard)
+    def run(self, columns: int, announce: Announce) -> DatasetResult:
+        """Write all parts that are not up to date, as files of `columns` features."""
+        began, plan = time.perf_counter(), self.plan
+        kept = list(plan.up_to_date.values())
+        journal = Journal(self.request.target, plan.manifest, kept, self.request.writing.guard)
         try:
-            with started(self._engine) as pool, one_blas_thread():  # it is up before anything is removed
-                removed = self._clear({*proven, *start.known})
-                journal.write()
-                told = announce(None if start.parts is None else len(start.parts))
-                told(len(proven))
-                with closing(self._outcomes(pool)) as outcomes:
-                    for outcome in outcomes:
-                        journal.add(outcome)
-                        told(1)
+            removed = self._write_parts(journal, announce)
         except BaseException as error:
-            if start.parts is not None and journal.done:
-                done = f"{len(journal.done):,} of {len(start.parts):,} parts are done"
+            if plan.parts is not None and journal.done:
+                done = f"{len(journal.done):,} of {len(plan.parts):,} parts are done"
                 error.add_note(f"{done}: --resume goes on with the others")
             self._sweep()
-            journal.leave(new=not earlier.entries and self.asked.engine.ends)
+            journal.leave(new=not plan.previous.entries and self.request.engine.ends_workers)
             raise
         self._sweep()
         seconds = time.perf_counter() - began
         journal.end(seconds)
-        gone = [] if start.parts is None else sorted({*removed} - {part.name for part in start.parts})
-        strange = earlier.strange(target, {*journal.done, *removed})
-        return journal.run(len(proven), self.map.map.n_components, seconds, tuple(gone), strange)
+        unknown_files = plan.previous.remaining(self.request.target, {*journal.done, *removed})
+        without_input = set() if plan.parts is None else {*removed} - {part.name for part in plan.parts}
+        return journal.result(len(kept), columns, seconds, tuple(sorted(without_input)), unknown_files)
+
+    def _write_parts(self, journal: Journal, announce: Announce) -> list[str]:
+        """Write the parts, and return the names of the outdated ones that were removed before."""
+        plan = self.plan
+        # The engine starts first: if it fails to, nothing must have been removed.
+        with start_engine(self._engine) as pool, one_blas_thread():
+            removed = self._clear({*plan.up_to_date, *plan.to_check})
+            journal.write()
+            progress = announce(None if plan.parts is None else len(plan.parts))
+            progress(len(plan.up_to_date))
+            with closing(self.parts.outcomes(pool)) as outcomes:
+                for outcome in outcomes:
+                    journal.add(outcome)
+                    progress(1)
+        return removed
 
     @property
     def _engine(self) -> Engine:
-        """Here no more parts are made at once than there are: they share the threads."""
-        if not self.asked.engine.here:
-            return self.asked.engine
-        parts = len(self.start.parts) if self.start.parts else 1
-        return replace(self.asked.engine, jobs=min(count_jobs(self.asked.engine.jobs), parts))
+        """The engine. In this process no more parts run at once than there are, and these share the threads."""
+        engine = self.request.engine
+        if not engine.in_this_process:
+            return engine
+        parts = len(self.plan.parts) if self.plan.parts else 1
+        return replace(engine, jobs=min(count_jobs(engine.jobs), parts))
 
     def _clear(self, good: set[str]) -> list[str]:
-        """Remove what is left of earlier runs, but for good parts; returns the parts that are no more."""
-        with self.asked.writing.guard():
+        """Remove temporary files and outdated parts, but for `good` ones; return the names of the removed parts."""
+        with self.request.writing.guard():
             self._sweep()
-            return self.start.earlier.remove_stale(self.asked.target, self.asked.rules.rejects, good)
+            return self.plan.previous.remove_stale(self.request.target, self.request.rules.rejects, good)
 
     def _sweep(self) -> None:
-        for folder in (self.asked.target, self.asked.rules.rejects):
+        for folder in (self.request.target, self.request.rules.rejects):
             if folder is not None:
                 remove_stale_below(folder)
-
-    def _outcomes(self, pool: Pool) -> Generator[Outcome]:
-        """What becomes of the parts, in the order in which they are done."""
-        asked = self.asked
-        if self.start.parts is not None:
-            parts = [part for part in self.start.parts if part.name not in self.start.proven]
-            yield from completed(pool, kafeat_part, self._tasks(parts, pool.stop), _given_up)
-        elif not self.start.proven:
-            yield from pour_parts(
-                self.map.map, asked.source, asked.target, asked.reading, asked.writing, asked.rules,
-                asked.engine.jobs, asked.rows_per_file or 0, self.start.earlier.may_replace,
-            )  # fmt: skip
-
-    def _tasks(self, parts: list[Part], stop: Stop) -> list[PartTask]:
-        asked = self.asked
-        for below in {os.path.dirname(part.name) for part in parts} - {""}:
-            for folder in (asked.target, asked.rules.rejects):
-                if folder is not None:
-                    self.make(join(folder, below))
-        here = asked.engine.here
-        jobs = max(1, count_jobs(asked.engine.jobs) // max(1, len(parts))) if here else 1
-        # a worker may stand in another folder
-        place = (lambda name: name) if here else absolute
-        rejects = None if asked.rules.rejects is None else place(asked.rules.rejects)
-        return [
-            PartTask(
-                replace(part, place=place(part.place)),
-                self.map,
-                place(asked.target),
-                asked.reading,
-                replace(
-                    asked.writing,
-                    format=format_of(part.name),
-                    overwrite=self.start.earlier.may_replace(part.name),
-                    sweep=False,
-                ),
-                replace(asked.rules, rejects=rejects),
-                jobs,
-                stop,
-                self.start.known.get(part.name),
-            )
-            for part in parts
-        ]
-
-
-def _given_up(task: PartTask, why: str) -> Outcome:
-    return failed(
-        task.part.name,
-        f"{shown(task.part.place)}: expected a worker to finish, got none that did ({why}); is there memory enough, "
-        "and the same kafeat?",
-        5,
-    )

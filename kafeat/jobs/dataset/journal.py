@@ -1,4 +1,4 @@
-"""What a run over parts has done so far: kept in its manifest while it goes on, and summed up at its end."""
+"""Record the finished parts of a run in its manifest while it goes on, and sum them up at its end."""
 
 from __future__ import annotations
 
@@ -9,21 +9,29 @@ from dataclasses import dataclass
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.locations import join, listed, remove
-from kafeat.jobs.dataset.manifest import Drift, Failure, Manifest, Record
+from kafeat.jobs.dataset.manifest import Drift, Manifest, PartFailure, PartRecord
 from kafeat.jobs.dataset.part import Outcome
 
-# The manifest of a running run costs at most a twentieth of the time.
+# Writing the manifest takes at most a twentieth of the time of a run.
 _SHARE = 20.0
 _SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a run over parts did: `parts` are there now, of which `kept` were made by an earlier run.
+class DatasetResult:
+    """The result of a run over the parts of a data set.
 
-    `failed` are those that could not be made, `removed` outputs of an earlier run whose inputs are no more, `strange`
-    files of the output's folder that no run of kafeat has made. `largest_drift` is that of the `drifts_known` parts,
-    kept ones too, whose drift was asked for when they were made.
+    Attributes:
+        parts: Number of parts in the output folder, kept ones included.
+        kept: Number of parts that a previous run had written.
+        rows, rows_read, bytes, clipped, bad_rows: Sums over all parts.
+        columns: Number of features.
+        seconds: Duration of this run.
+        failed: Parts that could not be written.
+        removed: Parts of the previous run that were removed, as they have no input any more.
+        unknown_files: Files in the output folder that no run of kafeat wrote.
+        largest_drift: The largest drift of the parts whose drift is known, None if there are none.
+        drifts_known: Number of parts whose drift is known, kept ones included.
     """
 
     parts: int
@@ -35,55 +43,56 @@ class Run:
     seconds: float
     clipped: int
     bad_rows: int
-    failed: tuple[Failure, ...]
+    failed: tuple[PartFailure, ...]
     removed: tuple[str, ...]
-    strange: tuple[str, ...]
+    unknown_files: tuple[str, ...]
     largest_drift: Drift | None
     drifts_known: int
 
 
 class Journal:
-    """What is done so far, in a manifest that says so: a run that is killed loses the last seconds of it."""
+    """A manifest that is rewritten while the run goes on: a killed run loses its last seconds only."""
 
-    def __init__(self, folder: str, manifest: Manifest, records: list[Record], guard: Guard) -> None:
+    def __init__(self, folder: str, manifest: Manifest, records: list[PartRecord], guard: Guard) -> None:
         self._folder, self._manifest, self._guard = folder, manifest, guard
-        self._records, self._failures = {record.name: record for record in records}, dict[str, Failure]()
-        self._machines = list(manifest.machines)
+        self._records, self._failures = {record.name: record for record in records}, dict[str, PartFailure]()
+        self._environments = list(manifest.machines)
         self._kept = 0
-        self._next = math.inf  # it is not begun
+        self._next = math.inf  # before the first `write`, `add` writes nothing
 
     def add(self, outcome: Outcome) -> None:
+        """Note the outcome of a part, and write the manifest if the last time is long enough ago."""
         if outcome.failure is not None:
             self._failures[outcome.failure.name] = outcome.failure
         if outcome.record is not None:
-            made_by = outcome.record.made_by if not outcome.again else self._number(outcome.machine)
+            made_by = outcome.record.made_by if not outcome.made else self._number_of(outcome.environment)
             self._records[outcome.record.name] = outcome.record.model_copy(update={"made_by": made_by})
-        self._kept += not outcome.again
+        self._kept += not outcome.made
         if time.monotonic() >= self._next:
             self.write()
 
     @property
     def done(self) -> set[str]:
-        """The names of the parts that are there."""
+        """The names of the parts in the output folder."""
         return set(self._records)
 
-    def _number(self, machine: dict[str, str]) -> int:
-        if machine not in self._machines:
-            self._machines.append(machine)
-        return self._machines.index(machine)
+    def _number_of(self, environment: dict[str, str]) -> int:
+        if environment not in self._environments:
+            self._environments.append(environment)
+        return self._environments.index(environment)
 
     def write(self, **more: object) -> None:
-        """Write it: first when the run begins."""
+        """Write the manifest, with these fields changed. The first call marks the beginning of the run."""
         started = time.monotonic()
         manifest = self._manifest.with_parts(
-            self._records.values(), self._failures.values(), machines=self._machines, **more
+            self._records.values(), self._failures.values(), machines=self._environments, **more
         )
         manifest.write(self._folder, self._guard)
         ended = time.monotonic()
         self._next = ended + max(_SECONDS, _SHARE * (ended - started))
 
     def leave(self, new: bool) -> None:
-        """Before its end: what is done is noted; a folder that was empty, and is so still, keeps nothing."""
+        """Save the state of a run that ends early. A `new` folder that is still empty keeps no manifest."""
         if self._next == math.inf:
             return
         if new and not self._failures and all(is_hidden(entry.name) for entry in listed(self._folder)):
@@ -93,14 +102,21 @@ class Journal:
             self.write()
 
     def end(self, seconds: float) -> None:
+        """Write the final manifest."""
         self.write(state="incomplete" if self._failures else "complete", seconds=round(seconds, 3))
 
-    def run(
-        self, kept: int, columns: int, seconds: float, removed: tuple[str, ...], strange: tuple[str, ...]
-    ) -> Run:
+    def result(
+        self,
+        kept: int,
+        columns: int,
+        seconds: float,
+        removed: tuple[str, ...],
+        unknown_files: tuple[str, ...],
+    ) -> DatasetResult:
+        """Sum up the parts."""
         records = list(self._records.values())
         drifts = [record.drift for record in records if record.drift is not None]
-        return Run(
+        return DatasetResult(
             parts=len(records),
             kept=kept + self._kept,
             rows=sum(record.rows for record in records),
@@ -112,7 +128,7 @@ class Journal:
             bad_rows=sum(record.bad_rows for record in records),
             failed=tuple(self._failures[name] for name in sorted(self._failures)),
             removed=removed,
-            strange=strange,
+            unknown_files=unknown_files,
             largest_drift=max(drifts, key=lambda drift: drift.share, default=None),
             drifts_known=len(drifts),
         )

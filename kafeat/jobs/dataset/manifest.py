@@ -1,4 +1,4 @@
-"""`_kafeat.json`: what the parts of an output are, from what they were made, and by which map."""
+"""`_kafeat.json`, the manifest of an output folder: its parts, their inputs, and the map."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kafeat._version import __version__
 from kafeat.errors import DataError
 from kafeat.io.storage.atomic import Guard, write_bytes
 from kafeat.io.storage.data_set import MANIFEST
-from kafeat.io.storage.files import opened
-from kafeat.io.storage.locations import join, kind_of
+from kafeat.io.storage.files import digest_of, opened
+from kafeat.io.storage.locations import entry_of, join, kind_of, lies_below, remove
 
 
 class _Entry(BaseModel):
-    # Others may say more in their manifests than we know of.
+    # Later versions may write keys that this one does not know.
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
 
@@ -25,9 +25,9 @@ _Count = Annotated[int, Field(ge=0)]
 
 
 class File(_Entry):
-    """A file as it was: bytes, SHA-256, and a stamp that changes with every writing.
+    """A file as it was: bytes, SHA-256, and a stamp that changes whenever the file is written.
 
-    A range of rows and rejects have no hash.
+    The hash is None for rejects, and for an input of which only a range of rows was read.
     """
 
     bytes: _Count
@@ -36,17 +36,17 @@ class File(_Entry):
 
 
 class Drift(_Entry):
-    """The column of which the largest share lies outside of the range of the fit."""
+    """The column with the largest share of values outside of the range of the fit."""
 
     column: str
     share: float = Field(ge=0.0, allow_inf_nan=False)
 
 
-class Record(_Entry):
-    """A part that is done. `only` are the first row of its input and the one behind the last, None for all.
+class PartRecord(_Entry):
+    """A part that is done.
 
-    `drift` is None where nobody asked for it, `rejects` where none were written. `made_by` is the number of the machine
-    in the manifest's list.
+    `only` holds the first row of its input and the one after the last, or None for all rows. `drift` is None if it was
+    not measured, `rejects` if none were written. `made_by` is an index into the manifest's `machines`.
     """
 
     name: str
@@ -63,8 +63,8 @@ class Record(_Entry):
     made_by: _Count = 0
 
 
-class Failure(_Entry):
-    """A part that could not be done, and the code that its error ends a command with."""
+class PartFailure(_Entry):
+    """A part that could not be written, and the exit code of its error."""
 
     name: str
     error: str
@@ -72,9 +72,10 @@ class Failure(_Entry):
 
 
 class Manifest(_Entry):
-    """Of a run. `settings` are all else that the bytes of the parts depend on.
+    """The state of a run. `settings` holds all options that the bytes of the parts depend on.
 
-    `foreign` are the files that were there when it began, and that no run had made.
+    `unknown_files` are files that lay in the folder when the run began and that no run had written; the key is
+    `foreign`.
     """
 
     kafeat: str = __version__
@@ -87,13 +88,15 @@ class Manifest(_Entry):
     rows: int = 0
     bytes: int = 0
     seconds: float = 0.0
-    parts: list[Record] = []
-    failed: list[Failure] = []
+    parts: list[PartRecord] = []
+    failed: list[PartFailure] = []
     machines: list[dict[str, str]] = []
-    foreign: list[str] = []
+    unknown_files: list[str] = Field([], alias="foreign")
 
-    def with_parts(self, records: Iterable[Record], failed: Iterable[Failure], **more: Any) -> Manifest:
-        """The same run, further on."""
+    def with_parts(
+        self, records: Iterable[PartRecord], failed: Iterable[PartFailure], **more: Any
+    ) -> Manifest:
+        """Return the manifest of the same run at a later point."""
         parts = sorted(records, key=lambda record: record.name)
         return self.model_copy(
             update={
@@ -106,19 +109,19 @@ class Manifest(_Entry):
         )
 
     def write(self, folder: str, guard: Guard) -> None:
-        """In its folder, at once."""
+        """Write it to the folder, atomically."""
         write_bytes(join(folder, MANIFEST), self.dumps().encode(), guard=guard)
 
     def dumps(self) -> str:
-        """As JSON, a part a line: it is looked at by people, too."""
-        content = self.model_dump(mode="json")
+        """Return it as JSON with one part a line, so that people can read it."""
+        content = self.model_dump(mode="json", by_alias=True)
         parts, failed = content.pop("parts"), content.pop("failed")
         head = json.dumps(content, indent=2, ensure_ascii=False)[:-2]
         return f'{head},\n  "failed": {_lines(failed)},\n  "parts": {_lines(parts)}\n}}\n'
 
 
 def read_manifest(folder: str) -> Manifest | None:
-    """The manifest of a folder; None if it has none."""
+    """Read the manifest of a folder; None if it has none."""
     place = join(folder, MANIFEST)
     if kind_of(place) is None:
         return None
@@ -138,3 +141,18 @@ def _lines(entries: list[dict[str, Any]]) -> str:
     if not entries:
         return "[]"
     return "[\n    " + ",\n    ".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "\n  ]"
+
+
+def remove_written(folder: str, name: str, file: File) -> bool:
+    """Remove a file below a folder if its stamp or hash is that of the manifest; return true if it was removed.
+
+    A file that somebody changed or put there stays, and so does the target of a link.
+    """
+    place = join(folder, name)
+    entry = entry_of(place) if lies_below(folder, name) else None
+    if entry is None or entry.bytes != file.bytes:
+        return False
+    if entry.stamp != file.stamp and (file.sha256 is None or digest_of(place) != file.sha256):
+        return False
+    remove(place)
+    return True

@@ -1,4 +1,4 @@
-"""One part of a data set: made, or proven to be made already; whatever goes wrong is told, not raised."""
+"""Transform one part of a data set, unless it is up to date. Errors are returned, not raised."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from kafeat.io.storage.data_set import Part
 from kafeat.io.storage.files import digest_of
 from kafeat.io.storage.locations import Entry, entry_of, join
 from kafeat.io.storage.uri import shown
-from kafeat.jobs.dataset.manifest import Drift, Failure, File, Record
-from kafeat.jobs.dataset.removal import remove_written
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
 from kafeat.jobs.transform.counts import TransformResult
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.rejects import rejects_name
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.environment import machine, versions
-from kafeat.runtime.stop import Stop
+from kafeat.runtime.pool import Stop
 
-_LOOK_SECONDS = 5.0
+_CHECK_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class PartTask:
-    """All that a worker is told: names, no data. `known` is what an earlier run made of the part, if it did.
+    """Everything that a worker needs to transform a part. It holds names and no data, so it is cheap to send.
 
-    `folder` is that of all parts, and `rules.rejects` that of all their rejects.
+    `previous` is the record of the part in the previous run, if there is one. `folder` holds all parts, and
+    `rules.rejects` is the folder of all rejects.
     """
 
     part: Part
@@ -42,53 +43,53 @@ class PartTask:
     rules: RowOptions
     jobs: int
     stop: Stop
-    known: Record | None = None
+    previous: PartRecord | None = None
 
     @property
     def target(self) -> str:
-        """Where the part is written."""
+        """Location of the output."""
         return join(self.folder, self.part.name)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part, and on what machine. `again` is false where an earlier run had made it."""
+    """Result of a part: a record or a failure, and the environment. `made` is false if a previous run wrote it."""
 
-    record: Record | None
-    failure: Failure | None
-    machine: dict[str, str]
-    again: bool = True
+    record: PartRecord | None
+    failure: PartFailure | None
+    environment: dict[str, str]
+    made: bool = True
 
 
 def kafeat_part(task: PartTask) -> Outcome:
-    """Make a part, unless it is proven to be made already. Engines show the name of this function to people."""
+    """Transform a part unless it is up to date. Dashboards of engines show the name of this function."""
     try:
         with task.stop.watching():
             return _outcome(task)
     except KafeatError as error:
-        return failed(task.part.name, str(error), error.exit_code)
+        return failure_outcome(task.part.name, str(error), error.exit_code)
     except MemoryError:
         advice = "lower chunk_rows, n_components, or the parts that are made at once"
-        return failed(task.part.name, f"{shown(task.part.place)}: out of memory: {advice}", 5)
+        return failure_outcome(task.part.name, f"{shown(task.part.location)}: out of memory: {advice}", 5)
     except OSError as error:
-        return failed(
+        return failure_outcome(
             task.part.name,
-            without_secrets(f"{error.filename or task.part.place}: {error.strerror or error}"),
+            without_secrets(f"{error.filename or task.part.location}: {error.strerror or error}"),
             5,
         )
-    except Exception:  # a fault of ours: it must not end the other parts
-        return failed(task.part.name, without_secrets(traceback.format_exc()), 1)
+    except Exception:  # a bug must not end the other parts
+        return failure_outcome(task.part.name, without_secrets(traceback.format_exc()), 1)
 
 
-def failed(name: str, error: str, exit_code: int) -> Outcome:
-    """The outcome of a part that could not be made."""
-    return Outcome(None, Failure(name=name, error=error, exit_code=exit_code), {})
+def failure_outcome(name: str, error: str, exit_code: int) -> Outcome:
+    """Return the outcome of a part that could not be written."""
+    return Outcome(None, PartFailure(name=name, error=error, exit_code=exit_code), {})
 
 
-def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -> Record:
-    """What is to be remembered of a part that is done; `rejects` lists its bad rows."""
+def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -> PartRecord:
+    """Return the manifest entry of a part that is done; `rejects` is the file of its bad rows."""
     worst = max(((share, column) for column, share in (done.drift or {}).items()), default=None)
-    return Record(
+    return PartRecord(
         name=part.name,
         rows=done.rows,
         rows_read=done.rows_read,
@@ -104,70 +105,70 @@ def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -
 
 
 @cache
-def this_machine() -> dict[str, str]:
-    """Where a part was made, and with what."""
+def this_environment() -> dict[str, str]:
+    """Return versions and processor of this process, as the manifest records them."""
     return {**versions(), **machine()}
 
 
-def looking(guard: Guard, stop: Stop) -> Callable[[int], None]:
-    """What is told the rows of each chunk: it ends a part that was told to end, or that nobody waits for any more."""
-    looked = time.monotonic()
+def liveness_check(guard: Guard, stop: Stop) -> Callable[[int], None]:
+    """Return a callback for every chunk that ends the part if the run has ended or has lost its folder."""
+    last_check = time.monotonic()
 
-    def look(_rows: int) -> None:
-        nonlocal looked
+    def check(_rows: int) -> None:
+        nonlocal last_check
         stop.check()
-        if time.monotonic() - looked > _LOOK_SECONDS:
-            looked = time.monotonic()
+        if time.monotonic() - last_check > _CHECK_SECONDS:
+            last_check = time.monotonic()
             with guard():
                 pass
 
-    return look
+    return check
 
 
 def _outcome(task: PartTask) -> Outcome:
     part, writing, rules = task.part, task.writing, task.rules
-    if task.known is not None:
-        kept = _proven(task, task.known)
+    if task.previous is not None:
+        kept = _if_unchanged(task, task.previous)
         if kept is not None:
-            return Outcome(kept, None, {}, again=False)
-        # if it cannot be made again, nothing is left of the old one
+            return Outcome(kept, None, {}, made=False)
+        # The old output goes first: if this part fails, no outdated one must be left.
         with writing.guard():
-            remove_written(task.folder, part.name, task.known.output)
-            if rules.rejects is not None and task.known.rejects is not None:
-                remove_written(rules.rejects, rejects_name(part.name), task.known.rejects)
+            remove_written(task.folder, part.name, task.previous.output)
+            if rules.rejects is not None and task.previous.rejects is not None:
+                remove_written(rules.rejects, rejects_name(part.name), task.previous.rejects)
     if rules.rejects is not None:
         rules = replace(rules, rejects=join(rules.rejects, rejects_name(part.name)))
     done = transform_file(
         task.map.map,
-        part.place,
+        part.location,
         task.target,
         reading=task.reading,
         writing=writing,
         rules=rules,
         jobs=task.jobs,
-        announce=lambda _rows: looking(writing.guard, task.stop),
+        announce=lambda _rows: liveness_check(writing.guard, task.stop),
         hashed=True,
         only=part.only,
         stamp=part.stamp,
     )
     rejects = None if rules.rejects is None else entry_of(rules.rejects)
-    return Outcome(record_of(part, done, rejects), None, this_machine())
+    return Outcome(record_of(part, done, rejects), None, this_environment())
 
 
-def _proven(task: PartTask, known: Record) -> Record | None:
-    """The record with its stamps of today, if hashes say that input and output are what they were."""
+def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
+    """Return the record with the present stamps if the hashes of input and output are the same, else None."""
     part, entry = task.part, entry_of(task.target)
     if entry is None:
         return None
-    if part.stamp != known.input.stamp and (
-        known.input.sha256 is None or digest_of(part.place) != known.input.sha256
+    if part.stamp != previous.input.stamp and (
+        previous.input.sha256 is None or digest_of(part.location) != previous.input.sha256
     ):
         return None
-    if entry.stamp != known.output.stamp and digest_of(task.target) != known.output.sha256:
+    if entry.stamp != previous.output.stamp and digest_of(task.target) != previous.output.sha256:
         return None
-    return known.model_copy(
+    return previous.model_copy(
         update={
-            "input": known.input.model_copy(update={"stamp": part.stamp}),
-            "output": known.output.model_copy(update={"stamp": entry.stamp}),
+            "input": previous.input.model_copy(update={"stamp": part.stamp}),
+            "output": previous.output.model_copy(update={"stamp": entry.stamp}),
         }
     )

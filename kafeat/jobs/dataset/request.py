@@ -1,4 +1,4 @@
-"""Where a run over parts begins: its parts, and those of them that an earlier run has done already."""
+"""Plan a run over parts: list them, and find those that the previous run has written already."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed
 from kafeat.io.storage.locations import entry_of, kind_of
 from kafeat.io.storage.uri import shown
-from kafeat.jobs.dataset.manifest import Manifest, Record
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
-from kafeat.jobs.dataset.split import check_pouring, ranges
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.dataset.split import ranges
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.pool import Engine
@@ -20,9 +21,10 @@ from kafeat.runtime.pool import Engine
 
 @dataclass(frozen=True)
 class DatasetRequest:
-    """What is asked for: the files of `source`, or the rows of one file, `rows_per_file` at a time, below `target`.
+    """Options of a run that transforms the files of `source`, or parts of one file, to the folder `target`.
 
-    `stats` is a file that the caller writes.
+    With `rows_per_file`, `source` is one file that is cut into parts of at most so many rows. `stats` is a file that
+    the caller writes.
     """
 
     model: str | FeatureMap
@@ -38,7 +40,7 @@ class DatasetRequest:
     stats: str | None = None
 
     def check(self) -> None:
-        """Refuse what cannot be, whatever the map and the files are."""
+        """Refuse options that contradict each other, before map and files are read."""
         self.engine.check()
         if self.reading.limit is not None:
             raise UsageError(
@@ -56,92 +58,104 @@ class DatasetRequest:
 
 @dataclass(frozen=True)
 class DatasetPlan:
-    """The parts of a run (None: text, whose rows are cut as they come), and what is known of them before it begins.
+    """The parts of a run, and their state before it begins.
 
-    Parts that are `proven` done stay as they are; those that are `known` may be done, which hashes tell.
+    `parts` is None for text, which is cut into parts while it is read. Parts in `up_to_date` stay as they are. Parts in
+    `to_check` may be up to date, and a worker compares hashes to find out.
     """
 
     parts: list[Part] | None
-    earlier: PreviousRun
+    previous: PreviousRun
     manifest: Manifest
-    proven: dict[str, Record]
-    known: dict[str, Record]
+    up_to_date: dict[str, PartRecord]
+    to_check: dict[str, PartRecord]
 
     @classmethod
-    def of(cls, asked: DatasetRequest, map: SharedMap, parts: list[Part] | None) -> DatasetPlan:
-        """Look at what lies in the output's folder, and refuse what cannot be."""
-        earlier = PreviousRun.of(asked.target, asked.resume, asked.overwrite, asked.rules.rejects)
+    def of(cls, request: DatasetRequest, map: SharedMap, parts: list[Part] | None) -> DatasetPlan:
+        """Compare the parts with the output folder; refuse a folder that must not be written to."""
+        previous = PreviousRun.of(request.target, request.resume, request.overwrite, request.rules.rejects)
         manifest = Manifest(
-            input=shown(asked.source),
+            input=shown(request.source),
             map=map.digest,
-            settings=_settings(asked),
-            engine=asked.engine.name,
-            foreign=sorted(earlier.foreign),
+            settings=_settings(request),
+            engine=request.engine.name,
+            foreign=sorted(previous.unknown_files),
         )
         if parts is None:
-            entry = None if asked.source == "-" else entry_of(asked.source)
-            proven, known = earlier.whole(manifest, entry, asked.rules), dict[str, Record]()
+            entry = None if request.source == "-" else entry_of(request.source)
+            up_to_date, to_check = (
+                previous.of_one_file(manifest, entry, request.rules),
+                dict[str, PartRecord](),
+            )
         else:
-            proven, known = earlier.of_parts(manifest, parts, asked.rules)
-        if (proven or known) and earlier.manifest is not None:
-            manifest = manifest.model_copy(update={"machines": earlier.manifest.machines})
-        return cls(parts, earlier, manifest, proven, known)
+            up_to_date, to_check = previous.of_parts(manifest, parts, request.rules)
+        if (up_to_date or to_check) and previous.manifest is not None:
+            manifest = manifest.model_copy(update={"machines": previous.manifest.machines})
+        return cls(parts, previous, manifest, up_to_date, to_check)
 
 
-def parts_of(asked: DatasetRequest, fm: FeatureMap) -> list[Part] | None:
-    """The parts of the input, None for text whose rows are cut as they come; refuses what cannot be."""
-    asked.rules.check(fm)
-    found = _found(asked)
-    _refuse_overlaps(asked, found)
-    if found is not None:
-        return renamed(found.parts, asked.writing.format, asked.reading.format)
-    parts = ranges(asked.source, asked.reading, asked.writing, fm.chunk_rows, asked.rows_per_file or 0)
+def plan_parts(request: DatasetRequest, fm: FeatureMap) -> list[Part] | None:
+    """List the parts of the input; None for text, which is cut while it is read."""
+    request.rules.check(fm)
+    files = _listed_parts(request)
+    _refuse_overlaps(request, files)
+    if files is not None:
+        return renamed(files.parts, request.writing.format, request.reading.format)
+    parts = ranges(
+        request.source, request.reading, request.writing, fm.chunk_rows, request.rows_per_file or 0
+    )
     if parts is None:
-        check_pouring(asked.source, asked.rules, asked.engine)
+        _refuse_for_text(request)
     return parts
 
 
-def _found(asked: DatasetRequest) -> Parts | None:
-    """The files of the input; None for one that is cut."""
-    if asked.rows_per_file is None:
-        return list_parts(asked.source, asked.reading.format)
-    if asked.source != "-" and is_data_set(asked.source):
+def _refuse_for_text(request: DatasetRequest) -> None:
+    """Refuse options that do not work with text, whose rows are cut while they are read."""
+    if not request.engine.in_this_process:
         raise UsageError(
-            f"--rows-per-file: expected one file to cut, got many: {shown(asked.source)}; each of them is a part "
+            f"{request.source}: expected Parquet or NPY for --engine {request.engine.name}, got text, whose rows "
+            "cannot be found without reading all before; --engine threads cuts it"
+        )
+    if request.rules.rejects is not None:
+        raise UsageError("--rejects: expected Parquet or NPY with --rows-per-file, got text")
+
+
+def _listed_parts(request: DatasetRequest) -> Parts | None:
+    """List the files of the input; None for one file that is to be cut."""
+    if request.rows_per_file is None:
+        return list_parts(request.source, request.reading.format)
+    if request.source != "-" and is_data_set(request.source):
+        raise UsageError(
+            f"--rows-per-file: expected one file to cut, got many: {shown(request.source)}; each of them is a part "
             "without it"
         )
     return None
 
 
-def _refuse_overlaps(asked: DatasetRequest, found: Parts | None) -> None:
-    """Refuse what would be replaced, or be read as a part by the next run; `found` None is one file."""
-    rejects = asked.rules.rejects
+def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
+    """Refuse outputs that would replace an input or that the next run would read as one; None is one file."""
+    rejects = request.rules.rejects
     if rejects == "-":
         raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
     if rejects is not None and kind_of(rejects) not in (None, "folder"):
         raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
-    parts = () if found is None else found.parts
-    read = [InputPlace("the input", (asked.source, *(part.place for part in parts)), found)]
-    read += [InputPlace("the model", (asked.model,))] if isinstance(asked.model, str) else []
-    written = [OutputPlace("an output", asked.target, folder=True)]
+    parts = () if files is None else files.parts
+    read = [InputPlace("the input", (request.source, *(part.location for part in parts)), files)]
+    read += [InputPlace("the model", (request.model,))] if isinstance(request.model, str) else []
+    written = [OutputPlace("an output", request.target, folder=True)]
     written += [] if rejects is None else [OutputPlace("--rejects", rejects, folder=True)]
-    written += [] if asked.stats is None else [OutputPlace("--stats", asked.stats)]
+    written += [] if request.stats is None else [OutputPlace("--stats", request.stats)]
     refuse_overlaps(read, written)
 
 
-def _settings(asked: DatasetRequest) -> dict[str, object]:
-    """All that the bytes of the parts depend on, besides the map and the input."""
-    reading, writing = asked.reading, asked.writing
+def _settings(request: DatasetRequest) -> dict[str, object]:
+    """Return all options that the bytes of the parts depend on, besides the map and the input."""
+    reading = request.reading
     return {
         "input_format": reading.format,
         "delimiter": reading.delimiter,
         "header": reading.header,
-        "format": writing.format,
-        "keep": None if writing.keep is None else list(writing.keep),
-        "layout": writing.layout,
-        "prefix": writing.prefix,
-        "compression": writing.compression,
-        "dtype": writing.dtype,
-        "on_bad_rows": asked.rules.on_bad_rows,
-        "rows_per_file": asked.rows_per_file,
+        **request.writing.content,
+        "on_bad_rows": request.rules.on_bad_rows,
+        "rows_per_file": request.rows_per_file,
     }

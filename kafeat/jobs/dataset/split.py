@@ -1,29 +1,20 @@
-"""One big input as many parts: ranges of its rows, cut where chunks begin, so that every row's bytes stay the same."""
+"""Cut one big input into parts at the borders of chunks, so that the bytes of every row stay the same."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator
-from dataclasses import replace
-from itertools import chain, count, islice
-
-from kafeat.errors import KafeatError, UsageError
-from kafeat.io.storage.atomic import WrittenFile, check_place
+from kafeat.errors import UsageError
 from kafeat.io.storage.data_set import Part, stem
 from kafeat.io.storage.formats import OUTPUTS, format_of
-from kafeat.io.storage.locations import entry_of, join
+from kafeat.io.storage.locations import entry_of
 from kafeat.io.storage.uri import name_of
-from kafeat.jobs.dataset.part import Outcome, failed, record_of, this_machine
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
-from kafeat.jobs.transform.transform import OpenTransform
-from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.pool import Engine
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import InputOptions
 
 
 def ranges(
     source: str, reading: InputOptions, writing: OutputOptions, chunk_rows: int, rows: int
 ) -> list[Part] | None:
-    """Parts of at most `rows` rows, whole chunks each; None where an input must be read from its beginning."""
+    """Return parts of whole chunks and at most `rows` rows; None if the input must be read from its first row."""
     if rows < chunk_rows:
         raise UsageError(
             f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
@@ -48,64 +39,8 @@ def ranges(
         ]
 
 
-def check_pouring(source: str, rules: RowOptions, engine: Engine) -> None:
-    """Refuse what cannot be with text."""
-    if not engine.here:
-        raise UsageError(
-            f"{source}: expected Parquet or NPY for --engine {engine.name}, got text, whose rows cannot be found "
-            "without reading all before; --engine threads cuts it"
-        )
-    if rules.rejects is not None:
-        raise UsageError("--rejects: expected Parquet or NPY with --rows-per-file, got text")
-
-
-def pour_parts(
-    fm: FeatureMap,
-    source: str,
-    target: str,
-    reading: InputOptions,
-    writing: OutputOptions,
-    rules: RowOptions,
-    jobs: int | None,
-    rows: int,
-    may_replace: Callable[[str], bool],
-) -> Generator[Outcome]:
-    """The same for text, which is read from its first row to its last, by the threads of this process."""
-    entry = None if source == "-" else entry_of(source)
-    whole = Part("", source, entry.bytes if entry else 0, entry.stamp if entry else "")
-    format = format_of(name_of_part(source, reading, writing, 0, 1))
-    writing = replace(writing, format=format, overwrite=True, sweep=False)
-    with reading.open(source, None if entry is None else entry.stamp) as opened:
-        stream = OpenTransform(fm, opened, format, writing, rules, jobs)
-        chunks = stream.chunks()
-        for number in count():
-            name = name_of_part(source, reading, writing, number, 0)
-            first = None if number == 0 else next(chunks, None)
-            if number and first is None:
-                return
-            at = 0 if first is None else first.start
-            group = chain(
-                [] if first is None else [first], islice(chunks, rows // fm.chunk_rows - (number > 0))
-            )
-            started, written = time.perf_counter(), WrittenFile()
-            try:
-                place = join(target, name)
-                check_place(place, may_replace(name))
-                tally = stream.pour(group, place, None, None, at, written)
-            except KafeatError as error:
-                yield failed(name, str(error), error.exit_code)
-                for (
-                    _
-                ) in group:  # the rest of its rows; where the text itself is broken, there are none behind
-                    pass
-                continue
-            done = tally.done(time.perf_counter() - started, None, written)
-            part = replace(whole, name=name, only=(at, at + done.rows_read))
-            yield Outcome(record_of(part, done), None, this_machine())
-
-
 def name_of_part(source: str, reading: InputOptions, writing: OutputOptions, number: int, parts: int) -> str:
-    """The name in the output of the part with that number, of so many."""
+    """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
     own = format_of(source, reading.format)
     own = own if own in OUTPUTS else "parquet"
     base = "part" if source == "-" else stem(name_of(source))

@@ -1,17 +1,23 @@
-"""Stream a data set of many files through a map to a folder: each part by itself, complete or not there."""
+"""Transform a data set of many files to a folder; each part is written completely or not at all."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from kafeat._version import __version__
 from kafeat.dataframes.shared_map import shared
 from kafeat.io.storage.locations import making
 from kafeat.io.storage.ownership import owning
-from kafeat.jobs.dataset.job import Announce, DatasetJob
-from kafeat.jobs.dataset.journal import Run
-from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, parts_of
-from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.dataset.job import Announce, DatasetJob, Parts
+from kafeat.jobs.dataset.journal import DatasetResult
+from kafeat.jobs.dataset.listed_parts import KnownParts
+from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
+from kafeat.jobs.dataset.text_parts import TextParts
+from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.environment import machine, versions
 from kafeat.runtime.pool import Engine
 
 
@@ -29,23 +35,60 @@ def transform_parts(
     overwrite: bool = False,
     stats: str | None = None,
     announce: Announce | None = None,
-) -> Run:
+) -> DatasetResult:
     """Write the features of every part of `source` to a part of the same name below the folder `target`.
 
-    `source` is a folder, a glob or a list of names; with `rows_per_file` one file, which is cut into parts of so many
-    rows at most. `resume` keeps parts that the manifest of an earlier run proves done and unchanged. A part that fails
-    does not end the others. `stats` is a file that the caller writes: it is refused among the parts.
-    `announce(parts)` returns what is told of each part that is done.
+    `source` is a folder, a glob or a list of names. With `rows_per_file` it is one file, which is cut into parts of at
+    most so many rows. `resume` keeps the parts of the previous run that are up to date. A part that fails does not end
+    the others. `stats` is a file that the caller writes; it must not lie among the parts. `announce(parts)` returns a
+    callback for the number of finished parts.
     """
-    asked = DatasetRequest(
+    request = DatasetRequest(
         model, source, target, reading or InputOptions(), writing or OutputOptions(), rules, engine or Engine(),
         rows_per_file, resume, overwrite, stats,
     )  # fmt: skip
-    asked.check()
-    travelling = shared(model)
-    parts = parts_of(asked, travelling.map)
+    request.check()
+    shared_map = shared(model)
+    listed = plan_parts(request, shared_map.map)
     folders = [folder for folder in (target, rules.rejects) if folder is not None]
-    with making(*folders) as make, owning(*folders) as token:
-        asked = replace(asked, writing=replace(asked.writing, guard=token.publishing))
-        job = DatasetJob(asked, travelling, DatasetPlan.of(asked, travelling, parts), make)
-        return job.run(announce or (lambda _parts: lambda _done: None))
+    with making(*folders) as make_folder, owning(*folders) as token:
+        request = replace(request, writing=replace(request.writing, guard=token.publishing))
+        plan = DatasetPlan.of(request, shared_map, listed)
+        parts: Parts
+        if listed is None:
+            parts = TextParts(request, shared_map.map, plan)
+        else:
+            parts = KnownParts(request, shared_map, plan, make_folder)
+        job = DatasetJob(request, plan, parts)
+        return job.run(shared_map.map.n_components, announce or (lambda _parts: lambda _done: None))
+
+
+def stats_of_parts(run: DatasetResult, model: str, source: str, target: str) -> dict[str, Any]:
+    """Return the sums over the parts of a run as builtins; the manifest lists every part."""
+    return {
+        "kafeat": __version__,
+        "command": "transform",
+        "model": {"path": model},
+        "input": {"path": source, "rows": run.rows_read},
+        "output": {
+            "path": target,
+            "parts": run.parts,
+            "kept": run.kept,
+            "failed": len(run.failed),
+            "rows": run.rows,
+            "columns": run.columns,
+            "bytes": run.bytes,
+        },
+        "seconds": run.seconds,
+        "clipped_values": run.clipped,
+        "bad_rows": {"count": run.bad_rows},
+        "drift": None
+        if run.largest_drift is None
+        else {
+            "largest": run.largest_drift.share,
+            "column": run.largest_drift.column,
+            "parts": run.drifts_known,
+        },
+        "versions": versions(),
+        "machine": machine(),
+    }

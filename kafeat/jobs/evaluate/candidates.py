@@ -1,4 +1,4 @@
-"""The maps that are compared: models as they are, and recipes with every setting and seed."""
+"""List the maps to compare: models as they are, and recipes with every setting and seed."""
 
 from __future__ import annotations
 
@@ -12,78 +12,79 @@ import numpy as np
 from kafeat.config import Config, load_config
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.storage.uri import identity, name_of, shown
-from kafeat.jobs.evaluate.inputs import Data
+from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.evaluate.sweep import Sweep, settings
 from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.fit.listener import Listener
-from kafeat.jobs.fit.sample import tested
+from kafeat.jobs.fit.labels import parse_test_rows
+from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.row_sample import row_hashes
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.types import Array
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A fitted map, or a config that is yet to be fitted; `setting` is what a sweep made of it."""
+    """A fitted map, or a config to be fitted; `setting` holds its swept parameters."""
 
     name: str
     setting: dict[str, Any]
     model: FeatureMap | None
     config: Config | None
     base_seed: int
-    """Which rows are held out follows from this: the same for all maps that are compared."""
+    """Seed of the choice of held-out rows, the same for all maps that are compared."""
 
     @property
     def spelled(self) -> str:
-        """For progress: the name, the setting and the seed."""
+        """The name, the setting and the seed, for messages about progress."""
         parts = [f"{key}={value}" for key, value in self.setting.items()]
         parts += [] if self.config is None else [f"seed={self.config.seed}"]
         return f"{self.name} {' '.join(parts)}".strip()
 
-    def refuse_features(self, aside: Sequence[str]) -> None:
-        """Labels, and what says which rows are held out, must not be features."""
+    def refuse_features(self, reserved: Sequence[str]) -> None:
+        """Refuse a map that has one of the `reserved` columns, label or split, for a feature."""
         if self.model is not None:
             features = {column.name for column in self.model.columns.features}
         else:
             features = set(self.config.columns.include if self.config is not None else ())
-        for name in aside:
+        for name in reserved:
             if name in features:
                 raise DataError(
                     f"{self.name}: label {quoted(name)}: expected a column that is no feature of the map, got one"
                 )
 
     def fit(
-        self, data: Data, label: str | None, split: str | None, held_out: Array, listener: Listener
+        self, data: RereadableData, label: str | None, split: str | None, held_out: Array, listener: Listener
     ) -> FeatureMap:
-        """The map; a recipe is fitted on the rows that are not held out."""
+        """Return the map; a recipe is fitted on the rows that are not held out."""
         if self.config is None:
             if self.model is None:
-                raise TypeError("a contender has a model or a config")
+                raise TypeError("a candidate has a model or a config")
             return self.model
         with data.open() as source:
             return fit_reader(self.config, source, label, split=split, held_out=held_out, listener=listener)
 
-    def seen(self, fm: FeatureMap, data: Data, rows: Array, n: int) -> int | None:
-        """How many of these rows the fit has seen; None where the map comes from other data."""
+    def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
+        """Return how many of these rows the map was fitted on; None if it was fitted on other data."""
         if self.config is not None:
             return 0
         with data.open() as source:
             if source.digest() not in {origin.sha256 for origin in fm.provenance.sources}:
                 return None
-        # A fit takes the rows with the smallest hashes, of all or of those to train on.
+        # A fit samples the training rows with the smallest hashes.
         hashes = row_hashes(fm.config.seed, 0, n)
         split = fm.provenance.split
         if split is not None:
-            test, _ = tested(data.whole({"split": split})[1][split])
+            test, _ = parse_test_rows(data.label_columns({"split": split})[1][split])
             hashes[test] = np.iinfo(hashes.dtype).max
         fitted = min(fm.provenance.rows_fitted, n)
         return int((hashes[rows] <= np.partition(hashes, fitted - 1)[fitted - 1]).sum())
 
 
-def candidates(
+def list_candidates(
     models: Sequence[Any], configs: Sequence[Any], sweeps: Sequence[Sweep], seeds: int
 ) -> list[Candidate]:
-    """Everything that is to be compared."""
+    """Load the models, and combine the configs with the sweeps and seeds."""
     if not models and not configs:
         raise UsageError("evaluate: expected a model or a config, got neither")
     if not configs and (sweeps or seeds != 1):
@@ -94,25 +95,25 @@ def candidates(
     recipes = [load_config(one) for one in configs]
     base = (loaded[0].config if loaded else recipes[0]).seed
     names = _names([*models, *configs])
-    found = [Candidate(name, {}, fm, None, base) for name, fm in zip(names, loaded, strict=False)]
+    listed = [Candidate(name, {}, fm, None, base) for name, fm in zip(names, loaded, strict=False)]
     for name, recipe in zip(names[len(models) :], recipes, strict=True):
         for setting, config in settings(recipe, sweeps, name):
-            found += [
+            listed += [
                 Candidate(name, setting, None, config.model_copy(update={"seed": config.seed + i}), base)
                 for i in range(seeds)
             ]
-    return found
+    return listed
 
 
-def _names(given: Sequence[Any]) -> list[str]:
-    """File names where they tell the maps apart, else whole paths; a map without a file gets a number."""
+def _names(maps: Sequence[Any]) -> list[str]:
+    """Name the maps by their file names, or whole paths if these are not unique; others get a number."""
     whole = [
         shown(os.fspath(one)) if isinstance(one, str | os.PathLike) else f"map {i + 1}"
-        for i, one in enumerate(given)
+        for i, one in enumerate(maps)
     ]
     short = [name_of(name) for name in whole]
     names = short if len(set(short)) == len(short) else whole
-    real = [identity(os.fspath(one)) for one in given if isinstance(one, str | os.PathLike)]
+    real = [identity(os.fspath(one)) for one in maps if isinstance(one, str | os.PathLike)]
     if len(set(names)) < len(names) or len(set(real)) < len(real):
         raise UsageError(f"evaluate: expected every map once, got {', '.join(names)}")
     return names

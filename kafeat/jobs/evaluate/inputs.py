@@ -1,4 +1,4 @@
-"""A map and the data that it is asked about: raw columns and features, as often as they are wanted."""
+"""Read the data of an evaluation as often as needed, as raw columns and as features."""
 
 from __future__ import annotations
 
@@ -18,58 +18,65 @@ from kafeat.contract.sparse_rows import dense
 from kafeat.errors import DataError, quoted
 from kafeat.evaluation.learners import Inputs
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.names import require
+from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import is_arrow
 from kafeat.io.storage.locations import entry_of
 from kafeat.io.storage.uri import name_of
-from kafeat.jobs.fit.sample import Labels, matrices
+from kafeat.jobs.fit.labels import Labels
+from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats, Mask
 
 
 class EvaluatedMap:
-    """A map and the data that it is asked about."""
+    """A map and the data that it is evaluated on."""
 
     def __init__(
-        self, fm: FeatureMap, data: Data, n: int, aside: list[str], jobs: int | None, dtype: str | None
+        self,
+        fm: FeatureMap,
+        data: RereadableData,
+        n: int,
+        reserved: list[str],
+        jobs: int | None,
+        dtype: str | None,
     ) -> None:
-        # Rows are read as numbers once; the map then takes them as they are.
-        self._fm, self._data, self._n, self._aside, self._jobs = fm, data, n, aside, jobs
+        self._fm, self._data, self._n, self._reserved, self._jobs = fm, data, n, reserved, jobs
         self.dtype = np.dtype(dtype or fm.dtype)
+        # Categories are coded when rows are read, so this map takes the codes.
         self.map = replace(fm, columns=fm.columns.as_read)
         with data.open() as source:
-            columns = match(source, fm.columns, aside)
-            own = {column.name for column in columns.features}
-            for name in aside:
-                if name in own:
+            columns = match(source, fm.columns, reserved)
+            features = {column.name for column in columns.features}
+            for name in reserved:
+                if name in features:
                     raise DataError(
-                        f"{source.place}: label {quoted(name)}: expected a column that is no feature of the map, "
+                        f"{source.location}: label {quoted(name)}: expected a column that is no feature of the map, "
                         "got one"
                     )
 
     @property
-    def plain(self) -> tuple[object, ...]:
-        """What the raw columns follow from: which they are, and how they are made numbers."""
+    def raw_key(self) -> tuple[object, ...]:
+        """A key that is equal for maps with the same raw columns: their names, dtype, and steps that fill or code."""
         steps = [one.step for one in self._fm.chain.steps]
         makers = [repr(step.recipe()) for step in steps if step.missing == "fill" or step.coded_columns]
         return self._fm.columns.names, self._fm.input_dtype.name, *makers
 
     def _matrices(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
-        """These rows, as the map reads them, piece by piece."""
+        """Yield these rows, as the map reads them, chunk by chunk."""
         with self._data.open() as source:
-            columns = match(source, self._fm.columns, self._aside)
+            columns = match(source, self._fm.columns, self._reserved)
             chunks = source.chunks(columns, (), self._fm.chunk_rows)
             for chunk, X in matrices(chunks, self._fm.input_dtype):
-                wanted = np.flatnonzero(rows[chunk.start : chunk.start + chunk.rows])
-                if len(wanted):
-                    yield chunk.start + wanted, np.ascontiguousarray(dense(X[wanted]))
+                offsets = np.flatnonzero(rows[chunk.start : chunk.start + chunk.rows])
+                if len(offsets):
+                    yield chunk.start + offsets, np.ascontiguousarray(dense(X[offsets]))
 
-    def some(self, rows: Array) -> tuple[Array, Floats]:
-        """These rows as one matrix, with their numbers."""
+    def select_rows(self, rows: Array) -> tuple[Array, Floats]:
+        """Return these rows as one matrix, with their numbers."""
         mask = np.zeros(self._n, dtype=bool)
         mask[rows] = True
         parts = list(self._matrices(mask))
@@ -82,13 +89,13 @@ class EvaluatedMap:
         width = numbers(np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)).shape[1]
 
         def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
-            for found, X in self._matrices(rows):
-                yield found, numbers(X)
+            for row_numbers, X in self._matrices(rows):
+                yield row_numbers, numbers(X)
 
         return Inputs(width, blocks, standardize=True)
 
     def transform(self, X: Floats) -> Floats:
-        """The features of rows, rounded as an output of that dtype would be."""
+        """Return the features of rows, rounded to the dtype of the output."""
         return self.map.transform(X, self._jobs, out=np.empty((len(X), self.map.n_components), self.dtype))
 
     @property
@@ -96,20 +103,20 @@ class EvaluatedMap:
         """The map's features."""
 
         def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
-            for found, X in self._matrices(rows):
-                yield found, self.transform(X)
+            for row_numbers, X in self._matrices(rows):
+                yield row_numbers, self.transform(X)
 
         return Inputs(self._fm.n_components, blocks)
 
 
 class TimedInputs:
-    """Counts the seconds that reading and transforming take, which are no learning."""
+    """Inputs of a learner that count the seconds of reading and transforming, which are no part of learning."""
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs, self.seconds = inputs, 0.0
 
     def blocks(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
-        """The blocks of the inputs."""
+        """Yield the blocks of the inputs."""
         pieces = self._inputs.blocks(rows)
         while True:
             started = time.perf_counter()
@@ -121,47 +128,49 @@ class TimedInputs:
 
 
 @dataclass(frozen=True)
-class Data:
-    """Where rows come from, as often as they are asked for; made by `rereadable`."""
+class RereadableData:
+    """Data that can be read several times; made by `rereadable`."""
 
-    what: Any
+    data: Any
     reading: InputOptions
     place: str | None = None
-    """What messages call it, where that is not its own name."""
+    """Its name in messages, where that is not the name of the file."""
     stamp: str | None = None
-    """That of a file when it was first looked at: all that read it later must see the same."""
+    """Stamp of the file when it was first opened; later reads must see the same."""
 
     @property
     def name(self) -> str:
-        """For people: the name of the file without its folders."""
+        """The name of the file without its folders, for people."""
         if self.place is not None:
             return self.place
-        return name_of(self.what) if isinstance(self.what, str) else "data in memory"
+        return name_of(self.data) if isinstance(self.data, str) else "data in memory"
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
-        """The source, from its first row on."""
-        named = isinstance(self.what, str)
+        """Open a reader at the first row; a file that has changed is refused."""
+        is_path = isinstance(self.data, str)
         try:
-            opened = self.reading.open(self.what, self.stamp) if named else nullcontext(reader_of(self.what))
+            opened = (
+                self.reading.open(self.data, self.stamp) if is_path else nullcontext(reader_of(self.data))
+            )
         except DataError as error:
             if self.place is None:
                 raise
-            raise DataError(str(error).replace(self.what, self.place)) from None
+            raise DataError(str(error).replace(self.data, self.place)) from None
         with opened as source:
             if self.place is not None:
-                source.place = self.place
+                source.location = self.place
             yield source
             source.check_unchanged()
 
-    def whole(self, asked: Mapping[str, str | None]) -> tuple[int, dict[str, Array]]:
-        """The number of rows, and these columns of labels, whole; keys say who asked for them."""
-        names = [name for name in asked.values() if name is not None]
+    def label_columns(self, options: Mapping[str, str | None]) -> tuple[int, dict[str, Array]]:
+        """Return the number of rows, and whole columns of labels; keys are options, for messages."""
+        names = [name for name in options.values() if name is not None]
         parts: dict[str, list[Array]] = {name: [] for name in names}
         read = {name: Labels(name) for name in names}
         rows = 0
         with self.open() as source:
-            for option, name in asked.items():
+            for option, name in options.items():
                 require(source, [] if name is None else [name], option)
             if not names and source.rows is not None:
                 return source.rows, {}
@@ -169,25 +178,25 @@ class Data:
                 rows += chunk.rows
                 for name, labels in read.items():
                     parts[name].append(labels.read(chunk))
-        return rows, {name: np.concatenate(found) if found else np.empty(0) for name, found in parts.items()}
+        return rows, {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
 
 
 _ROWS = 1 << 16
 
 
 @contextmanager
-def rereadable(data: Any, reading: InputOptions | None) -> Iterator[Data]:
-    """A path, an array or a table; standard input is copied to a file first, as it can be read but once."""
+def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableData]:
+    """Make a path, an array or a table rereadable; standard input is copied to a temporary file."""
     reading = reading or InputOptions()
     if not isinstance(data, str | os.PathLike):
-        yield Data(data, reading)
+        yield RereadableData(data, reading)
     elif os.fspath(data) != "-":
         entry = entry_of(os.fspath(data))
-        yield Data(os.fspath(data), reading, stamp=None if entry is None else entry.stamp)
+        yield RereadableData(os.fspath(data), reading, stamp=None if entry is None else entry.stamp)
     else:
         with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
-            found = "arrow" if is_arrow(copy.read(4)) else "csv"
-            yield Data(copy.name, replace(reading, format=reading.format or found), "-")
+            format = reading.format or ("arrow" if is_arrow(copy.read(4)) else "csv")
+            yield RereadableData(copy.name, replace(reading, format=format), "-")

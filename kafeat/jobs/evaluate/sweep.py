@@ -1,4 +1,4 @@
-"""One recipe, many settings: parameters that take several values in turn."""
+"""Vary parameters of a recipe: one config for every combination of values."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _PLACE = re.compile(r"steps\[(\d+)\]\.(\w+)")
 
 @dataclass(frozen=True)
 class Sweep:
-    """The values that a parameter takes: of every step that has it, or of one step."""
+    """Values of a parameter, of every step that has it or of one step."""
 
     key: str
     values: tuple[Any, ...]
 
 
 def read_sweep(text: str) -> Sweep:
-    """KEY=a,b,c; a value is a number, true, false, or text."""
+    """Parse KEY=a,b,c; a value is a number, true, false, or text."""
     key, equals, values = text.partition("=")
-    found = tuple(_value(part.strip()) for part in values.split(","))
-    if not equals or not key.strip() or "" in found:
+    parsed = tuple(_value(part.strip()) for part in values.split(","))
+    if not equals or not key.strip() or "" in parsed:
         raise UsageError(f"--sweep {text}: expected KEY=a,b,c, for example n_components=128,256,512")
     if any(set(part) & set("{}[]") for part in values.split(",")):
         raise UsageError(f"--sweep {text}: expected numbers, true, false or words, got a list or a mapping")
-    return Sweep(key.strip(), found)
+    return Sweep(key.strip(), parsed)
 
 
 def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tuple[dict[str, Any], Config]]:
-    """Every combination of the values, each with its config."""
+    """Yield every combination of the values with its config."""
     _refuse_twice(sweeps)
     for values in product(*(sweep.values for sweep in sweeps)):
         plain = {
@@ -54,7 +54,7 @@ def settings(config: Config, sweeps: Sequence[Sweep], name: str) -> Iterator[tup
 
 
 def _refuse_twice(sweeps: Sequence[Sweep]) -> None:
-    """The same parameter, or the same value, twice: one would silently take the place of the other."""
+    """Refuse a parameter or a value that is given twice, and the kind, which is no parameter."""
     keys = [sweep.key for sweep in sweeps]
     for sweep in sweeps:
         if len(set(map(repr, sweep.values))) < len(sweep.values):
@@ -93,7 +93,7 @@ def _set(plain: dict[str, Any], key: str, value: Any, name: str) -> None:
 
 
 def _every(steps: Any) -> Iterator[dict[str, Any]]:
-    """All steps, also those that stand inside of others."""
+    """Yield all steps, nested ones included."""
     if isinstance(steps, dict):
         if "kind" in steps:
             yield steps

@@ -1,4 +1,4 @@
-"""Sizes chosen from the data: γ by validation score, the width by the error that it is to reach.
+"""Choose sizes from the data: γ by its validation score, the width by a target error.
 
 `gamma: {validate: [0.01, 0.1, 1]}` fits the chain with each value on three quarters of the sample and keeps the one
 whose features give a ridge model the best score on the rest. `n_components: {target_error: 0.02}` doubles the width
@@ -35,7 +35,7 @@ Recipe = dict[str, Any]
 def settle(
     steps: Sequence[Step], sample: Sample, rng: np.random.Generator
 ) -> tuple[tuple[Step, ...], list[Search]]:
-    """The steps with a number in the place of every search, and the record of each."""
+    """Return the steps with a number in the place of every search, and the record of each search."""
     if not any(step.searches for step in steps):
         return tuple(steps), []
     for i, step in enumerate(steps):
@@ -44,16 +44,16 @@ def settle(
                 f"steps[{i}].{step.unsaved}: sizes cannot be chosen from the data for it: give numbers"
             )
     recipes = [step.recipe() for step in steps]
-    found = [(place, holder, key) for place, holder, key in _searches(recipes)]
+    searches = list(_searches(recipes))
     train, test = train_and_test(sample, rng)
     records = []
-    # γ first: how many outputs a map needs depends on it.
-    for place, holder, key in sorted(found, key=lambda entry: entry[2] != "gamma"):
-        wanted = holder[key]
+    # γ first, as the width that a map needs depends on it.
+    for place, holder, key in sorted(searches, key=lambda entry: entry[2] != "gamma"):
+        search = holder[key]
         if key == "gamma":
-            record = _validate(recipes, holder, wanted["validate"], train, test, rng, place)
+            record = _validate(recipes, holder, search["validate"], train, test, rng, place)
         else:
-            record = _reach(recipes, holder, wanted["target_error"], train, test, rng, place)
+            record = _reach(recipes, holder, search["target_error"], train, test, rng, place)
         holder[key] = record["chosen"]
         records.append(Search(parameter=place, **record))
     return tuple(build_step(recipe) for recipe in recipes), records
@@ -72,7 +72,7 @@ def _searches(node: Any, place: str = "steps") -> Iterator[tuple[str, Recipe, st
 
 
 def _chain(recipes: list[Recipe], train: Subset, rng: np.random.Generator) -> Chain:
-    """The chain as it would be fitted, searches that are still open at a working width."""
+    """Fit the chain, with working values in the place of searches that are still open."""
     settled = copy.deepcopy(recipes)
     for _, holder, key in list(_searches(settled)):
         holder[key] = "median" if key == "gamma" else min(_WORKING_WIDTH, 2 * (len(train) // 4))
@@ -82,7 +82,7 @@ def _chain(recipes: list[Recipe], train: Subset, rng: np.random.Generator) -> Ch
 
 @contextmanager
 def _trying(place: str, value: float) -> Iterator[None]:
-    """Say which value the rows do not go with."""
+    """Name the value that is tried in errors about the rows."""
     try:
         yield
     except InvalidValueError as refused:
@@ -106,14 +106,14 @@ def _validate(
     if of_train is None or of_test is None:
         raise TypeError(f"{place}: a search by score without a label has to be refused before the fit")
     labels = np.concatenate([of_train, of_test])
-    scores, wanted = [], holder["gamma"]
+    scores, search = [], holder["gamma"]
     for value in values:
         holder["gamma"] = value
         with _trying(place, value):
             chain = _chain(recipes, train, rng)
             features = np.concatenate([subset.features(chain) for subset in (train, test)])
             scores.append(features_score(features, labels, len(train)))
-    holder["gamma"] = wanted
+    holder["gamma"] = search
     if not np.isfinite(scores).all():
         raise DataError(
             f"{place}: validate: expected a score for every value, got none: labels must differ among the "
@@ -132,7 +132,7 @@ def _reach(
     rng: np.random.Generator,
     place: str,
 ) -> dict[str, Any]:
-    wanted, curve = holder["n_components"], {}
+    search, curve = holder["n_components"], {}
 
     def error(width: int) -> float:
         holder["n_components"] = width
@@ -142,7 +142,7 @@ def _reach(
                 X = test.sample.X
                 curve[width] = relative_frobenius(chain.exact(X, X), test.features(chain))
         finally:
-            holder["n_components"] = wanted
+            holder["n_components"] = search
         if np.isinf(curve[width]):
             raise DataError(f"{place}: target_error: expected a kernel that is not 0 on all rows, got zeros")
         return curve[width]
@@ -153,33 +153,32 @@ def _reach(
 
 
 def _last_width(holder: Recipe, train: Subset) -> int:
-    """A map of landmarks can have no more outputs than there are rows."""
+    """Return the largest width to try: a Nyström map has at most as many outputs as there are rows."""
     return min(_LAST_WIDTH, len(train)) if holder["kind"] == "nystroem" else _LAST_WIDTH
 
 
 def _smallest(error: Callable[[int], float], target: float, last: int, place: str) -> int:
-    """The smallest width at or below the target: by doublings, then by interpolation on logarithmic scales."""
+    """Find the smallest width that reaches the target: double it, then interpolate on logarithmic scales."""
     width, before = _FIRST_WIDTH, float("inf")
     while True:
-        here = error(min(width, last))
-        if here <= target:
+        reached = error(min(width, last))
+        if reached <= target:
             break
         if width >= last:
             raise DataError(
-                f"{place}: target_error: expected an error of at most {target:g}, got {here:.3g} at {last:,} outputs: "
-                "raise the target, or choose another map"
+                f"{place}: target_error: expected an error of at most {target:g}, got {reached:.3g} at {last:,} "
+                "outputs: raise the target, or choose another map"
             )
-        width, before = 2 * width, here
+        width, before = 2 * width, reached
     if width == _FIRST_WIDTH:
         return width
     width, below = min(width, last), width // 2
-    share = np.log(before / target) / np.log(before / max(here, 1e-12))
+    share = np.log(before / target) / np.log(before / max(reached, 1e-12))
     between = round_up_to_even(below * (width / below) ** float(np.clip(share, 0.0, 1.0)))
     return between if below < between < width and error(between) <= target else width
 
 
 def round_up_to_even(value: float) -> int:
-    """Paired features come in twos."""
-    return 2 * int(
-        np.ceil(value / 2.0 - 1e-9)
-    )  # a power that is a whole number may come out a trifle above it
+    """Round up to an even number, as many maps have pairs of features."""
+    # A power that is a whole number may come out slightly above it.
+    return 2 * int(np.ceil(value / 2.0 - 1e-9))

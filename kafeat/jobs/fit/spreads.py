@@ -1,4 +1,4 @@
-"""Columns whose spreads differ by orders of magnitude, before a step that measures rows as a whole.
+"""Warn of columns whose spreads differ by orders of magnitude, before a step that compares whole rows.
 
 A squared distance is a sum over the columns, each of which adds twice its variance on average. So a column with a
 hundredth of the largest standard deviation adds a ten-thousandth of the largest share. A column that is nearly always
@@ -22,17 +22,17 @@ _LEAST_ROWS, _MOST_ROWS, _MOST_NUMBERS = 10, 5_000, 1 << 22
 
 
 def spread_warnings(step: Step, X: Floats, names: Sequence[str] | None) -> Iterator[str]:
-    """Sentences about the rows X (n, d) that a step is fitted on; `names` are those of the columns, if known."""
+    """Yield warnings about the rows X (n, d) that a step is fitted on; `names` are the column names, if known."""
     for columns, steps in step.inner_chains:
         picks = _picked(columns, names, X.shape[1])
         inner = None if names is None else [names[j] for j in picks]
         yield from spread_warnings(steps[0], X[:, picks], inner)
     if step.spreads != "needs" or len(X) < _LEAST_ROWS or not X.shape[1]:
         return
-    found = _extremes(X)
-    if found is None:
+    extremes = _extremes(X)
+    if extremes is None:
         return
-    large, small, spread = found
+    large, small, spread = extremes
     with np.errstate(over="ignore"):
         factor = spread[large] / spread[small]
     if factor >= _FACTOR:
@@ -51,13 +51,13 @@ def _spelled(factor: float) -> str:
 
 
 def _extremes(X: Floats) -> tuple[int, int, Array] | None:
-    """The columns of the largest and of the smallest spread, and all spreads; None where there are no two."""
+    """Return the columns with the largest and the smallest spread, and all spreads; None without two columns."""
     rows = max(_LEAST_ROWS, min(_MOST_ROWS, _MOST_NUMBERS // X.shape[1]))
     some = X[:: -(-len(X) // rows)].astype(np.float64)
     size = np.abs(some).max(axis=0, initial=0.0)
     relative = (some / np.where(size > 0.0, size, 1.0)).std(axis=0)  # squares of 1e200 are no numbers
     spread = relative * size
-    varies = relative > 1e-6  # what is left of a constant is rounding
+    varies = relative > 1e-6  # rounding makes constants vary by less
     small = np.flatnonzero(varies & (np.mean(some == 0.0, axis=0) < _MOSTLY_ZERO))
     if not len(small):
         return None
@@ -65,7 +65,7 @@ def _extremes(X: Floats) -> tuple[int, int, Array] | None:
 
 
 def _picked(columns: Sequence[str] | None, names: Sequence[str] | None, width: int) -> list[int]:
-    """The places of the columns that a chain sees; a list column is named as a whole."""
+    """Return the indices of the columns that a chain reads; a list column is named as a whole."""
     if columns is None or names is None:
         return list(range(width))
     return [j for j, name in enumerate(names) if name in columns or name.rpartition("[")[0] in columns]

@@ -1,4 +1,4 @@
-"""Parts of a fit sample: rows to try settings on, and rows that are held out of them."""
+"""Divide a fit sample into rows to fit settings on and rows to test them on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafeat.contract.step import DOUBLE, Sample
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.types import Array, Floats
 
-# Rows that are looked at, and those held out of them.
+# Rows that are used in all, and those held out of them.
 _MOST_ROWS = 6000
 _MOST_HELD_OUT = 1500
 _LEAST_ROWS = 20
@@ -21,7 +21,7 @@ _LEAST_ROWS = 20
 
 @dataclass(frozen=True)
 class Subset:
-    """Some rows of a sample, and their numbers in it."""
+    """Rows of a sample, and their numbers in it."""
 
     sample: Sample
     rows: Array
@@ -31,20 +31,20 @@ class Subset:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Give a row that is refused its number in the whole sample."""
+        """Change the row number of errors to that in the whole sample."""
         try:
             yield
         except InvalidValueError as refused:
             raise InvalidValueError(int(self.rows[refused.row]), refused.column, refused.problem) from None
 
     def features(self, chain: Chain) -> Floats:
-        """What the chain makes of the rows, float64."""
+        """Return the features of the rows in float64."""
         with self.counted():
             return chain.transform(self.sample.X).astype(np.float64)
 
 
 def train_and_test(sample: Sample, rng: np.random.Generator) -> tuple[Subset, Subset]:
-    """Three quarters of the rows, and the rest."""
+    """Return three quarters of the rows, and the rest."""
     order = rng.permutation(len(sample.X))[:_MOST_ROWS]
     if len(order) < _LEAST_ROWS:
         raise DataError(f"expected at least {_LEAST_ROWS} rows to choose sizes on, got {len(order)}")
@@ -54,6 +54,6 @@ def train_and_test(sample: Sample, rng: np.random.Generator) -> tuple[Subset, Su
 
 def _subset(sample: Sample, rows: Array) -> Subset:
     label = None if sample.label is None else sample.label[rows]
-    # In float64 whatever the map: what is chosen does not depend on the last digits.
+    # In float64 for every map, so that the choice does not depend on rounding.
     X = np.ascontiguousarray(sample.X[rows])
     return Subset(replace(sample, X=X, label=label, dtype=DOUBLE), rows)

@@ -1,4 +1,4 @@
-"""What a transform did: sums over its chunks."""
+"""Sums over the chunks of a transform, and its result."""
 
 from __future__ import annotations
 
@@ -16,11 +16,18 @@ from kafeat.types import Array
 
 @dataclass(frozen=True)
 class TransformResult:
-    """What a transform did.
+    """The result of a transform.
 
-    `clipped` values lay beyond what a step had seen, and were taken for the last it had. `bad_rows` of the `rows_read`
-    were dropped or have null features. `drift` has the share of values outside of the fit's range for each feature of
-    the input, if it was asked for. `rows_in_all` is what is known of the input, or estimated after `first_chunks`.
+    Attributes:
+        rows: Rows of the output.
+        rows_read: Rows of the input that were read.
+        columns: Number of features.
+        seconds: Duration.
+        clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
+        bad_rows: Rows that were dropped or have null features.
+        drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
+        rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
+        input_sha256, output_bytes, output_sha256, output_stamp: Of the files, where they were asked for.
     """
 
     rows: int
@@ -38,16 +45,17 @@ class TransformResult:
 
 
 class Counts:
-    """Sums over chunks."""
+    """Sums over the chunks of one output."""
 
     def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions) -> None:
         self._fm, self._names, self._rules = fm, names, rules
         self._read = self._clipped = self._bad = 0
-        self.watches_drift = fm.seen is not None and (rules.drift or rules.max_drift is not None)
+        self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(len(names), dtype=np.int64)
         self.input_sha256: str | None = None
 
     def add(self, rows: int, clipped: int, bad: int, outside: Array | None) -> None:
+        """Add the counts of a chunk; `outside` (d,) counts the values out of range of each input feature."""
         self._read += rows
         self._clipped += clipped
         self._bad += bad
@@ -55,13 +63,14 @@ class Counts:
             self._outside += outside
 
     def drift(self) -> dict[str, float] | None:
+        """Return the share of values outside of the range of the fit, for each input feature."""
         if not self.watches_drift:
             return None
         good = max(1, self._read - self._bad)
         return {name: int(n) / good for name, n in zip(self._names, self._outside, strict=True)}
 
     def check(self, place: str, first: int | None) -> None:
-        """Refuse too much drift of the input at that place, or of its rows from `first` on."""
+        """Raise `GateError` if the input drifted more than `max_drift`; `first` is the first row of a part."""
         most, drift = self._rules.max_drift, self.drift()
         if most is None or drift is None:
             return
@@ -75,7 +84,8 @@ class Counts:
                 f"(--max-drift), got {worst}{more}"
             )
 
-    def done(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
+    def result(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
+        """Return the result of the transform."""
         rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
         width, drift = self._fm.n_components, self.drift()
         return TransformResult(

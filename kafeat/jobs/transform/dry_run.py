@@ -1,4 +1,4 @@
-"""What a transform would write and take, from its first chunks."""
+"""Estimate the size and duration of a transform from its first chunks."""
 
 from __future__ import annotations
 
@@ -12,19 +12,30 @@ from kafeat.io.storage.disk_space import free_bytes, require_space
 from kafeat.io.storage.formats import COUNTED, OUTPUTS, format_of
 from kafeat.io.storage.locations import kind_of
 from kafeat.io.storage.uri import name_of
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.runtime.environment import count_jobs
 
-# Enough for every thread to be warm.
+# Enough chunks that the start of the threads hardly counts.
 _CHUNKS_A_THREAD = 4
 
 
 @dataclass(frozen=True)
 class DryRun:
-    """Rows (`exact_rows`: known, not estimated), and estimates of the bytes of the output and of the seconds."""
+    """Estimates for a transform.
+
+    Attributes:
+        rows: Rows of the output.
+        exact_rows: True if `rows` is known, False if it is estimated.
+        columns: Number of features.
+        bytes: Estimated size of the output.
+        seconds: Estimated duration.
+        free: Free bytes where the output would lie; None if unknown.
+    """
 
     rows: int
     exact_rows: bool
@@ -34,7 +45,7 @@ class DryRun:
     free: int | None = None
 
 
-def plan_transform(
+def dry_run_transform(
     model: str | FeatureMap,
     source: str,
     target: str,
@@ -44,7 +55,7 @@ def plan_transform(
     rules: RowOptions,
     jobs: int | None = None,
 ) -> DryRun:
-    """Transform the first chunks to a temporary file, and take the rest to be like them."""
+    """Transform the first chunks to a temporary file, and extrapolate to the whole input."""
     if source == "-" or kind_of(source) != "file":
         raise UsageError(
             f"{source}: expected a file for --dry-run, got a pipe or nothing: it could be read once only"
@@ -54,9 +65,9 @@ def plan_transform(
         with naming(target):
             check_place(target, writing.overwrite)
     fm = load(model) if isinstance(model, str) else model
-    plan = estimate(fm, source, target, reading, writing, rules, jobs)
-    require_space(target, plan.bytes)
-    return replace(plan, free=free_bytes(target))
+    expected = estimate(fm, source, target, reading, writing, rules, jobs)
+    require_space(target, expected.bytes)
+    return replace(expected, free=free_bytes(target))
 
 
 def estimate(
@@ -68,7 +79,7 @@ def estimate(
     rules: RowOptions,
     jobs: int | None,
 ) -> DryRun:
-    """The plan for one file, whatever is where the output would be."""
+    """Return the estimate for one file, without a look at the place of the output."""
     format = format_of(target, writing.format, OUTPUTS)
     ending = "".join(name_of(target).partition(".")[1:]) or f".{format}"
     chunks = _CHUNKS_A_THREAD * count_jobs(jobs)
@@ -89,6 +100,6 @@ def estimate(
     whole = done.rows_read < chunks * fm.chunk_rows
     rows = done.rows_read if whole or done.rows_in_all is None else done.rows_in_all
     times = rows / max(1, done.rows_read)
-    if done.rows < done.rows_read:  # some are dropped, and who knows how many of the others
+    if done.rows < done.rows_read:  # some rows are dropped, and nobody knows how many of the others
         rows, whole, known = round(done.rows * times), False, False
     return DryRun(rows, whole or known, fm.n_components, round(written * times), done.seconds * times)

@@ -1,9 +1,7 @@
-"""What a user says of a transform: how files are read and written, and what becomes of bad rows."""
+"""Options of a transform: how files are read, and what happens to bad rows; `io.writers` has those of outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,13 +9,19 @@ from kafeat.errors import UsageError
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.limit import LimitedReader
-from kafeat.io.storage.atomic import Guard
 from kafeat.model.feature_map import FeatureMap
 
 
 @dataclass(frozen=True)
 class InputOptions:
-    """How a file is read, or the files of a data set, and how many rows of it (None: all)."""
+    """Options for reading a file, or the files of a data set.
+
+    Attributes:
+        format: Format of the input; None takes it from the suffix.
+        delimiter: Delimiter of CSV.
+        header: True if the first line of a CSV holds the names of the columns.
+        limit: Number of rows to read; None reads all.
+    """
 
     format: str | None = None
     delimiter: str = ","
@@ -25,38 +29,20 @@ class InputOptions:
     limit: int | None = None
 
     def open(self, place: str, stamp: str | None = None) -> Reader:
-        """The source of that name; `stamp` is that of a file which was looked at before."""
+        """Open a reader; a file whose stamp is no longer `stamp` is refused."""
         source = open_data(place, self.format, delimiter=self.delimiter, header=self.header, stamp=stamp)
         return source if self.limit is None else LimitedReader(source, self.limit)
 
 
 @dataclass(frozen=True)
-class OutputOptions:
-    """How a file is written. `keep` names the columns to copy; None keeps all of them. `dtype` None is the map's.
-
-    `sweep`: what killed writers of the same file have left beside it is removed. `guard` is held while it gets its
-    name, and may refuse to.
-    """
-
-    format: str | None = None
-    keep: Sequence[str] | None = ()
-    layout: Literal["columns", "list", "tensor"] = "columns"
-    prefix: str | None = None
-    compression: str | None = None
-    overwrite: bool = True
-    fsync: bool = True
-    dtype: Literal["float16", "float32", "float64"] | None = None
-    sweep: bool = True
-    guard: Guard = nullcontext
-
-
-@dataclass(frozen=True)
 class RowOptions:
-    """What becomes of rows that cannot be transformed, and of inputs that have drifted away.
+    """Rules for rows that cannot be transformed, and for inputs that have drifted.
 
-    `on_bad_rows`: an error; dropped; or null features (NaN in NPY). `rejects` names the CSV that tells the rows.
-    `drift` counts the values outside of the range that the fit has seen; more than the share `max_drift` of a column
-    is an error.
+    Attributes:
+        on_bad_rows: Raise an error, drop such rows, or give them null features (NaN in NPY).
+        rejects: CSV file that lists the bad rows; None writes none.
+        drift: True counts the values outside of the column ranges of the fit.
+        max_drift: Largest allowed share of such values in a column, from 0 to 1; None allows any.
     """
 
     on_bad_rows: Literal["error", "drop", "null"] = "error"
@@ -65,12 +51,12 @@ class RowOptions:
     max_drift: float | None = None
 
     def check(self, fm: FeatureMap) -> None:
-        """Refuse what cannot be."""
+        """Refuse rules that contradict each other or that the map cannot follow."""
         if self.max_drift is not None and not 0.0 <= self.max_drift <= 1.0:
             raise UsageError(f"--max-drift: expected a share from 0 to 1, got {self.max_drift}")
         if self.rejects is not None and self.on_bad_rows == "error":
             raise UsageError("--rejects: expected --on-bad-rows drop or null with it, got error")
-        if self.max_drift is not None and fm.seen is None:
+        if self.max_drift is not None and fm.column_ranges is None:
             raise UsageError(
                 "--max-drift: expected a map that knows the range of its columns, got an older one: fit it again"
             )

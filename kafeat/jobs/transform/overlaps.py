@@ -12,7 +12,7 @@ from itertools import permutations
 
 from kafeat.config import load_config
 from kafeat.errors import KafeatError, UsageError
-from kafeat.io.storage.data_set import Parts, find_parts, is_data_set, places_in
+from kafeat.io.storage.data_set import Parts, find_parts, is_data_set, locations_in
 from kafeat.io.storage.formats import SUFFIXES
 from kafeat.io.storage.locations import kind_of
 from kafeat.io.storage.uri import identity, is_remote, lies_in, local_path, path_of, shown
@@ -20,9 +20,9 @@ from kafeat.io.storage.uri import identity, is_remote, lies_in, local_path, path
 
 @dataclass(frozen=True)
 class InputPlace:
-    """Something that is read: `what` is its name in messages, `files` are all of its files.
+    """An input: `what` is its name in messages, `files` are all of its files.
 
-    `data` is the data set that they belong to, if they do.
+    `data` is the data set that the files belong to, if they do.
     """
 
     what: str
@@ -31,21 +31,21 @@ class InputPlace:
 
     @classmethod
     def of_data(cls, what: str, place: str, remote: bool = True) -> InputPlace:
-        """The files of a data set or one file; a remote data set is listed only if `remote`."""
+        """List the files of a data set, or take one file. A remote data set is listed only if `remote`."""
         files, data = [place], None
-        # The command itself reports what cannot be read.
+        # The command itself reports inputs that cannot be read.
         with suppress(KafeatError):
             if (remote or not is_remote(place)) and is_data_set(place):
                 if kind_of(place) == "file":
-                    files += places_in(place)
+                    files += locations_in(place)
                 else:
                     data = find_parts(place)
-                    files += [part.place for part in data.parts]
+                    files += [part.location for part in data.parts]
         return cls(what, tuple(files), data)
 
     @classmethod
     def of_config(cls, what: str, place: str) -> list[InputPlace]:
-        """A config, and the files that it names."""
+        """Return a config, and the files that it names."""
         named: list[str] = []
         with suppress(KafeatError):
             rows = [rows for step in load_config(place).steps for rows in step.given_rows.values()]
@@ -55,7 +55,7 @@ class InputPlace:
 
 @dataclass(frozen=True)
 class OutputPlace:
-    """A file that is written, or a folder of files; `what` is its name in messages."""
+    """An output, a file or a folder of files; `what` is its name in messages."""
 
     what: str
     place: str
@@ -63,12 +63,12 @@ class OutputPlace:
 
     @property
     def known(self) -> str:
-        """The same name once it is known which output is meant."""
+        """The name with a definite article, for the second mention in a message."""
         return re.sub("^an? ", "the ", self.what)
 
 
 def refuse_overlaps(read: Sequence[InputPlace], written: Sequence[OutputPlace]) -> None:
-    """Refuse an output in the place of something that is read or of another output, before anything is lost."""
+    """Refuse an output that would replace an input or another output, before anything is lost."""
     pipes = [one.what for one in read if "-" in one.files]
     if len(pipes) > 1:
         raise UsageError(f"-: expected one of {' and '.join(pipes)} on standard input, got both")
@@ -87,7 +87,7 @@ def refuse_overlaps(read: Sequence[InputPlace], written: Sequence[OutputPlace]) 
 
 
 def refuse_files(read: Mapping[str, object], written: Mapping[str, str | None]) -> None:
-    """The same for single files, by what messages call them; what is no name of a file is passed over."""
+    """Call `refuse_overlaps` for single files by their names in messages; values that are no strings are ignored."""
     refuse_overlaps(
         [InputPlace(what, (place,)) for what, place in read.items() if isinstance(place, str)],
         [OutputPlace(what, place) for what, place in written.items() if place is not None],
@@ -95,7 +95,7 @@ def refuse_files(read: Mapping[str, object], written: Mapping[str, str | None]) 
 
 
 def refuse_table_name(model: str) -> None:
-    """Refuse a model in the place of a table: two tables were named, and the second would be lost."""
+    """Refuse a model with the suffix of a table: the user named two tables, and the second would be lost."""
     ending = next((suffix for suffix in SUFFIXES if path_of(model).lower().endswith(suffix)), None)
     if ending is not None:
         raise UsageError(
@@ -107,12 +107,12 @@ _INSIDE = "one inside of the other"
 
 
 def _overlap(out: OutputPlace, one: InputPlace) -> str | None:
-    """How an output overlaps with what is read, in words; None if they lie apart."""
-    own, there = identity(out.place), _file_at(out.place)
+    """Describe how an output overlaps with an input, in words; None if it does not."""
+    own, inode = identity(out.place), _inode_of(out.place)
     if is_remote(out.place):
         if any(is_remote(file) and identity(file) == own for file in one.files):
             return "the same file"
-    elif there is not None and any(_file_at(file) == there for file in one.files):
+    elif inode is not None and any(_inode_of(file) == inode for file in one.files):
         return "the same file"
     if out.folder:
         inputs = [identity(file) for file in one.files if file != "-"]
@@ -125,15 +125,15 @@ def _overlap(out: OutputPlace, one: InputPlace) -> str | None:
     return None
 
 
-def _file_at(place: str) -> tuple[int, int] | None:
-    """Device and inode of a local file, the same for all of its names; None for what is no regular file."""
+def _inode_of(place: str) -> tuple[int, int] | None:
+    """Return device and inode of a local file, equal for all of its names; None if it is no regular file."""
     if is_remote(place):
         return None
     try:
-        found = os.fstat(0) if place == "-" else os.stat(local_path(place))
+        status = os.fstat(0) if place == "-" else os.stat(local_path(place))
     except (OSError, ValueError):
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 def _is_device(place: str) -> bool:

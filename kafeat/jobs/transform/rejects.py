@@ -1,4 +1,4 @@
-"""The rows that were set aside, and why, as a CSV."""
+"""Write bad rows and their problems to a CSV."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import IO, Any
 
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.atomic import beside
-from kafeat.jobs.transform.options import OutputOptions
+from kafeat.io.writers.options import OutputOptions
 from kafeat.runtime.threads import Transformed
 
-_OURS = ("row", "column", "problem", "text")
+_OWN_COLUMNS = ("row", "column", "problem", "text")
 
 
 class Rejects:
-    """A line for each row: its number (from 1), the column and what is wrong, then its cells as they were read.
+    """A CSV with a line for each bad row: its number (from 1), the column and the problem, then its cells.
 
-    A row of too few or too many fields has no cells: it is in the column `text` as it stood. An input column with the
-    name of one of these stands as `input.` and that name.
+    A row with too few or too many fields has no cells; the column `text` holds its line. An input column with one of
+    these names gets the prefix `input.`.
     """
 
     def __init__(self, file: IO[str], columns: Columns, keep: list[str]) -> None:
@@ -28,12 +28,14 @@ class Rejects:
         cells = [column.name for column in columns.features]
         self._kept = [name for name in keep if name not in cells]
         self._width = len(cells) + len(self._kept)
-        self._writer.writerow([*_OURS, *(f"input.{n}" if n in _OURS else n for n in (*cells, *self._kept))])
+        self._writer.writerow(
+            [*_OWN_COLUMNS, *(f"input.{n}" if n in _OWN_COLUMNS else n for n in (*cells, *self._kept))]
+        )
 
     def add(self, done: Transformed) -> None:
-        """The rows of a chunk."""
+        """Write the bad rows of a chunk."""
         chunk = done.chunk
-        for refused in done.aside:
+        for refused in done.bad_rows:
             column = refused.named(self._names)
             start = [chunk.start + refused.row + 1, "" if column is None else column, refused.problem]
             text = chunk.broken_text(refused.row)
@@ -42,19 +44,21 @@ class Rejects:
                 continue
             cells = chunk.cells(refused.row)
             cells += (
-                [chunk.kept.column(name)[refused.row].as_py() for name in self._kept] if chunk.kept else []
+                [chunk.passthrough.column(name)[refused.row].as_py() for name in self._kept]
+                if chunk.passthrough
+                else []
             )
             self._writer.writerow([*start, "", *map(_text, cells)])
 
 
 def rejects_name(part: str) -> str:
-    """What the rejects of a part are called: by its whole name, as `a.csv` and `a.parquet` may both be parts."""
+    """Return the name for the rejects of a part. It has the suffix too, as a.csv and a.parquet may both be parts."""
     return f"{part}.csv"
 
 
 @contextmanager
 def open_rejects(path: str, columns: Columns, keep: list[str], writing: OutputOptions) -> Iterator[Rejects]:
-    """A file that appears when the block ends without an error."""
+    """Open a CSV of rejects, which appears when the block ends without an error."""
     with beside(path, writing.fsync, sweep=writing.sweep, guard=writing.guard) as file:
         yield Rejects(file, columns, keep)
 

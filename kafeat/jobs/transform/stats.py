@@ -1,24 +1,22 @@
-"""What a transform did, as JSON: for those who look at it in the morning, and for `kafeat verify`."""
+"""Write the statistics of a transform as JSON, for people and for `kafeat verify`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafeat._version import __version__
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.locations import size_of
 from kafeat.io.storage.uri import shown
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.counts import TransformResult
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
-
-if TYPE_CHECKING:
-    pass
 
 
 def stats(
@@ -30,7 +28,7 @@ def stats(
     writing: OutputOptions,
     rules: RowOptions,
 ) -> dict[str, Any]:
-    """Rows, bytes, seconds, hashes, drift and versions. What has no file has no bytes and no hash."""
+    """Return rows, bytes, seconds, hashes, drift and versions. Pipes have no bytes and no hash."""
     return {
         "kafeat": __version__,
         "command": "transform",
@@ -68,9 +66,10 @@ def stats(
 
 @contextmanager
 def open_stats(path: str | None, fsync: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Gives what writes them, if there is a path. The file appears when the block ends without an error.
+    """Open the file of the statistics, and yield a function that writes them; without a path it does nothing.
 
-    It is opened before the work begins: a place that cannot be written to is told before an hour of it.
+    The file is opened before the work begins, so that a path that cannot be written to is reported at once. It appears
+    when the block ends without an error.
     """
     if path is None:
         yield lambda _content: None

@@ -1,29 +1,31 @@
-"""Stream a file through a map to another file."""
+"""Transform a file to another file, chunk by chunk."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 
 import numpy as np
 
 from kafeat._version import __version__
 from kafeat.errors import InvalidValueError
-from kafeat.io.columns.names import as_spelled
+from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import OUTPUTS, format_of
-from kafeat.io.writers.base import Writer
+from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.open import open_writer
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.counts import Counts, TransformResult
-from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.rejects import open_rejects
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.runtime.threads import RowPolicy
 
 Progress = Callable[[int], None]
@@ -47,12 +49,12 @@ def transform_file(
     only: tuple[int, int] | None = None,
     stamp: str | None = None,
 ) -> TransformResult:
-    """Write the features of every row of `source` to `target`, in order; complete, or nothing at all.
+    """Write the features of every row of `source` to `target`, in order; the file is written completely or not at all.
 
-    `announce(rows)` is called when the number of rows is known (None if it cannot be) and returns what is told
-    the rows of each chunk that is done. `first_chunks` ends after so many chunks; `only` are the first row and the
-    one behind the last. With `hashed` the SHA-256 of the output, and of an
-    input that is read whole, is told. `stamp` is that of an input which was listed.
+    `announce(rows)` is called with the number of rows (None if it is unknown) and returns a callback for the rows of
+    each finished chunk. `first_chunks` stops after so many chunks. `only` holds the first row to transform and the one
+    after the last. With `hashed` the result has the SHA-256 of the output, and that of the input unless `only` is set.
+    `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
     reading, writing = reading or InputOptions(), writing or OutputOptions()
     format = format_of(target, writing.format, OUTPUTS)
@@ -62,20 +64,22 @@ def transform_file(
     rules.check(fm)
     with reading.open(source, stamp) as opened:
         if only is not None:
-            opened.only(*only)
+            opened = opened.select_rows(*only)
         stream = OpenTransform(fm, opened, format, writing, rules, jobs)
-        told = announce(opened.rows) if announce else None
+        progress = announce(opened.rows) if announce else None
         rows = None if first_chunks is not None else opened.rows
         chunks = islice(stream.chunks(), first_chunks)
         written = WrittenFile() if hashed else None
         first = None if only is None else only[0]
-        tally = stream.pour(chunks, target, rows, told, first, written, hashed=hashed and only is None)
-        rows_in_all = opened.rows if first_chunks is None else opened.estimated_rows()
-    return tally.done(time.perf_counter() - started, rows_in_all, written or WrittenFile())
+        counts = stream.write_chunks(
+            chunks, target, rows, progress, first, written, hashed=hashed and only is None
+        )
+        input_rows = opened.rows if first_chunks is None else opened.estimated_rows()
+    return counts.result(time.perf_counter() - started, input_rows, written or WrittenFile())
 
 
 class OpenTransform:
-    """An input that is open, and what is made of its rows: one output, or one after the other."""
+    """A transform of an open input to one output, or to several, one after the other."""
 
     def __init__(
         self,
@@ -88,8 +92,6 @@ class OpenTransform:
     ) -> None:
         self._fm, self._opened, self._format = fm, opened, format
         self._writing, self._rules, self._jobs = writing, rules, jobs
-        if rules.on_bad_rows != "error":
-            opened.set_aside()
         every = [field.name for field in opened.fields]
         keep = every if writing.keep is None else as_spelled(opened, writing.keep)
         self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
@@ -97,34 +99,40 @@ class OpenTransform:
 
     @property
     def _typed(self) -> bool:
-        return self._format != "csv"  # text stays the text it was
+        return self._format != "csv"  # CSV copies the text of the input
 
     def chunks(self) -> Iterator[Chunk]:
-        """The rows of the input, in chunks of the map's height."""
-        return self._opened.chunks(self._columns, self._keep, self._fm.chunk_rows, typed_keep=self._typed)
+        """Yield the rows of the input in chunks of the map's height."""
+        return self._opened.chunks(
+            self._columns,
+            self._keep,
+            self._fm.chunk_rows,
+            typed_passthrough=self._typed,
+            set_aside=self._rules.on_bad_rows != "error",
+        )
 
-    def pour(
+    def write_chunks(
         self,
         chunks: Iterator[Chunk],
         target: str,
         rows: int | None,
-        told: Progress | None = None,
+        progress: Progress | None = None,
         first: int | None = None,
         written: WrittenFile | None = None,
         *,
         hashed: bool = False,
     ) -> Counts:
-        """Write the features of these chunks, which have `rows` rows (None: nobody knows) from row `first` on.
+        """Write the features of these chunks, which hold `rows` rows (None: unknown) from row `first` on.
 
-        They are all of the input where `first` is None. An input that has changed meanwhile is refused. With `hashed`
-        its SHA-256 is told.
+        `first` is None if they are the whole input. An input that has changed meanwhile is refused. With `hashed` the
+        counts have its SHA-256.
         """
         rules = self._rules
-        tally = Counts(self._fm, self._columns.names, rules)
-        seen = self._fm.seen if tally.watches_drift else None
-        watch = RowPolicy(rules.on_bad_rows != "error", seen, _ADVICE)
+        counts = Counts(self._fm, self._columns.names, rules)
+        column_ranges = self._fm.column_ranges if counts.watches_drift else None
+        policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, _ADVICE)
         with ExitStack() as stack:
-            sink = stack.enter_context(self._sink(target, rows, first or 0, written))
+            writer = stack.enter_context(self._open_writer(target, rows, first or 0, written))
             rejects = (
                 None
                 if rules.rejects is None
@@ -132,58 +140,51 @@ class OpenTransform:
                     open_rejects(rules.rejects, self._columns, self._keep, self._writing)
                 )
             )
-            for done in self._fm.run(chunks, sink, self._jobs, watch):
+            for transformed in self._fm.run(chunks, writer, self._jobs, policy):
                 try:
-                    sink.write(
-                        done.features, done.chunk.kept, done.good if rules.on_bad_rows == "drop" else None
+                    writer.write(
+                        transformed.features,
+                        transformed.chunk.passthrough,
+                        transformed.good if rules.on_bad_rows == "drop" else None,
                     )
                 except InvalidValueError as refused:
-                    raise done.chunk.located(refused) from refused
-                tally.add(done.chunk.rows, done.clipped, len(done.aside), done.outside)
+                    raise transformed.chunk.located(refused) from refused
+                counts.add(
+                    transformed.chunk.rows,
+                    transformed.clipped,
+                    len(transformed.bad_rows),
+                    transformed.outside,
+                )
                 if rejects is not None:
-                    rejects.add(done)
-                if told is not None:
-                    told(done.chunk.rows)
-            tally.check(self._opened.place, first)
-            tally.input_sha256 = self._opened.digest() if hashed else None
+                    rejects.add(transformed)
+                if progress is not None:
+                    progress(transformed.chunk.rows)
+            counts.check(self._opened.location, first)
+            counts.input_sha256 = self._opened.digest() if hashed else None
             self._opened.check_unchanged()
-            sink.finish()
-        return tally
+            writer.finish()
+        return counts
 
-    @contextmanager
-    def _sink(
+    def _open_writer(
         self, target: str, rows: int | None, first: int, written: WrittenFile | None
-    ) -> Iterator[Writer]:
+    ) -> AbstractContextManager[Writer]:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
-        prefix = "f" if writing.prefix is None else writing.prefix
         dtype = np.dtype(writing.dtype or fm.dtype)
         rows = None if dropping else rows
-        if (
-            rows is not None
-            and self._format not in ("csv", "jsonl")
-            and writing.compression in (None, "none")
-        ):
+        plain = self._format not in ("csv", "jsonl") and writing.compression in (None, "none")
+        if rows is not None and plain:
             require_space(target, rows * fm.n_components * dtype.itemsize)
-        with open_writer(
-            target,
-            self._format,
-            names=[f"{prefix}{i}" for i in range(fm.n_components)],
-            dtype=dtype,
-            rows=rows,
-            first=first,
-            block_rows=fm.chunk_rows,
-            kept_schema=self._opened.kept_fields(self._keep, self._typed) if self._keep else None,
-            layout=writing.layout,
-            list_name="features" if writing.prefix is None else writing.prefix,
-            compression=writing.compression,
-            metadata={"version": __version__, "layout": writing.layout}
+        layout = Layout(
+            writing.feature_names(fm.n_components),
+            dtype,
+            rows,
+            first,
+            fm.chunk_rows,
+            self._opened.passthrough_schema(self._keep, self._typed) if self._keep else None,
+            writing,
+            {"version": __version__, "layout": writing.layout}
             | ({} if fm.digest is None else {"map": fm.digest}),
-            clobber=writing.overwrite,
-            fsync=writing.fsync,
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,
-            written=written,
-            sweep=writing.sweep,
-            guard=writing.guard,
-        ) as sink:
-            yield sink
+        )
+        return open_writer(target, self._format, layout, written)

@@ -1,4 +1,4 @@
-"""The rows of an output as they were written, to be compared with what is made again."""
+"""Read the rows of an output, and compare them with features that are computed again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.field import Field
+from kafeat.io.columns.fields import Field
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.writers.passthrough_compare import KeptRows, difference
 from kafeat.model.feature_map import FeatureMap
@@ -22,9 +22,9 @@ _OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 class OutputRows:
-    """The rows of an output, read from the first to the last, and memory to make their features again.
+    """A reader of the rows of an output that compares them, and memory for computing their features again.
 
-    `keep` names the columns before the features that the input has, too.
+    `keep` names the passthrough columns, which stand before the features and which the input has too.
     """
 
     def __init__(self, made: Reader, given: Reader, fm: FeatureMap, dtype: str | None) -> None:
@@ -40,33 +40,35 @@ class OutputRows:
         ours = {field.name for field in given.fields}
         before = [field.name for field in made.fields[: -len(fields)]]
         self.keep = [] if made.positional else [name for name in before if name in ours]
-        # The text that stands in a CSV is compared as text.
+        # Text of a CSV is compared as text.
         self.typed = not made.untyped
-        self._chunks = made.chunks(columns, self.keep, fm.chunk_rows, typed_keep=self.typed)
+        self._chunks = made.chunks(columns, self.keep, fm.chunk_rows, typed_passthrough=self.typed)
         self._chunk: Chunk | None = next(self._chunks, None)
         self.at = 0
         self.rows = 0
 
     def buffer(self, start: int, rows: int) -> Floats:
-        """Memory in the order that the output was written in, since the last bit depends on it."""
+        """Return memory in the order that the output was written in, as the last bit depends on it."""
         del start
         return np.empty((rows, self._width), self._dtype, order=self._order)
 
     def filled(self, start: int, block: Floats) -> None:
+        """Do nothing: there is no file to write."""
         return
 
     def skip_to(self, row: int) -> None:
-        """The next row to compare is that one."""
+        """Make `row` the next row to compare."""
         self.at = row
 
     def compare(self, expected: Floats, kept: KeptRows | None, made_of: Chunk) -> float:
-        """The largest difference of the next rows to these; `kept` is what stands before the features."""
+        """Return the largest difference of the next rows to these; `kept` holds the passthrough columns."""
         largest = 0.0
         while len(expected):
             got, got_kept = self._next(len(expected))
             if not len(got):
                 raise GateError(
-                    f"{self._made.place}: expected more than {self.at:,} rows, as {made_of.place} has them, got no more"
+                    f"{self._made.location}: expected more than {self.at:,} rows, as {made_of.location} has them, "
+                    "got no more"
                 )
             largest = max(largest, self._difference(expected[: len(got)], got))
             expected = expected[len(got) :]
@@ -85,15 +87,15 @@ class OutputRows:
             return np.empty((0, self._width)), None
         first = self.at - chunk.start
         features = chunk.matrix(np.dtype(np.float64))[first : first + most]
-        kept = chunk.kept
+        kept = chunk.passthrough
         return features, None if kept is None else kept.slice(first, len(features))
 
     def _compare_kept(self, expected: KeptRows, got: KeptRows) -> None:
-        found = difference(expected, got)
-        if found is not None:
+        first = difference(expected, got)
+        if first is not None:
             raise GateError(
-                f"{self._made.place}: {spell_row(self.at + found.row)}, column {quoted(found.column)}: expected "
-                f"{found.expected} as in the input, got {found.got}"
+                f"{self._made.location}: {spell_row(self.at + first.row)}, column {quoted(first.column)}: expected "
+                f"{first.expected} as in the input, got {first.got}"
             )
 
     def _difference(self, expected: Floats, got: Floats) -> float:
@@ -108,26 +110,26 @@ class OutputRows:
             row = int(np.argmax(wrong))
             column = int(np.argmax(np.where(np.isnan(apart[row]), np.inf, apart[row])))
             raise GateError(
-                f"{self._made.place}: {spell_row(self.at + row)}, feature {column}: expected "
+                f"{self._made.location}: {spell_row(self.at + row)}, feature {column}: expected "
                 f"{expected[row, column]:.9g}, got {rounded[row, column]:.9g}"
             )
         return float(relative.max(initial=0.0))
 
     def end(self) -> None:
-        """Count the rows that are left."""
+        """Count the remaining rows."""
         while self._chunk is not None:
             self.rows = self._chunk.start + self._chunk.rows
             self._chunk = next(self._chunks, None)
 
 
 def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
-    """That of the features; `fixed_size_list<element: float>[4]` is one of float."""
+    """Return the dtype of the features; that of `fixed_size_list<element: float>[4]` is float32."""
     spelled = {
         name for field in fields for name in re.findall(r"halffloat|float(?:16|32|64)?|double", field.spelled)
     }
     if len(spelled) != 1:
         raise DataError(
-            f"{made.place}: expected features of one floating type, got {', '.join(sorted(spelled))}"
+            f"{made.location}: expected features of one floating type, got {', '.join(sorted(spelled))}"
         )
     name = spelled.pop()
     dtype: np.dtype[Any] = np.dtype(_OF_ARROW.get(name, name))
@@ -135,24 +137,24 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
 
 
 def _features(made: Reader, fm: FeatureMap) -> list[Field]:
-    """The fields that hold the features: the last ones, behind the kept columns."""
+    """Return the fields of the features: the last ones, after the passthrough columns."""
     fields = list(made.fields)
     last = fields[-1:]
     if last and last[0].kind == "list" and last[0].width in (None, fm.n_components):
         return [replace(last[0], width=fm.n_components)]
     if len(fields) < fm.n_components:
         raise GateError(
-            f"{made.place}: expected {fm.n_components:,} columns of features, got {len(fields):,} columns"
+            f"{made.location}: expected {fm.n_components:,} columns of features, got {len(fields):,} columns"
         )
     return fields[-fm.n_components :]
 
 
 def _check_names(made: Reader, fields: list[Field]) -> None:
-    """Features are named by their numbers, whatever stands before these."""
+    """Refuse feature columns that are not numbered in order after a common prefix."""
     names = [field.name for field in fields]
     prefix = names[0][:-1]
     if not made.positional and len(names) > 1 and names != [f"{prefix}{i}" for i in range(len(names))]:
         raise GateError(
-            f"{made.place}: expected the columns of the features in their order, as {prefix}0 ... "
+            f"{made.location}: expected the columns of the features in their order, as {prefix}0 ... "
             f"{prefix}{len(names) - 1}, got {quoted(names[0])} ... {quoted(names[-1])}"
         )

@@ -1,4 +1,4 @@
-"""Is a finished output what the map makes of the input? Parts of it are made again, and hashes are compared."""
+"""Verify an output: transform random chunks of the input again, and compare features and hashes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ from kafeat.io.writers.passthrough_compare import KeptRows, taken
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
-from kafeat.model.feature_map import FeatureMap, load
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import load
 from kafeat.runtime.threads import RowPolicy, Transformed
 from kafeat.types import Floats
 
 
 @dataclass(frozen=True)
-class Verified:
-    """What was looked at: rows of the output, how many of them were made again, and how far they were off.
+class VerifyResult:
+    """The result of a verification.
 
-    `largest_difference` is relative to the largest feature of its row; 0 means equal to the last bit. `hashes` names
-    what has the hash that the stats file tells.
+    Attributes:
+        rows: Rows of the output.
+        rows_compared: Rows that were computed again.
+        largest_difference: Largest difference relative to the largest feature of its row; 0 is equal to the last bit.
+        hashes: Which of model, input and output have the hash of the stats file.
     """
 
     rows: int
@@ -48,11 +52,11 @@ def verify_file(
     on_bad_rows: Literal["error", "drop", "null"] = "error",
     output_dtype: str | None = None,
     jobs: int | None = None,
-) -> Verified:
-    """Make random chunks of about `rows` rows again, and count all rows; `GateError` where the output is not right.
+) -> VerifyResult:
+    """Transform random chunks of about `rows` rows again, and count all rows; raise `GateError` for a wrong output.
 
-    `output_dtype` is that of a text output, which does not tell it; the map's if nothing does. With `drop` all rows are
-    made again, as nothing else tells where a row has gone.
+    `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
+    With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
     fm = load(model)
     known = {} if stats is None else _read_stats(stats)
@@ -61,8 +65,6 @@ def verify_file(
         (reading or InputOptions()).open(source) as given,
         (reading_output or InputOptions()).open(target) as made,
     ):
-        if on_bad_rows != "error":
-            given.set_aside()
         maker = made.notes.get("map")
         if maker not in (None, fm.digest):
             raise GateError(
@@ -71,9 +73,14 @@ def verify_file(
         output = OutputRows(made, given, fm, output_dtype or known.get("output", {}).get("dtype"))
         columns = match(given, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
-        chosen = _Chosen(
-            given.chunks(columns, output.keep, fm.chunk_rows, typed_keep=output.typed), seed, size
+        chunks = given.chunks(
+            columns,
+            output.keep,
+            fm.chunk_rows,
+            typed_passthrough=output.typed,
+            set_aside=on_bad_rows != "error",
         )
+        chosen = _RandomChunks(chunks, seed, size)
         compared, largest = 0, 0.0
         for done in fm.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
             if on_bad_rows != "drop":
@@ -87,22 +94,23 @@ def verify_file(
     expected_rows = output.at if on_bad_rows == "drop" else chosen.rows
     if output.rows != expected_rows:
         raise GateError(f"{target}: expected {expected_rows:,} rows, as {source} tells, got {output.rows:,}")
-    return Verified(output.rows, compared, largest, hashes)
+    return VerifyResult(output.rows, compared, largest, hashes)
 
 
 def _expected(done: Transformed, on_bad_rows: str) -> tuple[Floats, KeptRows | None]:
-    if done.aside and on_bad_rows == "error":
-        raise done.chunk.located(done.aside[0])
-    kept = done.chunk.kept
+    if done.bad_rows and on_bad_rows == "error":
+        raise done.chunk.located(done.bad_rows[0])
+    kept = done.chunk.passthrough
     if done.good is None or on_bad_rows != "drop":
         return done.features, kept
     return done.features[done.good], None if kept is None else taken(kept, done.good)
 
 
-class _Chosen:
-    """`size` random chunks of a source (all if None), with the first and the last; all rows are counted.
+class _RandomChunks:
+    """An iterator over about `size` random chunks (all if None), with the first and the last, that counts all rows.
 
-    Those with the smallest hashes of what has been read are taken, so some more are: the source need not tell its rows.
+    It takes each chunk whose hash is among the smallest so far, as the number of chunks may be unknown. So it takes
+    some more than `size`.
     """
 
     def __init__(self, chunks: Iterator[Chunk], seed: int, size: int | None) -> None:
@@ -146,16 +154,16 @@ def _read_stats(path: str) -> dict[str, Any]:
 def _check_hashes(
     known: dict[str, Any], fm: FeatureMap, model: str, source: str, target: str
 ) -> tuple[str, ...]:
-    """Which files have the hashes that the stats tell; one that has another is refused."""
-    found = []
+    """Return the files that have the hashes of the stats; raise `GateError` for another hash."""
+    checked = []
     for what, place in (("model", model), ("input", source), ("output", target)):
         expected = known.get(what, {}).get("sha256")
-        if expected is None or place == "-":  # standard input is read but once
+        if expected is None or place == "-":  # standard input can be read only once
             continue
         got = fm.digest if what == "model" else digest_of(place)
         if got != expected:
             raise GateError(
                 f"{place}: expected the {what} with SHA-256 {str(expected)[:12]}…, got {str(got)[:12]}…"
             )
-        found.append(what)
-    return tuple(found)
+        checked.append(what)
+    return tuple(checked)

@@ -1,4 +1,4 @@
-"""What the samplers along normal directions share: how directions are declared and drawn."""
+"""Normal directions: their declaration and their draw."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from kafeat.contract.step import parameter
-from kafeat.maths.fourier import spectra
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.rbf import Rbf
 from kafeat.types import Floats
 
 Directions = Literal["iid", "orthogonal"]
@@ -17,5 +18,5 @@ DIRECTIONS = parameter("orthogonal", "how the directions are drawn")
 
 def draw_directions(how: Directions, m: int, d: int, rng: np.random.Generator) -> Floats:
     """w ~ N(0, I), (m, d); orthogonal ones have norms of their own."""
-    law = spectra.rbf(0.5)  # ω ~ N(0, 2γ I)
-    return law.orthogonal(m, d, rng) if how == "orthogonal" else law.iid(m, d, rng)
+    normal = Rbf().frequencies(KernelParameters(gamma=0.5))  # N(0, 2γ I)
+    return normal.orthogonal(m, d, rng) if how == "orthogonal" else normal.iid(m, d, rng)

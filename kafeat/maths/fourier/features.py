@@ -1,4 +1,4 @@
-"""What the samplers of random cosine features share: draw frequencies of a law, fit them, and make them a transform."""
+"""Draw frequencies of a distribution, fit them, and turn them into a transform of random cosine features."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _MOST_WRITTEN_OUT = 1 << 23
 
 
 class FeatureRecipe(Protocol):
-    """What a step says of its features."""
+    """The parameters of random cosine features in a step."""
 
     @property
     def n_components(self) -> int: ...

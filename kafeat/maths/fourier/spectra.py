@@ -1,8 +1,8 @@
-"""Frequency laws of shift-invariant kernels, and the ways to draw from them.
+"""Frequency distributions of shift-invariant kernels, and the ways to draw from them.
 
-A continuous shift-invariant kernel is the characteristic function of its frequency law,
-k(x, y) = E_ω[cos ω·(x − y)] (Bochner). A law is isotropic (a direction times a radius) or a product of one law
-per coordinate. Frequencies come as rows of an (m, d) array; `iid`, `orthogonal` and `qmc` each have the law's mean.
+A continuous shift-invariant kernel is the characteristic function of its frequency distribution,
+k(x, y) = E_ω[cos ω·(x − y)] (Bochner). The distribution is isotropic (a direction times a radius) or a product of one
+per coordinate. Frequencies are rows of an (m, d) array; `iid`, `orthogonal` and `qmc` each have the right mean.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 
 from kafeat.errors import DataError
-from kafeat.maths.kernels import exact as kernels
 from kafeat.types import Floats
 
 # Dimensions for which SciPy knows Sobol numbers.
@@ -26,7 +25,7 @@ _LARGEST_MIXING = 1e30
 
 
 class FrequencyDistribution(Protocol):
-    """What every frequency law can do."""
+    """The interface of a frequency distribution."""
 
     def iid(self, m: int, d: int, rng: np.random.Generator) -> Floats:
         """m independent draws of ω, (m, d)."""
@@ -38,7 +37,7 @@ class FrequencyDistribution(Protocol):
         """k(δ) of rows δ (n, d), (n,)."""
 
     def scaled(self, factor: float) -> FrequencyDistribution:
-        """The law of factor·ω; `factor` is above 0."""
+        """The distribution of factor·ω; `factor` is above 0."""
 
 
 @dataclass(frozen=True)
@@ -157,56 +156,3 @@ def inverse_sech(u: Floats) -> Floats:
     """Inverse c.d.f. of the density sech(πω)."""
     inverse: Floats = np.log(np.tan(0.5 * np.pi * u)) / np.pi
     return inverse
-
-
-def rbf(gamma: float) -> IsotropicDistribution:
-    """exp(−γ‖δ‖²): N(0, 2γ I)."""
-    return IsotropicDistribution(gamma, float(np.sqrt(2.0)), kernels.rbf_profile)
-
-
-def matern(gamma: float, nu: float) -> IsotropicDistribution:
-    """Matérn of √γ‖δ‖: N(0, γ I)·√(2ν/χ²_{2ν}), one χ² per frequency."""
-    from scipy.special import gammaincinv
-
-    # χ²_{2ν} is twice a Gamma(ν) variable.
-    return IsotropicDistribution(
-        gamma, 1.0, lambda t: kernels.matern_profile(t, nu), lambda u: nu / gammaincinv(nu, u)
-    )
-
-
-def rational_quadratic(gamma: float, alpha: float) -> IsotropicDistribution:
-    """(1 + γ‖δ‖²/α)^{−α}: N(0, 2γs I), s ~ Gamma(shape α, rate α), one s per frequency."""
-    from scipy.special import gammaincinv
-
-    return IsotropicDistribution(
-        gamma,
-        float(np.sqrt(2.0)),
-        lambda t: kernels.rational_quadratic_profile(t, alpha),
-        lambda u: gammaincinv(alpha, u) / alpha,
-    )
-
-
-def laplacian(gamma: float) -> ProductDistribution:
-    """exp(−γ‖δ‖₁): each coordinate Cauchy(0, γ)."""
-    return ProductDistribution(gamma, inverse_cauchy, lambda t: -np.abs(t))
-
-
-def cauchy(gamma: float) -> ProductDistribution:
-    """Π 1/(1 + γδ_i²): each coordinate Laplace(0, √γ)."""
-    return ProductDistribution(float(np.sqrt(gamma)), inverse_laplace, lambda t: -np.log1p(t * t))
-
-
-def skewed_chi2() -> ProductDistribution:
-    """The skewed chi2 kernel, Π sech(δ_i/2) on log(x + c): density sech(πω) in each coordinate."""
-    return ProductDistribution(1.0, inverse_sech, _log_sech_of_half)
-
-
-def skewed_intersection() -> ProductDistribution:
-    """The skewed intersection kernel, exp(−½‖δ‖₁) on log(x + c): Cauchy(0, ½) in each coordinate."""
-    return ProductDistribution(0.5, inverse_cauchy, lambda t: -np.abs(t))
-
-
-def _log_sech_of_half(t: Floats) -> Floats:
-    half = 0.5 * np.abs(t)
-    result: Floats = np.log(2.0) - half - np.log1p(np.exp(-2.0 * half))
-    return result

@@ -31,7 +31,7 @@ class Angles(Protocol):
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether there is `sparse`."""
+        """True if the angles have a form for `sparse` rows."""
 
     def sparse(self, X: SparseRows) -> Floats:
         """The angles (rows, m) of sparse rows."""

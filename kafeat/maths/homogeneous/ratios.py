@@ -1,4 +1,4 @@
-"""How often which ratio y/x occurs between the entries of a sample, by weight: what a fitted window looks at."""
+"""The weighted distribution of the ratios y/x between the entries of a sample, to which a window is fitted."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kafeat.maths.homogeneous.signatures import SIGNATURES
+from kafeat.maths.homogeneous.additive import spectral_kernel
 from kafeat.types import Floats
 
 Coefficients = tuple[Floats, Floats]
@@ -25,18 +25,18 @@ _PERIODS = np.geomspace(0.6, 1.7, 24)
 
 def uniform(kernel: str, order: int, period: float | None) -> Coefficients:
     """Samples of the spectrum, L κ(jL): Vedaldi & Zisserman 2012, equation 15."""
-    signature = SIGNATURES[kernel]
-    step = 2.0 * np.pi / (period or signature.period("uniform", order))
+    spectral = spectral_kernel(kernel)
+    step = 2.0 * np.pi / (period or spectral.period("uniform", order))
     frequencies = step * np.arange(order + 1)
-    return frequencies[1:], step * signature.spectrum(frequencies)
+    return frequencies[1:], step * spectral.spectrum(frequencies)
 
 
 def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
     """Fourier coefficients of 𝒦 cut to one period (equation 18); those that are not positive are passed over."""
     from scipy.integrate import quad
 
-    signature = SIGNATURES[kernel]
-    step = 2.0 * np.pi / (period or signature.period("rectangular", order))
+    spectral = spectral_kernel(kernel)
+    step = 2.0 * np.pi / (period or spectral.period("rectangular", order))
     half = np.pi / step
     found: list[tuple[float, float]] = []
     j = 0
@@ -44,7 +44,7 @@ def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
         # The "cos" weight is quadrature for oscillating integrands; at frequency 0 it is the plain integral.
         value = (
             quad(
-                lambda ratio: float(signature.value(np.asarray(ratio))),
+                lambda ratio: float(spectral.signature(np.asarray(ratio))),
                 0.0,
                 half,
                 weight="cos",
@@ -80,7 +80,7 @@ def minimax(
 @lru_cache(maxsize=64)
 def _minimax(kernel: str, order: int, period: float | None, widest: float, beyond: float) -> Coefficients:
     weights = np.exp(-0.5 * _RATIOS) * np.where(np.log(widest) >= _RATIOS, 1.0, beyond)
-    target = SIGNATURES[kernel].value(_RATIOS)
+    target = spectral_kernel(kernel).signature(_RATIOS)
 
     def solve(step: float) -> tuple[float, Floats]:
         return _least_maximum(_waves(_RATIOS, order, step), target, weights)
@@ -97,7 +97,7 @@ def least_squares(
     if order > MOST_SOLVED:
         return rectangular(kernel, order, period)
     roots = np.sqrt(weights)
-    target = roots * SIGNATURES[kernel].value(ratios)
+    target = roots * spectral_kernel(kernel).signature(ratios)
 
     def solve(step: float) -> tuple[float, Floats]:
         try:
@@ -120,7 +120,7 @@ def _best_period(
 ) -> Coefficients | None:
     """The coefficients at the period given, or at the best one; None where no solution was found."""
     if period is None:
-        start = SIGNATURES[kernel].period("rectangular", order)
+        start = spectral_kernel(kernel).period("rectangular", order)
         period = start if order == 0 else _search(lambda p: solve(2.0 * np.pi / p)[0], start * _PERIODS)
     step = 2.0 * np.pi / period
     loss, coefficients = solve(step)

@@ -1,32 +1,42 @@
-"""What the maps of dot-product kernels share: γ, p and c₀ as they are declared, and the polynomial kernel of them."""
+"""The polynomial kernel."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
-from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import PositiveFloat, parameter
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.bandwidth import resolve_gamma
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
+from kafeat.contract.kernel_inputs import Gram, KernelInputs
+from kafeat.maths.kernel import KernelParameters, TiledKernel
+from kafeat.maths.kernel_tiles import KernelTile, ProductTile
 from kafeat.types import Floats
 
-Gamma = PositiveFloat | Literal["auto", "scale"]
-Degree = Annotated[int, Field(ge=1, le=64)]
-Coef0 = Annotated[float, Field(ge=0)]
 
-GAMMA = parameter("auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)")
-DEGREE = parameter(2, "p, the degree of the kernel")
+class Polynomial(TiledKernel):
+    """(γ x·y + c₀)^degree."""
 
+    scaled = True
 
-def fit_gamma(gamma: Gamma, X: Floats, rng: np.random.Generator) -> float:
-    """γ as a number."""
-    return resolve_gamma(gamma, KERNELS["polynomial"], X, rng)
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        x, y = inputs.squared_norms
 
+        def power(dots: Floats) -> Floats:
+            return (p.gamma * dots + p.coef0) ** p.degree
 
-def polynomial(pair: KernelInputs, gamma: float, degree: int, coef0: float) -> KernelInputs:
-    """(γ x·y + c₀)^p, exactly."""
-    return kernels.polynomial(pair, KernelParameters(gamma=gamma, degree=degree, coef0=coef0))
+        return Gram(power(inputs.dots), (power(x), power(y)))
+
+    def tile(
+        self,
+        landmarks: Floats,
+        p: KernelParameters,
+        dtype: np.dtype[Any],
+        scale: float = 1.0,
+        centre: Floats | None = None,
+    ) -> KernelTile:
+        root = scale ** (1.0 / p.degree)
+
+        def finish(dots: Floats) -> None:
+            dots += dots.dtype.type(p.coef0 / root)
+            np.power(dots, p.degree, out=dots)
+
+        return ProductTile(landmarks.astype(np.float64) * (p.gamma / root), dtype, finish)

@@ -12,16 +12,9 @@ from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
-from kafeat.maths.kernels.exact import KERNELS, KernelParameters
-from kafeat.maths.nystroem.kernel_tiles import (
-    CENTRED,
-    SCALED,
-    ColumnTile,
-    FunctionTile,
-    KernelTile,
-    call_kernel,
-    kernel_tile,
-)
+from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, find_kernel
+from kafeat.maths.kernel_tiles import KernelTile
+from kafeat.maths.nystroem.custom_tiles import ColumnTile, FunctionTile, call_kernel
 from kafeat.maths.nystroem.landmarks import FitSample, Indices, Profile
 from kafeat.types import Array, Floats
 
@@ -48,9 +41,19 @@ class LandmarkKernel:
         return self.kernel == "precomputed"
 
     @property
+    def _named(self) -> TiledKernel | None:
+        """The kernel of that name; None for columns and functions."""
+        if not isinstance(self.kernel, str) or self.precomputed:
+            return None
+        kernel = find_kernel(self.kernel)
+        if not isinstance(kernel, TiledKernel):
+            raise TypeError(f"{self.kernel} has no tile form")
+        return kernel
+
+    @property
     def non_negative(self) -> bool:
-        """Whether it is defined for values of at least 0 only."""
-        return isinstance(self.kernel, str) and not self.precomputed and KERNELS[self.kernel].non_negative
+        """True if the kernel is defined for values of at least 0 only."""
+        return self._named is not None and self._named.non_negative
 
     def tile(
         self, landmarks: Array, scale: float, dtype: np.dtype[Any], centre: Floats | None = None
@@ -61,26 +64,29 @@ class LandmarkKernel:
         """
         if not isinstance(self.kernel, str):
             return FunctionTile(self.kernel, landmarks, scale, dtype)
-        if self.precomputed:
+        if self._named is None:
             return ColumnTile(landmarks, scale, dtype)
-        return kernel_tile(self.kernel, landmarks, self.parameters, dtype, scale, centre)
+        return self._named.tile(landmarks, self.parameters, dtype, scale, centre)
 
     def centre(self, X: Floats) -> Floats | None:
         """The median of rows X (n, d), of some if they are many; None for kernels that are of no distance.
 
         One row that lies far off does not move it, as it does the mean.
         """
-        if self.kernel not in CENTRED:
+        if self._named is None or not self._named.centred:
             return None
         middle: Floats = np.median(X[:: -(-len(X) // _FEW)].astype(np.float64), axis=0)
         return middle
 
     def scale(self, diagonal: Floats) -> float:
-        """What the kernel is divided by, so that float32 holds it: its largest diagonal entry, if it has no bound."""
+        """Return a divisor by which float32 holds the kernel: its largest diagonal entry, if it has no bound."""
         largest = float(np.abs(diagonal).max(initial=0.0))
-        if callable(self.kernel) or self.kernel in SCALED:
-            return largest if 0.0 < largest < np.inf else 1.0
-        return 1.0
+        return largest if self._scaled and 0.0 < largest < np.inf else 1.0
+
+    @property
+    def _scaled(self) -> bool:
+        """True unless the kernel has a bound."""
+        return self._named is None or self._named.scaled
 
     def diagonal(self, X: Floats, rows: Indices) -> Floats:
         """k(x, x), float64."""
@@ -112,7 +118,7 @@ class LandmarkKernel:
     def gram(self, pair: KernelInputs) -> Gram:
         """The exact kernel."""
         if isinstance(self.kernel, str):
-            return KERNELS[self.kernel].gram(pair, self.parameters)
+            return find_kernel(self.kernel).gram(pair, self.parameters)
         if not isinstance(pair, Coordinates):
             raise TypeError("a function needs coordinates")
         function = self.kernel
@@ -125,14 +131,13 @@ class LandmarkKernel:
         return Gram(values, (norms(pair.x), norms(pair.y)))
 
     def view(self, sample: Sample, dual_l1: float) -> FitSample:
-        """What a landmark selector sees."""
+        """Return the view of the fit sample that landmark selectors work on."""
         X, centre = sample.X, self.centre(sample.X)
         known: list[float] = []
 
         def scale() -> float:
             if not known:
-                needed = callable(self.kernel) or self.kernel in SCALED
-                known.append(self.scale(self.diagonal(X, np.arange(len(X)))) if needed else 1.0)
+                known.append(self.scale(self.diagonal(X, np.arange(len(X)))) if self._scaled else 1.0)
             return known[0]
 
         def scaled_diagonal(rows: Indices) -> Floats:
@@ -146,21 +151,10 @@ class LandmarkKernel:
 
     def _profile(self) -> Profile | None:
         """The kernel as a function of r², where it has a slope everywhere."""
-        gamma, alpha = self.parameters.gamma, self.parameters.alpha
-
-        def rbf(squared: Floats) -> tuple[Floats, Floats]:
-            K = np.exp(-gamma * squared)
-            return K, -gamma * K
-
-        def rational_quadratic(squared: Floats) -> tuple[Floats, Floats]:
-            base = 1.0 + gamma / alpha * squared
-            K = base**-alpha
-            return K, -gamma * K / base
-
-        forms = {"rbf": rbf, "rational_quadratic": rational_quadratic}
-        if not isinstance(self.kernel, str) or self.kernel not in forms:
+        kernel, p = self._named, self.parameters
+        if not isinstance(kernel, DifferentiableKernel):
             return None
-        return Profile(forms[self.kernel], float(gamma**-0.5))
+        return Profile(lambda squared: kernel.with_slope(squared, p), float(p.gamma**-0.5))
 
 
 def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:

@@ -1,4 +1,4 @@
-"""z(x) = Tᵀ k(L, x): the kernel with the landmarks, times a matrix; and whether a precision is enough for it."""
+"""z(x) = Tᵀ k(L, x): the kernel with the landmarks, times a matrix, in a precision that is enough for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.step import Transform
-from kafeat.maths.nystroem.kernel_tiles import KernelTile
+from kafeat.maths.kernel_tiles import KernelTile
 from kafeat.types import Array, Floats, Scratch
 
 _POWER_STEPS = 20
@@ -65,7 +65,7 @@ def gain_of(projection: Floats) -> float:
 
 
 def drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
-    """Whether rounding in `dtype` is more than the smallest feature.
+    """Return True if rounding in `dtype` is more than the smallest feature.
 
     Over the data, a feature of the eigenvalue λ has the size √(λ/m), and kernel values rounded by ε leave ε/√λ in it.
     Smooth kernels have such features: the kernel hardly needs them, a model that is trained on them may.

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters
 from kafeat.onnx.elementary import positive_or_one, product, refuse_negative
 from kafeat.onnx.graph import Graph, Value
 from kafeat.types import Array

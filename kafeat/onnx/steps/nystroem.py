@@ -8,9 +8,9 @@ import numpy as np
 
 from kafeat.chain.chain import FittedStep
 from kafeat.errors import UsageError
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters
 from kafeat.onnx.graph import Graph, Value
-from kafeat.onnx.landmarks import KERNELS
+from kafeat.onnx.landmarks import landmark_form
 from kafeat.onnx.landmarks.products import LandmarkGraph
 from kafeat.samplers.nystroem import Nystroem
 
@@ -34,5 +34,5 @@ def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
     with graph.computing_in(inner):
         if inner != outer:
             x = graph.cast(x, inner)
-        z = graph.matmul(KERNELS[step.kernel](graph, x, landmarks), state["projection"])
+        z = graph.matmul(landmark_form(step.kernel)(graph, x, landmarks), state["projection"])
     return z if inner == outer else graph.cast(z, outer)

@@ -1,4 +1,4 @@
-"""Fourier features behind log(x + c), of x above −c."""
+"""Fourier features of log(x + c), for x above −c."""
 
 from __future__ import annotations
 

@@ -6,12 +6,12 @@ import pytest
 import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.names import require
+from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose, match
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
-from kafeat.jobs.fit.sample import read_label
-from kafeat.jobs.transform.options import OutputOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.fit.labels import read_label
 from kafeat.jobs.transform.transform import transform_file
 from tests.io.tables import read
 
@@ -220,14 +220,14 @@ def test_kept_columns_of_csv(tmp_path):
     with open_reader(str(tmp_path / "a.csv")) as source:
         columns, keep = choose(source, ["x"], [], None), ["t", "id", "f", "i"]
         kinds = [pa.string(), pa.string(), pa.float64(), pa.int64()]
-        assert source.kept_fields(keep).types == kinds
+        assert source.passthrough_schema(keep).types == kinds
         [chunk] = source.chunks(columns, keep, 10)
-        assert chunk.kept.schema == source.kept_fields(keep)
+        assert chunk.passthrough.schema == source.passthrough_schema(keep)
         assert read_label(chunk, "i").tolist() == [1, -2]
         assert read_label(chunk, "id").tolist() == ["007", "008"]
-        [chunk] = source.chunks(columns, keep, 10, typed_keep=False)
-        assert chunk.kept.schema == source.kept_fields(keep, typed=False)
-        assert chunk.kept["f"].to_pylist() == ["1.50", "2"]
+        [chunk] = source.chunks(columns, keep, 10, typed_passthrough=False)
+        assert chunk.passthrough.schema == source.passthrough_schema(keep, typed=False)
+        assert chunk.passthrough["f"].to_pylist() == ["1.50", "2"]
 
 
 @pytest.mark.parametrize("late", ["007", "1.5", "abc"])
@@ -239,7 +239,7 @@ def test_kept_value_that_does_not_fit(tmp_path, late):
             rf"row 300001 \(index 300000\), column 'i': expected int64 as in the first rows, got '{late}'"
         )
         with pytest.raises(DataError, match=message):
-            _ = last.kept
+            _ = last.passthrough
 
 
 def test_missing_label_is_refused():

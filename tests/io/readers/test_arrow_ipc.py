@@ -14,11 +14,12 @@ import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.readers.open import open_reader
-from kafeat.io.writers.open import open_writer
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from tests.io.tables import read
+from tests.io.writers.opening import open_writer
 
 NO_FEATURES = kafeat.io.columns.columns.Columns((), False, None)
 
@@ -98,7 +99,7 @@ def test_two_commands_in_a_pipe(tmp_path, table, fm):
 def rows_of_stream(path, data):
     path.write_bytes(data)
     with open_reader(str(path)) as source:
-        return sum(len(chunk.kept) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
+        return sum(len(chunk.passthrough) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
 
 
 @pytest.mark.parametrize("rows", [50, 0])
@@ -117,10 +118,10 @@ def test_nothing_may_follow_a_stream(tmp_path, table):
     sound = packed(table, True)
     for more in (b"\0", sound):
         with pytest.raises(
-            DataError, match=f"expected nothing behind the end .*, got {len(more):,} bytes more"
+            DataError, match=f"expected nothing after the end .*, got {len(more):,} bytes more"
         ):
             rows_of_stream(tmp_path / "x.arrows", sound + more)
-    with pytest.raises(DataError, match="expected nothing behind the end"):
+    with pytest.raises(DataError, match="expected nothing after the end"):
         rows_of_stream(tmp_path / "x.arrows", packed(table.slice(0, 0), True) + sound)
 
 
@@ -129,7 +130,7 @@ def test_files_that_come_by_a_pipe_end_with_their_footer(tmp_path, table):
 
     def rows(data):
         with ArrowStreamReader(write(tmp_path / "x.arrow", data)) as source:  # as if it came by a pipe
-            return sum(len(chunk.kept) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
+            return sum(len(chunk.passthrough) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
 
     assert rows(sound) == 50
     for data in (sound + sound, sound[:-1], sound + b"\0"):
@@ -223,7 +224,7 @@ def test_flipped_bytes_are_read_or_refused_but_never_a_crash(tmp_path, table, st
         try:
             with open_reader(str(path)) as source:
                 for chunk in source.chunks(NO_FEATURES, ["id", "v"], 16):
-                    chunk.kept.to_pylist()
+                    chunk.passthrough.to_pylist()
         except DataError:
             pass
 
@@ -243,8 +244,9 @@ def test_a_pipe_is_read_once(tmp_path, table):
 def test_stdout_of_arrow_ends_as_the_reader_does():
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
+        "from kafeat.io.writers.base import Layout\n"
         "try:\n"
-        "    with open_sink('-', 'arrow', names=['a'], dtype=np.dtype('f4')) as s:\n"
+        "    with open_writer('-', 'arrow', Layout(['a'], np.dtype('f4'))) as s:\n"
         "        for _ in range(500): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )
@@ -261,7 +263,7 @@ def test_kept_categories_are_written_as_values(tmp_path):
         "arrow",
         names=["f0"],
         dtype=np.dtype("f4"),
-        kept_schema=pa.schema([("k", pa.dictionary(pa.int32(), pa.string()))]),
+        passthrough_schema=pa.schema([("k", pa.dictionary(pa.int32(), pa.string()))]),
     ) as sink:
         for word in ("x", "y"):
             sink.write(np.zeros((1, 1), "f4"), pa.table({"k": pa.array([word]).dictionary_encode()}))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from kafeat.io.readers.csv import Ragged
+from kafeat.io.readers.csv import WrongWidthRows
 
 
 def batch(*values):
@@ -19,7 +19,7 @@ def invalid(ragged, number):
 
 @pytest.mark.parametrize("late", [False, True])
 def test_rows_of_nulls_stand_where_the_rows_stood(late):
-    ragged = Ragged()
+    ragged = WrongWidthRows()
 
     def batches():
         invalid(ragged, 1)
@@ -32,6 +32,6 @@ def test_rows_of_nulls_stand_where_the_rows_stood(late):
         if not late:
             yield batch()
 
-    found = [value for piece in ragged.woven(batches()) for value in piece.column(0).to_pylist()]
+    found = [value for piece in ragged.with_null_rows(batches()) for value in piece.column(0).to_pylist()]
     assert found == [None, "b", "c", None, "e", None, None, "h", None]
     assert ragged.problems[3] == ("expected 1 fields, got 2", "text 4")

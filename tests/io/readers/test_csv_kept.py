@@ -12,8 +12,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.io.readers.csv import inferred
-from kafeat.jobs.transform.options import OutputOptions
+from kafeat.io.readers.csv_sniff import inferred
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 

@@ -23,7 +23,8 @@ from kafeat.io.readers import libsvm_text
 from kafeat.io.readers.libsvm_text import cut, parsed, tidied
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from kafeat.runtime.column_ranges import ColumnRanges
@@ -97,8 +98,8 @@ def test_a_broken_line_is_the_only_one(files):
     found = parsed(text)
     assert {row: problem for row, (problem, _) in found.entries.broken.items()} == {
         5: "expected index:value, got '007:2'",
-        6: "expected a number behind the index 2, got '0x10'",
-        7: "expected a number behind the index 3, got '1_0'",
+        6: "expected a number after the index 2, got '0x10'",
+        7: "expected a number after the index 3, got '1_0'",
     }
     assert list(rows_of(found))[8] == (1.0, [(1, 4.0)])
     assert list(rows_of(found))[5][1] == []
@@ -170,7 +171,7 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
     assert table["label"].to_pylist() == (np.arange(700) % 3 - 1).tolist()
     (tmp_path / "f.svm").write_text("0.5 1:1\n2 2:1\n")
     with open_reader(str(tmp_path / "f.svm")) as source:
-        assert source.kept_fields(["label"]).field(0).type == pa.float64()
+        assert source.passthrough_schema(["label"]).field(0).type == pa.float64()
     (tmp_path / "i.svm").write_text("1 1:1\n" * 300_000 + "0.5 2:1\n")
     with (
         open_reader(str(tmp_path / "i.svm")) as source,
@@ -179,7 +180,7 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
         ),
     ):
         for chunk in source.chunks(kafeat.io.columns.columns.Columns((), True, None), ["label"], 8192):
-            assert chunk.kept.num_rows
+            assert chunk.passthrough.num_rows
 
 
 def test_evaluate_takes_the_label(files):
@@ -196,7 +197,7 @@ def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
         "from kafeat.io.readers.open import open_reader; from kafeat.jobs.fit.fit import fit_reader\n"
         "from kafeat.config import load_config\n"
         f"config = load_config({recipe(kind='projection')!r})\n"
-        "fm = fit_source(config, open_source('-', 'libsvm'), 'label'); fm.save(sys.argv[1])\n"
+        "fm = fit_reader(config, open_reader('-', 'libsvm'), 'label'); fm.save(sys.argv[1])\n"
         "print(fm.provenance.sources[0].sha256)"
     )
     text = (files / "x.svm").read_bytes()
@@ -226,13 +227,13 @@ def test_bad_rows_are_set_aside(files, tmp_path):
         assert np.array_equal(got[~np.isnan(got[:, 0])], np.delete(Z, list(bad), axis=0))
         why = (tmp_path / "why.csv").read_text().splitlines()
         assert why[0] == "row,column,problem,text,features"
-        assert why[1] == "11,,\"expected a number behind the index 5, got 'x'\",1 5:x,"
+        assert why[1] == "11,,\"expected a number after the index 5, got 'x'\",1 5:x,"
         assert why[2] == '12,features[6],"expected a finite number, got nan",,7:nan'
         assert why[3].startswith(
             '401,,"expected no index above 400, the width of the map, got 401",1:1.0 401:2.0'
         )
         assert why[4] == "700,,\"expected a number as the label, got 'oops'\",oops,"
-    with pytest.raises(DataError, match=r"x.svm: row 11 \(index 10\): expected a number behind the index 5"):
+    with pytest.raises(DataError, match=r"x.svm: row 11 \(index 10\): expected a number after the index 5"):
         kafeat.fit(recipe(kind="projection"), str(tmp_path / "x.svm"))
 
 
@@ -240,7 +241,7 @@ def test_what_was_seen_counts_zeros(matrix):
     X = matrix.toarray().astype("f8")
     starts = np.append(0, np.cumsum(np.count_nonzero(X, axis=1)))
     S = SparseRows(X[X != 0.0], np.nonzero(X)[1], starts, WIDTH)
-    dense, sparse = ColumnRanges.nothing(WIDTH), ColumnRanges.nothing(WIDTH)
+    dense, sparse = ColumnRanges.empty(WIDTH), ColumnRanges.empty(WIDTH)
     for rows in (slice(0, 40), slice(40, 41), slice(41, 700)):
         dense, sparse = dense.adding(X[rows]), sparse.adding(S[rows])
     assert np.array_equal(dense.low, sparse.low)
@@ -342,7 +343,7 @@ def labels_of(path, text, **options):
     path.write_text(text)
     with open_reader(str(path)) as source:
         chunk = next(source.chunks(kafeat.io.columns.columns.Columns((), False, None), ["label"], 100))
-        return chunk.kept["label"].to_pylist()
+        return chunk.passthrough["label"].to_pylist()
 
 
 def test_labels_are_the_numbers_that_are_written_or_refused(tmp_path):
@@ -368,7 +369,7 @@ def test_labels_are_the_numbers_that_are_written_or_refused(tmp_path):
             for chunk in source.chunks(
                 kafeat.io.columns.columns.Columns((), False, None), ["label"], 100_000
             ):
-                assert chunk.kept is not None
+                assert chunk.passthrough is not None
 
 
 @pytest.mark.parametrize("blank", ["\x1c", "\x1f", "\x85", "\xa0", "\u2028"])

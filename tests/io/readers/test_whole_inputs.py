@@ -20,7 +20,7 @@ from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.locations import entry_of
 from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.fit.listener import Listener
+from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap

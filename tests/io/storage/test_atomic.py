@@ -71,9 +71,9 @@ def test_no_clobber_against_someone_faster(tmp_path):
     assert names(tmp_path) == ["out"]
 
 
-HOLDS_A_DRAFT = """
+HOLDS_A_TEMPORARY_FILE = """
 import sys, time
-from kafeat.io.output import atomic
+from kafeat.io.storage.atomic import atomic
 with atomic(sys.argv[1]) as output:
     with open(output.path, "wb") as file:
         file.write(b"half")
@@ -84,7 +84,7 @@ with atomic(sys.argv[1]) as output:
 
 def holder(path):
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDS_A_DRAFT, str(path)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDS_A_TEMPORARY_FILE, str(path)], stdout=subprocess.PIPE, text=True
     )
     return process, process.stdout.readline().strip()
 
@@ -131,11 +131,11 @@ def test_a_draft_that_is_taken_for_dead_is_made_again(tmp_path, monkeypatch):
     assert names(tmp_path) == ["out"]
 
 
-# A signal that comes when a draft is there and nothing else is yet: before any `try` that could remove it.
+# A signal right after the temporary file is made, before any `try` that could remove it.
 AT_THE_WORST_MOMENT = """
 import os, signal, sys
-from kafeat.io import drafts
-drafts.lock = lambda file, wait=True: os.kill(os.getpid(), signal.SIGINT) or True
+from kafeat.io.storage import temporary_files
+temporary_files.lock = lambda file, wait=True: os.kill(os.getpid(), signal.SIGINT) or True
 """
 
 
@@ -162,7 +162,7 @@ def test_a_signal_at_the_worst_moment_of_a_command_leaves_nothing(tmp_path):
 
 A_CHILD_ENDS = """
 import atexit, os
-from kafeat.io.output import atomic
+from kafeat.io.storage.atomic import atomic
 with atomic("out") as output:
     child = os.fork()
     if child == 0:
@@ -174,12 +174,12 @@ with atomic("out") as output:
 """
 
 
-def test_the_drafts_of_a_parent_outlive_a_child(tmp_path):
+def test_the_temporary_files_of_a_parent_outlive_a_child(tmp_path):
     done = subprocess.run([sys.executable, "-c", A_CHILD_ENDS], cwd=tmp_path, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_two_drafts_of_one_process_do_not_disturb_each_other(tmp_path):
+def test_two_temporary_files_of_one_process_do_not_disturb_each_other(tmp_path):
     path = str(tmp_path / "out")
     with atomic(path) as first, atomic(path) as second:
         assert first.path != second.path

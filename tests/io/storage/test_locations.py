@@ -23,14 +23,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.cli import log, main
 from kafeat.errors import DataError, SystemRefusedError, UsageError, without_secrets
 from kafeat.io.storage import locations, upload, uri
 from kafeat.io.storage import object_store as remote
 from kafeat.io.storage import upload as s3_uploads
 from kafeat.io.storage.atomic import atomic, check_place, write_bytes
 from kafeat.io.storage.disk_space import require_space
-from kafeat.jobs.transform.options import OutputOptions
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
 from tests.io.object_store import BUCKET, Gate, Store
@@ -66,20 +65,6 @@ def folder(tmp_path_factory):
 def copy_in(store: Store, folder: Path, *names: str) -> None:
     for name in names:
         store.put(name, (folder / name).read_bytes())
-
-
-@pytest.fixture
-def in_process(capsys, monkeypatch):
-    """The command, without a process of its own: (exit code, what it said)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["kafeat", *map(str, arguments)])
-        monkeypatch.setattr(log, "_json", False)
-        code = main._run()
-        said = capsys.readouterr()
-        return code, said.out + said.err
-
-    return run
 
 
 # -- every format
@@ -121,9 +106,9 @@ def test_the_whole_command_line_on_uris(store, folder, in_process):
     ]  # fmt: skip
     shown = []
     for call in calls:
-        code, said = in_process(*call)
+        code, out, said = in_process(*call)
         assert code == 0, (call, said)
-        shown.append(said)
+        shown.append(out + said)
     assert sorted(store.keys()) == [
         "e.json",
         "in.parquet",
@@ -260,7 +245,7 @@ def test_other_stores_are_handed_to_their_file_systems(monkeypatch):
             "pa_fs",
             type("Fake", (), {"FileSystem": type("F", (), {"from_uri": staticmethod(from_uri)})}),
         )
-        with pytest.raises(SystemRefusedError) as caught:
+        with pytest.raises(SystemRefusedError, match="expected Hadoop's libhdfs and a Java") as caught:
             remote.file_system("hdfs://user@node:8020/a.csv?replication=2")
     assert asked == ["hdfs://user@node:8020/key?replication=2"]
     assert str(caught.value) == (
@@ -552,7 +537,8 @@ def test_nothing_shows_secrets(store, folder, tmp_path, in_process):
         (0, "evaluate", "--model", model, data, "--rows", "200", "--json", "-"),
     ]  # fmt: skip
     for code, *call in calls:
-        got, said = in_process(*call)
+        got, out, said = in_process(*call)
+        said += out
         assert got == code, (call, said)
         assert "hush" not in said, said
         assert "sh@" not in said, said
@@ -594,7 +580,8 @@ def test_what_cannot_be_parsed_is_not_spelled(place, folder, tmp_path, in_proces
         ("transform", "--model", folder / "m.joblib", folder / "in.npy", place, "--log-format", "json"),
         ("transform", "--model", folder / "m.joblib", names, tmp_path / "o"),
     ):
-        code, said = in_process(*call)
+        code, out, said = in_process(*call)
+        said += out
         assert code in (2, 5), said
         assert not any(piece in said for piece in ("hu", "sh@", "AKIA", "Traceback")), said
 

@@ -54,11 +54,9 @@ def test_what_is_left_of_a_dead_run_completes_no_upload(store):
     with owning(store.uri("out")) as token:
         write_bytes(store.uri("out/part"), b"of the new one", guard=token.publishing)
         for size in (11, 11 << 20):  # in one request, and in parts
-            with pytest.raises(
-                SystemRefusedError, match="expected a folder of this run still, got one of a run"
-            ):
+            with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got a run"):
                 write_bytes(store.uri("out/part"), bytes(size), guard=late.publishing)
-    with pytest.raises(SystemRefusedError, match="expected a folder of this run still, got nobody's"):
+    with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got no owner"):
         write_bytes(store.uri("out/part"), b"of the dead", guard=late.publishing)
     assert objects(store) == ["out/part"]
     assert store.get("out/part") == b"of the new one"
@@ -71,8 +69,6 @@ def test_of_two_that_begin_at_once_the_later_owns_the_folder(store):
         with owning(store.uri("out")) as second:
             with second.publishing():
                 pass
-            with pytest.raises(
-                SystemRefusedError, match="expected a folder of this run still, got one of a run"
-            ):
+            with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got a run"):
                 write_bytes(store.uri("out/part"), b"of the first", guard=first.publishing)
     assert objects(store) == []

@@ -22,7 +22,7 @@ from kafeat.io.storage.ownership import Token, owning
 # Owns a folder, tells its token, and does nothing more.
 OWNS = """
 import sys
-from kafeat.io.ownership import owning
+from kafeat.io.storage.ownership import owning
 with owning(sys.argv[1]) as token:
     print(token.run, flush=True)
     sys.stdin.read()
@@ -53,7 +53,8 @@ def of_the_dead(folder: Path, **more: object) -> Token:
 
 
 def test_another_run_is_refused_until_the_owner_is_done(tmp_path: Path) -> None:
-    with owning(str(tmp_path)), pytest.raises(SystemRefusedError) as refused, owning(str(tmp_path)):
+    refusal = pytest.raises(SystemRefusedError, match="expected a folder that no run writes to")
+    with owning(str(tmp_path)), refusal as refused, owning(str(tmp_path)):
         pass
     assert str(refused.value).startswith(
         f"{tmp_path}: expected a folder that no run writes to, got one of a run"
@@ -76,9 +77,9 @@ def test_an_owner_that_is_killed_leaves_the_folder_to_the_next(tmp_path: Path) -
     with owning(str(tmp_path)) as token:
         with token.publishing():
             pass
-        with pytest.raises(SystemRefusedError, match="expected a folder of this run still, got one of a run"):
+        with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got a run"):
             write_bytes(str(tmp_path / "part"), b"of the dead", guard=late.publishing)
-    with pytest.raises(SystemRefusedError, match=rf"got nobody's: {NAME} is gone"):
+    with pytest.raises(SystemRefusedError, match=rf"got no owner: {NAME} is gone"):
         write_bytes(str(tmp_path / "part"), b"of the dead", guard=late.publishing)
     assert os.listdir(tmp_path) == []
 
@@ -151,7 +152,7 @@ def test_without_locks_signs_of_life_tell(why: str, tmp_path: Path, monkeypatch:
             owning(str(tmp_path)).__enter__()
     with owning(str(tmp_path)) as token:
         with (
-            pytest.raises(SystemRefusedError, match="expected a folder of this run still"),
+            pytest.raises(SystemRefusedError, match="expected this run to own the folder"),
             late.publishing(),
         ):
             pass

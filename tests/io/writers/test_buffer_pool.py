@@ -30,8 +30,8 @@ def test_blocks_behind_one_another_are_one_piece():
     assert b.joined(c) is None
     assert b.joined(a) is None
     pool.free(both)
-    assert np.shares_memory(pool.take(3), c.arena.memory)
-    assert np.shares_memory(pool.take(3), a.arena.memory)
+    assert np.shares_memory(pool.take(3), c.buffer.memory)
+    assert np.shares_memory(pool.take(3), a.buffer.memory)
 
 
 def test_memory_from_elsewhere_is_left_alone():
@@ -41,7 +41,7 @@ def test_memory_from_elsewhere_is_left_alone():
     assert piece.block is not taken
     assert np.shares_memory(piece.block, foreign)
     pool.free(piece)
-    assert pool.back(taken).arena.memory is taken.base
+    assert pool.back(taken).buffer.memory is taken.base
     assert not np.shares_memory(pool.take(3), foreign)
 
 

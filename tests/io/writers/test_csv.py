@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from kafeat.errors import UsageError
-from kafeat.io.writers.open import open_writer
+from tests.io.writers.opening import open_writer
 
 
 def written(path, kept, *heights, compression=None):
     rows = len(kept)
-    options = {"names": ["f0"], "dtype": np.dtype("f4"), "kept_schema": kept.schema}
+    options = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": kept.schema}
     with open_writer(str(path), "csv", compression=compression, **options) as sink:
         for start, height in zip(np.cumsum([0, *heights]), [*heights, rows], strict=True):
             part = kept.slice(start, height)
@@ -68,9 +68,11 @@ def test_every_plain_type_is_spelled_as_its_text(tmp_path, beside):
     ids=str,
 )  # fmt: skip
 def test_what_csv_cannot_hold_is_refused_by_name(tmp_path, kind):
-    options = {"names": ["f0"], "dtype": np.dtype("f4"), "kept_schema": pa.schema([("raw", kind)])}
+    options = {"names": ["f0"], "dtype": np.dtype("f4"), "passthrough_schema": pa.schema([("raw", kind)])}
     with (
-        pytest.raises(UsageError, match=r"o.csv: column 'raw': expected a kept column of plain values, got "),
+        pytest.raises(
+            UsageError, match=r"o.csv: column 'raw': expected a passthrough column of plain values, got "
+        ),
         open_writer(str(tmp_path / "o.csv"), "csv", **options),
     ):
         pass
@@ -81,9 +83,12 @@ def test_what_csv_cannot_hold_is_refused_by_name(tmp_path, kind):
 def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
+        "from kafeat.io.writers.base import Layout\n"
+        "from kafeat.io.writers.options import OutputOptions\n"
         "X = np.random.default_rng(0).normal(size=(20000, 4)).astype('f4')\n"
         "try:\n"
-        "    with open_sink('-', 'csv', names=list('abcd'), dtype=X.dtype, compression=sys.argv[1]) as s:\n"
+        "    layout = Layout(list('abcd'), X.dtype, options=OutputOptions(compression=sys.argv[1]))\n"
+        "    with open_writer('-', 'csv', layout) as s:\n"
         "        for _ in range(50): s.write(X, None)\n"
         "except BrokenPipeError: sys.exit(3)\n"
     )

@@ -14,17 +14,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kafeat
-from kafeat.io.writers.jsonl_text import Spelling
-from kafeat.io.writers.open import open_writer
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.jsonl import Spelling
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
+from tests.io.writers.opening import open_writer
 
 NAMES = ['f"0', "f1"]
 
 
 def written(path, X, kept=None, **options):
     schema = None if kept is None else kept.schema
-    with open_writer(str(path), "jsonl", names=NAMES, dtype=X.dtype, kept_schema=schema, **options) as sink:
+    with open_writer(
+        str(path), "jsonl", names=NAMES, dtype=X.dtype, passthrough_schema=schema, **options
+    ) as sink:
         for start in range(0, len(X), 700):
             part = X[start : start + 700]
             sink.write(part, None if kept is None else kept.slice(start, len(part)))

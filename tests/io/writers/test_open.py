@@ -12,8 +12,8 @@ import pytest
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.formats import format_of
 from kafeat.io.writers import parquet as parquet_sink
-from kafeat.io.writers.open import open_writer
 from tests.io.tables import read
+from tests.io.writers.opening import open_writer
 
 NAMES = ["f0", "f1", "f2"]
 KINDS = [
@@ -33,7 +33,7 @@ def save(path, X, *, rows="known", height=7, kept=None, in_place=True, ahead=3, 
     known = len(X) if rows == "known" else None
     options = {"names": NAMES, "dtype": X.dtype, "rows": known, "block_rows": height, **options}
     if kept is not None:
-        options["kept_schema"] = kept.schema
+        options["passthrough_schema"] = kept.schema
     with open_writer(str(path), format, **options) as sink:
         waiting = deque()
 
@@ -128,7 +128,7 @@ def test_wide_kept_text_makes_row_groups_lower(tmp_path):
     path = tmp_path / "out.parquet"
     kept = pa.table({"t": [f"{i:05d}" * 4000 for i in range(1000)]})
     with open_writer(
-        str(path), "parquet", names=["f0"], dtype=np.dtype("f4"), kept_schema=kept.schema
+        str(path), "parquet", names=["f0"], dtype=np.dtype("f4"), passthrough_schema=kept.schema
     ) as sink:
         for _ in range(5):
             sink.write(np.zeros((1000, 1), "f4"), kept)
@@ -154,8 +154,8 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
     [
         (
             "out.npy",
-            {"kept_schema": pa.schema([("id", pa.string())])},
-            "expected no kept columns in NPY, got id",
+            {"passthrough_schema": pa.schema([("id", pa.string())])},
+            "expected no passthrough columns in NPY, got id",
         ),
         ("out.npy", {"compression": "zstd"}, "expected no compression for NPY, got 'zstd'"),
         ("out.csv", {"layout": "list"}, "expected the columns layout for CSV, got list"),
@@ -166,8 +166,8 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         ),
         (
             "out.csv",
-            {"kept_schema": pa.schema([("l", pa.list_(pa.int8()))])},
-            "expected a kept column of plain",
+            {"passthrough_schema": pa.schema([("l", pa.list_(pa.int8()))])},
+            "expected a passthrough column of plain",
         ),
         (
             "out.parquet",
@@ -176,7 +176,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         ),
         (
             "out.parquet",
-            {"kept_schema": pa.schema([("f1", pa.string())])},
+            {"passthrough_schema": pa.schema([("f1", pa.string())])},
             "other names than the features, got f1",
         ),
         (
@@ -186,8 +186,8 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         ),
         (
             "out.jsonl",
-            {"kept_schema": pa.schema([("b", pa.binary())])},
-            "expected a kept column that JSON can spell, got binary",
+            {"passthrough_schema": pa.schema([("b", pa.binary())])},
+            "expected a passthrough column that JSON can spell, got binary",
         ),
         ("out.xls", {}, "expected an output format of csv, parquet, npy, arrow, jsonl, got 'xls'"),
     ],
@@ -218,8 +218,9 @@ def test_devices(format):
 def test_stdout_and_broken_pipes():
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
+        "from kafeat.io.writers.base import Layout\n"
         "try:\n"
-        "    with open_sink('-', 'csv', names=['a'], dtype=np.dtype('f4')) as s:\n"
+        "    with open_writer('-', 'csv', Layout(['a'], np.dtype('f4'))) as s:\n"
         "        for _ in range(int(sys.argv[1])): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.open import open_reader
-from kafeat.io.writers.jsonl_text import Spelling
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.jsonl import Spelling
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 
 READ = {
@@ -190,7 +191,7 @@ TENSOR = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(4.0).reshape(2, 2
 )
 def test_types_that_a_format_has_not(kept, column, ending, kind):
     with pytest.raises(
-        UsageError, match=rf"o.{ending}: column 'k': expected a kept column .*, got {kind}"
+        UsageError, match=rf"o.{ending}: column 'k': expected a passthrough column .*, got {kind}"
     ) as refused:
         kept(column, ending)
     assert "leave it out of --keep, or write " in str(refused.value)
@@ -324,4 +325,4 @@ def test_a_whole_number_of_thousands_of_digits_is_kept_as_text(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(f"a,b,c\n1,{'9' * 400},{'9' * 5000}\n")
     with open_reader(str(path)) as source:
-        assert source.kept_fields(["a", "b", "c"]).types == [pa.int64(), pa.string(), pa.string()]
+        assert source.passthrough_schema(["a", "b", "c"]).types == [pa.int64(), pa.string(), pa.string()]

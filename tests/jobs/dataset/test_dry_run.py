@@ -13,10 +13,11 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.dry_run import DatasetDryRun, dry_run_parts
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import STRICT, InputOptions, OutputOptions
+from kafeat.jobs.transform.options import STRICT, InputOptions
 from kafeat.runtime.backends import Engine
 
 ROWS, WIDTH = (400, 800, 1200), 8
@@ -65,39 +66,39 @@ def test_a_plan_is_what_the_run_makes_and_writes_nothing(folder: Path) -> None:
     found = plan("in")
     assert everything(folder) == before
     assert not (folder / "out").exists()
-    assert (found.parts, found.exact_parts, found.kept, found.plan.columns) == (3, True, 0, WIDTH)
+    assert (found.parts, found.exact_parts, found.kept, found.estimate.columns) == (3, True, 0, WIDTH)
     transform_parts("map.joblib", "in", "out")
     written = sum(path.stat().st_size for path in (folder / "out").glob("*.npy"))
     # a header of 128 bytes in every file, of input and output: the largest part stands for the share that it takes
-    assert found.plan.rows == pytest.approx(sum(ROWS), rel=0.02)
-    assert found.plan.bytes == pytest.approx(written, rel=0.02)
+    assert found.estimate.rows == pytest.approx(sum(ROWS), rel=0.02)
+    assert found.estimate.bytes == pytest.approx(written, rel=0.02)
 
 
 def test_parts_that_resume_would_keep_are_not_planned(folder: Path) -> None:
     transform_parts("map.joblib", "in", "out")
     found = plan("in", resume=True)
-    assert (found.parts, found.kept, found.plan.rows, found.plan.bytes) == (0, 3, 0, 0)
+    assert (found.parts, found.kept, found.estimate.rows, found.estimate.bytes) == (0, 3, 0, 0)
     (folder / "out/p1.npy").unlink()
     before = everything(folder)
     found = plan("in", resume=True)
     assert everything(folder) == before
-    assert (found.parts, found.kept, found.plan.rows, found.plan.exact_rows) == (1, 2, ROWS[1], True)
+    assert (found.parts, found.kept, found.estimate.rows, found.estimate.exact_rows) == (1, 2, ROWS[1], True)
 
 
 def test_one_file_that_is_cut(folder: Path) -> None:
     found = plan("in/p2.npy", rows_per_file=300)  # of whole chunks: 256 rows
-    assert (found.parts, found.exact_parts, found.plan.rows) == (5, True, 1200)
-    assert found.plan.bytes == pytest.approx(1200 * WIDTH * 4, rel=0.02)
+    assert (found.parts, found.exact_parts, found.estimate.rows) == (5, True, 1200)
+    assert found.estimate.bytes == pytest.approx(1200 * WIDTH * 4, rel=0.02)
     transform_parts("map.joblib", "in/p2.npy", "out", rows_per_file=300)
     (folder / "out/p2-00004.npy").unlink()  # the last one, of 1,200 - 4·256 rows
     found = plan("in/p2.npy", rows_per_file=300, resume=True)
-    assert (found.parts, found.kept, found.plan.rows) == (1, 4, 1200 - 4 * 256)
+    assert (found.parts, found.kept, found.estimate.rows) == (1, 4, 1200 - 4 * 256)
 
 
 def test_text_that_is_cut(folder: Path) -> None:
     pa_csv.write_csv(table(1200), "big.csv")
     found = plan("big.csv", "named.joblib", rows_per_file=300)
-    assert (found.parts, found.plan.rows, found.plan.columns) == (5, 1200, WIDTH)
+    assert (found.parts, found.estimate.rows, found.estimate.columns) == (5, 1200, WIDTH)
     transform_parts("named.joblib", "big.csv", "out", rows_per_file=300)
     assert len(list((folder / "out").glob("*.csv"))) == 5
     found = plan("big.csv", "named.joblib", rows_per_file=300, resume=True)

@@ -13,8 +13,9 @@ import pytest
 
 import kafeat
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.pool import Engine
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4}]}

@@ -14,14 +14,14 @@ from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.data_set import list_parts
 from kafeat.io.storage.owner import NAME, Owner
 from kafeat.io.storage.ownership import Token, owning
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.runtime.backends import _threads
-from kafeat.runtime.pool import Engine
-from kafeat.runtime.stop import Stop
+from kafeat.runtime.pool import Engine, Stop
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}
@@ -49,14 +49,14 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
     told: list[str] = []
 
     def second(_done: int) -> None:
-        with pytest.raises(SystemRefusedError) as refused:
+        with pytest.raises(SystemRefusedError, match="expected a folder that no run writes to") as refused:
             transform_parts("map1.joblib", "in", out, rules=RowOptions("drop", rejects), overwrite=True)
         told.append(str(refused.value))
 
     run = transform_parts(
         "map0.joblib", "in", "out", rules=RowOptions("drop", "rejects"), announce=lambda _parts: second
     )
-    assert (run.parts, run.strange) == (4, ())
+    assert (run.parts, run.unknown_files) == (4, ())
     assert len(told) == 5
     owned = "rejects" if rejects == "rejects" else "out"
     assert all(
@@ -93,7 +93,7 @@ def late(known: bool = False) -> tuple[PartTask, bytes]:
 def refused(outcome: Outcome) -> bool:
     assert outcome.failure is not None
     return (
-        "out: expected a folder of this run still, got" in outcome.failure.error
+        "out: expected this run to own the folder, got" in outcome.failure.error
         and outcome.failure.exit_code == 5
     )
 
@@ -112,7 +112,7 @@ def test_a_part_of_a_run_that_is_gone_gets_no_name_and_takes_none_away(owned: bo
 
 
 def test_a_part_of_a_run_that_is_gone_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_module, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(part_module, "_CHECK_SECONDS", 0.0)
     task, _ = late()
     looks: list[int] = []
     real = task.writing.guard
@@ -135,7 +135,7 @@ def test_a_run_that_has_lost_its_folder_ends_and_tells_it(monkeypatch: pytest.Mo
             Path("out", NAME).unlink(missing_ok=True)
 
     with pytest.raises(
-        SystemRefusedError, match=f"out: expected a folder of this run still, got nobody's: {NAME}"
+        SystemRefusedError, match=f"out: expected this run to own the folder, got no owner: {NAME}"
     ):
         transform_parts("map0.joblib", "in", "out", engine=Engine(jobs=1), announce=lambda _parts: lose)
     transform_parts("map1.joblib", "in", "out", resume=True)

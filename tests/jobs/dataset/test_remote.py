@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.verify.verify import verify_file
 
 pytest.importorskip("moto")

@@ -16,14 +16,14 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.jobs.dataset.journal import Run
+from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}
 
-Go = Callable[..., Run]
+Go = Callable[..., DatasetResult]
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     for name in ("old", "new"):
         pq.write_table(table, f"in/{name}.parquet")
 
-    def run(resume: bool = True) -> Run:
+    def run(resume: bool = True) -> DatasetResult:
         rules = RowOptions("drop", "rejects")
         return transform_parts("map.joblib", "in", "out", rules=rules, resume=resume, overwrite=not resume)
 
@@ -76,7 +76,7 @@ def test_a_file_of_somebody_that_the_manifest_names_stays(sha256: str | None, re
     edit(lambda parts: parts.append({**part, "rejects": part["output"]}))
     run = go(resume)
     assert run.removed == ("old.parquet",)
-    assert run.strange == ("precious.txt",)
+    assert run.unknown_files == ("precious.txt",)
     assert Path("out/precious.txt").read_bytes() == b"precious"
     assert Path("rejects/precious.txt.csv").read_bytes() == b"precious"
 
@@ -106,7 +106,7 @@ def test_what_a_link_leads_to_stays(link: str, resume: bool, go: Go) -> None:
         Path(f"elsewhere/{'' if link == 'folder' else name}").absolute()
     )
     edit(lambda parts: parts.append(told(name, b"precious")))  # with the right hash
-    assert go(resume).strange == (name,)
+    assert go(resume).unknown_files == (name,)
     assert Path("elsewhere/precious.txt").read_bytes() == b"precious"
     assert Path("out", name).exists()
 
@@ -116,7 +116,7 @@ def test_a_part_that_somebody_has_changed_stays(resume: bool, go: Go) -> None:
     size = Path("out/old.parquet").stat().st_size
     Path("out/old.parquet").write_bytes(bytes(size))
     run = go(resume)
-    assert (run.removed, run.strange) == ((), ("old.parquet",))
+    assert (run.removed, run.unknown_files) == ((), ("old.parquet",))
     assert Path("out/old.parquet").read_bytes() == bytes(size)
 
 
@@ -134,13 +134,13 @@ def test_a_changed_part_whose_new_input_is_bad_stays(go: Go) -> None:
     Path("out/new.parquet").write_bytes(changed)
     run = go()
     assert [failure.name for failure in run.failed] == ["new.parquet"]
-    assert run.strange == ("new.parquet",)
+    assert run.unknown_files == ("new.parquet",)
     assert Path("out/new.parquet").read_bytes() == changed
 
 
 def test_folders_that_were_there_stay_when_a_run_fails(go: Go, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("mine/empty").mkdir(parents=True)
-    monkeypatch.setattr("kafeat.jobs.dataset.job.remove_dead_below", lambda _: 1 / 0)
+    monkeypatch.setattr("kafeat.jobs.dataset.job.remove_stale_below", lambda _: 1 / 0)
     for out in ("mine", "new"):
         with pytest.raises(ZeroDivisionError, match="division"):
             transform_parts("map.joblib", "in", out)

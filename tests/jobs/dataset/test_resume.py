@@ -14,7 +14,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.jobs.dataset.journal import Run
+from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
 
@@ -34,7 +34,7 @@ def with_last(content: pa.Table, *values: float) -> pa.Table:
     return content.set_column(0, "a", pa.array(column))
 
 
-Go = Callable[..., Run]
+Go = Callable[..., DatasetResult]
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     pq.write_table(with_last(table(100, 2), np.nan), "in/b.parquet")
     pq.write_table(with_last(table(100, 3), 7.0, 7.0), "in/c.parquet")
 
-    def run(rejects: str | None = None, max_drift: float | None = None, **more: object) -> Run:
+    def run(rejects: str | None = None, max_drift: float | None = None, **more: object) -> DatasetResult:
         rules = RowOptions("drop", rejects, max_drift=max_drift)
         more = {"resume": True, **more}
         return transform_parts("map.joblib", "in", "out", rules=rules, **more)  # type: ignore[arg-type]
@@ -159,7 +159,7 @@ def test_parts_that_a_killed_run_did_not_note_are_its_own(go: Go) -> None:
     Path("out/_kafeat.json").write_text(json.dumps(told))
     Path("out/other.parquet").write_bytes(b"of somebody")
     run = go()
-    assert (run.kept, run.parts, run.strange) == (1, 2, ("c.parquet", "other.parquet"))
+    assert (run.kept, run.parts, run.unknown_files) == (1, 2, ("c.parquet", "other.parquet"))
     assert [failure.name for failure in run.failed] == ["c.parquet"]
 
 
@@ -170,7 +170,7 @@ def test_files_that_no_manifest_tells_are_not_replaced_unless_that_is_asked_for(
     Path("out/_kafeat.json").unlink()
     for _ in range(2):  # what the first of these tells makes the files no parts of ours
         run = go()
-        assert run.strange == ("a.parquet", "b.parquet", "c.parquet")
+        assert run.unknown_files == ("a.parquet", "b.parquet", "c.parquet")
         assert [failure.exit_code for failure in run.failed] == [2, 2, 2]
         assert "out/a.parquet: expected no file of that name, got one; allow" in run.failed[0].error
         assert before.items() <= contents("out").items()

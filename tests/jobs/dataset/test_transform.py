@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,13 @@ import kafeat
 from kafeat.dataframes.shared_map import SharedMap
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.storage.locations import entry_of
-from kafeat.jobs.dataset.manifest import Failure
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
-from kafeat.runtime.pool import Engine
-from kafeat.runtime.stop import Stop
+from kafeat.runtime.pool import Engine, Stop
+from tests.conftest import Done
 
 CONFIG = {
     "chunk_rows": 256,
@@ -137,7 +139,7 @@ def test_a_list_of_names_and_the_manifest_of_a_run_are_inputs(model: str, data: 
         (r'["s3://bucket/\ud800.parquet"]', r"expected names that a file can have, got 's3://"),
         ("[" * 100_000, "expected a list of names, got lists in lists"),
         ('["a.parquet', "expected JSON, got Unterminated string"),
-        ('{"a": 1}', "expected a list of names, or the manifest of a run, got another JSON"),
+        ('{"a": 1}', "expected a list of names, or the manifest of a run, got other JSON"),
         ('["no.parquet"]', "expected a file, got none of the name 'no.parquet'"),
     ],
 )
@@ -221,7 +223,7 @@ def test_an_output_that_holds_something_is_refused(model: str, data: str, tmp_pa
         transform_parts(model, data, str(out))
     assert files(out) == {"precious.parquet": b"something"}
     run = transform_parts(model, data, str(out), overwrite=True)
-    assert run.strange == ("precious.parquet",)
+    assert run.unknown_files == ("precious.parquet",)
     assert files(out)["precious.parquet"] == b"something"
 
 
@@ -320,7 +322,10 @@ def test_a_text_that_is_cut_takes_no_file_s_place(model: str, tmp_path: Path) ->
     run = transform_parts(
         model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256, resume=True
     )
-    assert ([failure.name for failure in run.failed], run.strange) == (["big-00001.csv"], ("big-00001.csv",))
+    assert ([failure.name for failure in run.failed], run.unknown_files) == (
+        ["big-00001.csv"],
+        ("big-00001.csv",),
+    )
     assert files(tmp_path / "out")["big-00001.csv"] == b"something"
     assert len(files(tmp_path / "out")) == 3
 
@@ -334,8 +339,8 @@ def test_a_text_that_changes_while_it_is_cut_gives_no_part(
         os.utime(tmp_path / "big.csv")
         return real(*arguments, **more)
 
-    real = OpenTransform.pour
-    monkeypatch.setattr(OpenTransform, "pour", changed)
+    real = OpenTransform.write_chunks
+    monkeypatch.setattr(OpenTransform, "write_chunks", changed)
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
     run = transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256)
     assert (
@@ -423,7 +428,9 @@ def test_the_command_lists_what_failed(model: str, data: str, tmp_path: Path) ->
     assert "got 1 that failed and 2 that are done; mend the inputs and run again with --resume" in told[-1]
 
 
-def test_the_command_says_what_was_removed_and_what_is_strange(model: str, data: str, tmp_path: Path) -> None:
+def test_the_command_says_what_was_removed_and_what_is_strange(
+    in_process: Callable[..., Done], model: str, data: str, tmp_path: Path
+) -> None:
     out = str(tmp_path / "out")
     for i in range(4):
         pq.write_table(table(2), f"{data}/p{i}.parquet")
@@ -432,13 +439,13 @@ def test_the_command_says_what_was_removed_and_what_is_strange(model: str, data:
         os.unlink(f"{data}/p{i}.parquet")
     Path(out, "one.txt").touch()
     words = ["transform", "--model", model, data, out, "--resume", "--log-format", "json"]
-    told = [json.loads(line) for line in kafeat_command(*words).communicate(timeout=60)[1].splitlines()]
+    told = [json.loads(line) for line in in_process(*words).stderr.splitlines()]
     assert [(line["level"], line["message"]) for line in told if line["level"] != "info"] == [
         (
             "warning",
-            f"{out}: 4 files were removed: they have no input any more: p0.parquet, p1.parquet, p2.parquet, …",
+            f"{out}: 4 files were removed, as their inputs are gone: p0.parquet, p1.parquet, p2.parquet, …",
         ),
-        ("warning", f"{out}: 1 file is no part of it, and is read with them: one.txt"),
+        ("warning", f"{out}: 1 file is not a part, but is read with them: one.txt"),
     ]
 
 
@@ -469,26 +476,23 @@ def test_a_run_that_is_ended_goes_on_where_it_was(number: signal.Signals, model:
         assert manifest(out)["state"] == "running"
         assert not list(out.glob(".*"))
         assert manifest(out)["parts"]
-    assert transform_parts(model, str(data), str(out), resume=True).strange == ()
+    assert transform_parts(model, str(data), str(out), resume=True).unknown_files == ()
     assert not list(out.glob(".*"))
     transform_parts(model, str(data), str(tmp_path / "fresh"))
     assert files(out) == files(tmp_path / "fresh")
 
 
 def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
-    model: str, data: str, tmp_path: Path
+    in_process: Callable[..., Done], model: str, data: str, tmp_path: Path
 ) -> None:
     words = ["transform", "--model", model, f"{data}/year=2023/a.parquet", str(tmp_path / "out.parquet")]
-    told = kafeat_command(*words, "--engine", "loky").communicate(timeout=60)[1]
+    told = in_process(*words, "--engine", "loky").stderr
     assert "--engine: expected an input of many files, or --rows-per-file, got one" in told
-    done = subprocess.run(
-        [sys.executable, "-m", "kafeat", *words], env={**os.environ, "KAFEAT_ENGINE": "loky"}, timeout=60
-    )
-    assert done.returncode == 0
+    assert in_process(*words, KAFEAT_ENGINE="loky").returncode == 0
 
 
 def test_a_message_lists_some_failures_and_counts_the_rest() -> None:
-    failures = [Failure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
+    failures = [PartFailure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
     error = PartsError("out", 5, failures)
     lines = str(error).splitlines()
     assert (error.exit_code, len(lines)) == (4, 22)

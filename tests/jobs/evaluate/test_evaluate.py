@@ -1,6 +1,7 @@
 """The whole evaluation through its Python form: records, held-out rows, comparisons, gates."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import kafeat.evaluation.learners
 import kafeat.jobs.evaluate.measure
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
+from kafeat.evaluation.records import Budget, Edge, Estimate, EvaluationRecord, Report, Summary
 from kafeat.evaluation.summary import FIGURES, budgets, summarize
 from kafeat.jobs.evaluate.evaluate import gate
 
@@ -55,6 +57,20 @@ def test_one_record_for_each_map_setting_and_seed(compared):
         for key in ("fit_seconds", "transform_seconds", "exact_seconds", "relative_frobenius", "score_raw"):
             assert record[key] >= 0
     json.dumps(compared, allow_nan=False)
+
+
+def test_records_and_summaries_have_the_documented_keys(compared):
+    figures = {"distortion_max", "distortion_mean", "distortion_bound"}  # only of projections
+    for record in compared["records"]:
+        assert set(record) == set(EvaluationRecord.__annotations__) - figures
+    for summary in compared["summary"]:
+        assert set(summary) == set(Summary.__annotations__) - figures
+        assert all(set(summary[key]) == set(Estimate.__annotations__) for key in FIGURES if key in summary)
+    assert set(compared) == set(Report.__annotations__)
+    for budget in compared["budgets"]["columns"]:
+        assert set(budget) == set(Budget.__annotations__)
+    for edge in compared["edges"]:
+        assert set(edge) == set(Edge.__annotations__)
 
 
 def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):
@@ -315,13 +331,23 @@ def wave(tmp_path_factory):
     )
 
 
+@pytest.fixture(scope="module")
+def learned_from(wave):
+    """The scores of a learner on labels in other units."""
+
+    @cache
+    def learned_from(learner, factor, offset):
+        config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 64}]}
+        moved = wave.set_column(2, "y", pa.array(wave["y"].to_numpy() * factor + offset))
+        return kafeat.evaluate(data=moved, config=config, label="y", learner=learner, exact_rows=200, rows=50)
+
+    return learned_from
+
+
 @pytest.mark.parametrize("learner", ["ridge", "linear_svc", "dual_l1", "sgd"])
 @pytest.mark.parametrize(("factor", "offset"), [(1.0, 1000.0), (1e6, 0.0), (1e-6, -3.0e-4), (1e200, 0.0)])
-def test_scores_do_not_depend_on_the_units_of_the_label(wave, learner, factor, offset):
-    config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 64}]}
-    asked = {"config": config, "label": "y", "learner": learner, "exact_rows": 200, "rows": 50}
-    moved = wave.set_column(2, "y", pa.array(wave["y"].to_numpy() * factor + offset))
-    one, other = kafeat.evaluate(data=wave, **asked), kafeat.evaluate(data=moved, **asked)
+def test_scores_do_not_depend_on_the_units_of_the_label(learned_from, learner, factor, offset):
+    one, other = learned_from(learner, 1.0, 0.0), learned_from(learner, factor, offset)
     for key in ("score_raw", "score_map", "score_exact", "score_map_exact_rows"):
         assert other[key] == pytest.approx(one[key], abs=2e-3), key
     assert one["score_exact"] > 0.9
@@ -535,14 +561,14 @@ def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):
 
         monkeypatch.setattr(module, name, outer)
 
-    watched("fidelity", kafeat.jobs.evaluate.measure)
+    watched("kernel_error", kafeat.jobs.evaluate.measure)
     watched("kernel_ridge", kafeat.evaluation.learners)
     watched("score", kafeat.jobs.evaluate.measure)
     with threadpool_limits(limits=2, user_api="blas"):
         kafeat.evaluate(
             data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, rows=60
         )
-    assert {name for name, *_ in seen} == {"fidelity", "kernel_ridge", "score"}
+    assert {name for name, *_ in seen} == {"kernel_error", "kernel_ridge", "score"}
     assert all(set(threads) == {1} for _, *threads in seen)
 
 

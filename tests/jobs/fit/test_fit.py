@@ -1,27 +1,28 @@
 """What a fit says of columns that may not be meant, on stderr; nothing is refused for it."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
 import kafeat
 from kafeat.errors import KafeatWarning
-from kafeat.io.columns.labels import are_numbers
+from kafeat.io.columns.fields import are_numbers
 
-KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 CONFIG = "columns: {exclude: [label]}\nsteps: [{kind: minmax}]\n"
 
 
-def said(folder, text, *options, config=CONFIG):
-    (folder / "c.yaml").write_text(config)
-    (folder / "x.csv").write_text(text)
-    command = [KAFEAT, "fit", "--config", "c.yaml", "x.csv", "m.joblib", *options]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert (folder / "m.joblib").exists() == (done.returncode == 0)
-    return done.returncode, done.stderr
+@pytest.fixture
+def said(in_process):
+    """Fit in a folder: the exit code and the lines on stderr."""
+
+    def said(folder, text, *options, config=CONFIG):
+        (folder / "c.yaml").write_text(config)
+        (folder / "x.csv").write_text(text)
+        (folder / "m.joblib").unlink(missing_ok=True)
+        done = in_process("fit", "--config", "c.yaml", "x.csv", "m.joblib", *options, cwd=folder)
+        assert (folder / "m.joblib").exists() == (done.returncode == 0)
+        return done.returncode, done.stderr
+
+    return said
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def said(folder, text, *options, config=CONFIG):
         ("1,2\n1,2\n2,3\n", ("--no-header",), ""),
     ],
 )  # fmt: skip
-def test_what_is_said(tmp_path, text, options, expected):
+def test_what_is_said(said, tmp_path, text, options, expected):
     code, errors = said(tmp_path, text, *options)
     first, *notes = errors.splitlines(keepends=True) or [""]
     assert (code, "".join(notes)) == (0, expected)
@@ -75,7 +76,7 @@ WIDE = ",".join(f"c{i:02}" for i in range(40))
          "1 feature: c00; left out: c01, c02, c03, c04, c05, c06, c07, c08, …, c38, c39 (39, not in columns.include)"),
     ],
 )  # fmt: skip
-def test_features_and_what_is_left_out(tmp_path, head, config, options, expected):
+def test_features_and_what_is_left_out(said, tmp_path, head, config, options, expected):
     names = head.split(",")
     values = {"part": ("train", "test"), "name": ("x", "y"), "when": ("now", "then")}
     rows = [",".join(values.get(name, ("1", "2"))[i % 2] for name in names) for i in range(6)]
@@ -88,7 +89,7 @@ def test_features_and_what_is_left_out(tmp_path, head, config, options, expected
 
 
 @pytest.mark.parametrize("name", ["label", "Target", "y", "class", "ID", "customer_id", "y_true", "row id"])
-def test_a_feature_whose_name_is_that_of_none(tmp_path, name):
+def test_a_feature_whose_name_is_that_of_none(said, tmp_path, name):
     config = "steps: [{kind: minmax}]\n"
     text = f"a,{name}\n1,2\n2,3\n"
     _, errors = said(tmp_path, text, config=config)
@@ -103,7 +104,7 @@ def test_a_feature_whose_name_is_that_of_none(tmp_path, name):
 
 
 @pytest.mark.parametrize("head", ["x,y", "yes,width", "Pclass,lid"])
-def test_names_of_features(tmp_path, head):
+def test_names_of_features(said, tmp_path, head):
     assert "taken for" not in said(tmp_path, f"{head}\n1,2\n2,3\n", config="steps: [{kind: minmax}]\n")[1]
 
 
@@ -119,35 +120,25 @@ def test_python_warns(tmp_path):
     kafeat.fit(config, table, label="target")
 
 
-def test_evaluate_says_it_of_recipes(tmp_path):
+def test_evaluate_says_it_of_recipes(in_process, tmp_path):
     (tmp_path / "c.yaml").write_text("steps: [{kind: standardize}, {kind: fourier, n_components: 4}]\n")
     (tmp_path / "x.csv").write_text("a,b,target\n" + "1,2,0\n2,3,1\n3,5,1\n" * 4)
-    command = [
-        KAFEAT,
-        "evaluate",
-        "--config",
-        "c.yaml",
-        "x.csv",
-        "--rows",
-        "4",
-        "--sweep",
-        "n_components=2,4",
-    ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    command = ["evaluate", "--config", "c.yaml", "x.csv", "--rows", "4", "--sweep", "n_components=2,4"]
+    done = in_process(*command, cwd=tmp_path)
     assert done.stderr.splitlines() == [
         "x.csv: 3 features: a, b, target",
         "note: x.csv: 'target' is taken for a feature: is it the label (--label), or no feature (columns.exclude)?",
     ]
-    assert subprocess.run([*command, "-q"], cwd=tmp_path, capture_output=True).stderr == b""
+    assert in_process(*command, "-q", cwd=tmp_path).stderr == ""
 
 
-def test_a_row_in_the_place_of_names(tmp_path):
+def test_a_row_in_the_place_of_names(said, tmp_path):
     code, errors = said(tmp_path, "0.5,0.25\n1,2\n2,3\n", config="steps: [{kind: minmax}]\n")
     assert code == 0
     assert "the names of the columns are numbers (0.5, 0.25, …); if the first line is a row" in errors
 
 
-def test_a_row_in_the_place_of_names_that_cannot_stand(tmp_path):
+def test_a_row_in_the_place_of_names_that_cannot_stand(said, tmp_path):
     code, errors = said(tmp_path, "0.5,0.5\n1,2\n2,3\n", config="steps: [{kind: minmax}]\n")
     assert code == 3
     assert (
@@ -173,10 +164,9 @@ def test_names_that_rise_are_names(names, expected):
 
 
 @pytest.mark.parametrize("name", ["other.parquet", "x.CSV", "a.tsv.gz", "s3://bucket/x.arrow"])
-def test_a_table_is_not_replaced_by_a_model(tmp_path, name):
+def test_a_table_is_not_replaced_by_a_model(in_process, tmp_path, name):
     (tmp_path / "c.yaml").write_text(CONFIG)
     (tmp_path / "x.csv").write_text("a,label\n1,2\n")
-    command = [KAFEAT, "fit", "--config", "c.yaml", "x.csv", name]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    done = in_process("fit", "--config", "c.yaml", "x.csv", name, cwd=tmp_path)
     assert done.returncode == 2
     assert f"{name}: expected the name of a model, as map.joblib, got that of a table" in done.stderr

@@ -11,7 +11,7 @@ import pytest
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.readers.memory import reader_of
-from kafeat.jobs.fit.sample import read_label
+from kafeat.jobs.fit.labels import read_label
 from kafeat.types import Array
 
 

@@ -43,9 +43,9 @@ def same(one: kafeat.FeatureMap, other: kafeat.FeatureMap) -> None:
     for a, b in zip(one.chain.steps, other.chain.steps, strict=True):
         for name, value in a.state.items():
             np.testing.assert_array_equal(value, b.state[name])
-    assert one.seen is not None
-    assert other.seen is not None
-    np.testing.assert_array_equal(one.seen.high, other.seen.high)
+    assert one.column_ranges is not None
+    assert other.column_ranges is not None
+    np.testing.assert_array_equal(one.column_ranges.high, other.column_ranges.high)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_the_map_is_that_of_the_training_rows(config: dict, table: pa.Table, tmp
 def test_a_sample_is_of_training_rows(table: pa.Table) -> None:
     fm = kafeat.fit({**CONFIG, "fit_rows": 50}, table, label="y", split="part")
     assert fm.provenance.rows_fitted <= 50
-    assert fm.seen is not None
-    assert fm.seen.high.max() < 100.0
+    assert fm.column_ranges is not None
+    assert fm.column_ranges.high.max() < 100.0
 
 
 def test_it_is_the_map_that_evaluate_fits(table: pa.Table) -> None:

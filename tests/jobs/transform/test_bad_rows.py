@@ -12,7 +12,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError
-from kafeat.jobs.transform.options import OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 
 N, D = 700, 3

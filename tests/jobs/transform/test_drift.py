@@ -36,8 +36,8 @@ def shares(fm, data, tmp_path, **rules):
 
 
 def test_the_range_is_that_of_every_row(fm, tmp_path):
-    np.testing.assert_array_equal(fm.seen.low, X.min(axis=0))
-    np.testing.assert_array_equal(fm.seen.high, X.max(axis=0))
+    np.testing.assert_array_equal(fm.column_ranges.low, X.min(axis=0))
+    np.testing.assert_array_equal(fm.column_ranges.high, X.max(axis=0))
     assert shares(fm, X, tmp_path) == {"c0": 0.0, "c1": 0.0}
 
 
@@ -79,7 +79,7 @@ def test_missing_numbers_are_inside_and_unknown_categories_outside(tmp_path):
 
 
 def test_a_map_of_an_older_kafeat_says_so(fm, tmp_path):
-    old = replace(fm, seen=None)
+    old = replace(fm, column_ranges=None)
     assert shares(old, X, tmp_path) is None
     with pytest.raises(UsageError, match="--max-drift: .*fit it again"):
         shares(old, X, tmp_path, max_drift=0.5)
@@ -88,8 +88,8 @@ def test_a_map_of_an_older_kafeat_says_so(fm, tmp_path):
 def test_the_range_is_kept_in_the_file(fm, tmp_path):
     fm.save(tmp_path / "m.joblib")
     loaded = kafeat.load(tmp_path / "m.joblib")
-    np.testing.assert_array_equal(loaded.seen.low, fm.seen.low)
-    np.testing.assert_array_equal(loaded.seen.high, fm.seen.high)
+    np.testing.assert_array_equal(loaded.column_ranges.low, fm.column_ranges.low)
+    np.testing.assert_array_equal(loaded.column_ranges.high, fm.column_ranges.high)
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_rows_that_are_not_fitted_on_are_seen_too():
     rows[-1], rows[-2] = 7.0, -7.0
     fm = kafeat.fit({"fit_rows": 20, "steps": [{"kind": "fourier", "n_components": 4}]}, rows)
     assert fm.provenance.rows_fitted == 20
-    assert (fm.seen.low.tolist(), fm.seen.high.tolist()) == ([-7.0], [7.0])
+    assert (fm.column_ranges.low.tolist(), fm.column_ranges.high.tolist()) == ([-7.0], [7.0])

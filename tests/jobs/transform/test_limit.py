@@ -12,9 +12,10 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError
+from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.transform.dry_run import plan_transform
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.jobs.transform.dry_run import dry_run_transform
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"
@@ -115,6 +116,6 @@ def test_a_pipe_is_hashed_to_its_end_while_its_reader_reads_ahead(tmp_path):
 
 @pytest.mark.parametrize("source", ["digits.csv", "digits.npy"])
 def test_a_plan_counts_the_rows_within_the_limit(fm, tmp_path, source):
-    plan = plan_transform(fm, str(SAMPLES / source), str(tmp_path / "z.npy"), reading=InputOptions(limit=600),
+    plan = dry_run_transform(fm, str(SAMPLES / source), str(tmp_path / "z.npy"), reading=InputOptions(limit=600),
                           writing=OutputOptions(), rules=RowOptions(), jobs=1)  # fmt: skip
     assert (plan.rows, plan.exact_rows) == (600, True)

@@ -14,7 +14,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import GateError
-from kafeat.jobs.transform.options import InputOptions, OutputOptions, RowOptions
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 

@@ -9,8 +9,9 @@ from scipy import stats
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import DataError
 from kafeat.maths.fourier import spectra
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KernelParameters
+from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
+from kafeat.maths.kernels.skewed_chi2 import SkewedChi2
+from kafeat.maths.kernels.skewed_intersection import SkewedIntersection
 
 EPS = np.finfo(float).eps
 U = np.concatenate([[2.0**-54, 1e-12, 1e-3], np.linspace(0.01, 0.99, 99), [1 - 1e-3, 1 - 2.0**-53]])
@@ -44,25 +45,15 @@ def test_inverse_cdfs_are_odd_about_one_half(name: str) -> None:
 
 
 GAMMA = 0.4
-LAWS = {
-    "rbf": (spectra.rbf(GAMMA), kernels.rbf, {}),
-    "matern 1/2": (spectra.matern(GAMMA, 0.5), kernels.matern, {"nu": 0.5}),
-    "matern 3/2": (spectra.matern(GAMMA, 1.5), kernels.matern, {"nu": 1.5}),
-    "matern 4": (spectra.matern(GAMMA, 4.0), kernels.matern, {"nu": 4.0}),
-    "rational_quadratic 1/2": (
-        spectra.rational_quadratic(GAMMA, 0.5),
-        kernels.rational_quadratic,
-        {"alpha": 0.5},
-    ),
-    "rational_quadratic 3": (
-        spectra.rational_quadratic(GAMMA, 3.0),
-        kernels.rational_quadratic,
-        {"alpha": 3.0},
-    ),
-    "laplacian": (spectra.laplacian(GAMMA), kernels.laplacian, {}),
-    "cauchy": (spectra.cauchy(GAMMA), kernels.cauchy, {}),
+CASES = {
+    **{name: (name, KernelParameters(gamma=GAMMA)) for name in kernel_names(ShiftInvariantKernel)},
+    "matern 1/2": ("matern", KernelParameters(gamma=GAMMA, nu=0.5)),
+    "matern 4": ("matern", KernelParameters(gamma=GAMMA, nu=4.0)),
+    "rational_quadratic 1/2": ("rational_quadratic", KernelParameters(gamma=GAMMA, alpha=0.5)),
+    "rational_quadratic 3": ("rational_quadratic", KernelParameters(gamma=GAMMA, alpha=3.0)),
 }
-ISOTROPIC = [name for name, (law, *_) in LAWS.items() if isinstance(law, spectra.IsotropicDistribution)]
+LAWS = {case: find_kernel(name).frequencies(p) for case, (name, p) in CASES.items()}
+ISOTROPIC = [name for name, law in LAWS.items() if isinstance(law, spectra.IsotropicDistribution)]
 
 
 def differences() -> np.ndarray:
@@ -71,13 +62,13 @@ def differences() -> np.ndarray:
 
 
 def exact(name: str, delta: np.ndarray) -> np.ndarray:
-    _, gram, own = LAWS[name]
-    return gram(Coordinates(delta, np.zeros((1, 3))), KernelParameters(gamma=GAMMA, **own)).dots[:, 0]
+    kernel, p = CASES[name]
+    return find_kernel(kernel).gram(Coordinates(delta, np.zeros((1, 3))), p).dots[:, 0]
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_characteristic_function_is_the_kernel(name: str) -> None:
-    law, delta = LAWS[name][0], differences()
+    law, delta = LAWS[name], differences()
     waves = np.cos(delta @ law.iid(100_000, 3, np.random.default_rng(1)).T)
     # 5 standard errors of a mean of 100,000 cosines: at most 0.016, and missed with probability 6e-7 in each of 12
     error = np.abs(waves.mean(axis=1) - exact(name, delta))
@@ -86,33 +77,28 @@ def test_characteristic_function_is_the_kernel(name: str) -> None:
 
 @pytest.mark.parametrize("name", ISOTROPIC)
 def test_orthogonal_draws_have_the_same_characteristic_function(name: str) -> None:
-    law, delta, rng = LAWS[name][0], differences(), np.random.default_rng(2)
+    law, delta, rng = LAWS[name], differences(), np.random.default_rng(2)
     # blocks of 3 are independent of each other: the standard error is that of the blocks' means
     blocks = np.stack([np.cos(delta @ law.orthogonal(3, 3, rng).T).mean(axis=1) for _ in range(2000)])
     error = np.abs(blocks.mean(axis=0) - exact(name, delta))
     assert (error <= 5 * blocks.std(axis=0) / np.sqrt(len(blocks))).all()
 
 
-@pytest.mark.parametrize(
-    ("law", "gram"),
-    [
-        (spectra.skewed_chi2(), kernels.skewed_chi2),
-        (spectra.skewed_intersection(), kernels.skewed_intersection),
-    ],
-)
-def test_skewed_laws_on_logarithms(law: spectra.ProductDistribution, gram) -> None:
+@pytest.mark.parametrize("kernel", [SkewedChi2(), SkewedIntersection()])
+def test_skewed_laws_on_logarithms(kernel: SkewedChi2 | SkewedIntersection) -> None:
+    law = kernel.log_frequencies()
     rng, c = np.random.default_rng(3), 0.5
     x, y = rng.exponential(size=(10, 3)), np.ones((1, 3))
     delta = np.log(x + c) - np.log(y + c)
     waves = np.cos(delta @ law.iid(100_000, 3, rng).T)
-    want = gram(Coordinates(x, y), KernelParameters(skewedness=c)).dots[:, 0]
+    want = kernel.gram(Coordinates(x, y), KernelParameters(skewedness=c)).dots[:, 0]
     np.testing.assert_allclose(law.kernel(delta), want, rtol=1e-10)
     assert (np.abs(waves.mean(axis=1) - want) <= 5 * waves.std(axis=1) / np.sqrt(waves.shape[1])).all()
 
 
 @pytest.mark.parametrize("name", ISOTROPIC)
 def test_radii_have_the_law_of_the_norms(name: str) -> None:
-    law, m = LAWS[name][0], 4000
+    law, m = LAWS[name], 4000
     radii = law.radii(m, 3, np.random.default_rng(0))
     norms = np.linalg.norm(law.iid(m, 3, np.random.default_rng(1)), axis=1)
     assert stats.ks_2samp(radii, norms).pvalue > 1e-6
@@ -141,19 +127,19 @@ def test_uniform_numbers_at_both_ends_give_finite_frequencies() -> None:
         def random(self, shape: tuple[int, int]) -> np.ndarray:
             return np.tile([0.0, 1 - 2.0**-53], shape)[:, : shape[1]]
 
-    for law in (spectra.laplacian(1.0), spectra.cauchy(1.0), spectra.skewed_chi2()):
+    for law in (LAWS["laplacian"], LAWS["cauchy"], SkewedChi2().log_frequencies()):
         assert np.isfinite(law.iid(2, 2, Ends())).all()
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_the_kernel_of_a_law_is_the_exact_kernel(name: str) -> None:
     delta = differences()
-    np.testing.assert_allclose(LAWS[name][0].kernel(delta), exact(name, delta), rtol=1e-10)
+    np.testing.assert_allclose(LAWS[name].kernel(delta), exact(name, delta), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_qmc_draws_have_the_same_characteristic_function(name: str) -> None:
-    law, delta = LAWS[name][0], differences()
+    law, delta = LAWS[name], differences()
     # Independent scramblings of 64 points: the standard error is that of their means.
     runs = [np.cos(delta @ law.qmc(64, 3, np.random.default_rng(s)).T).mean(axis=1) for s in range(400)]
     error = np.abs(np.mean(runs, axis=0) - exact(name, delta))
@@ -161,7 +147,7 @@ def test_qmc_draws_have_the_same_characteristic_function(name: str) -> None:
 
 
 def test_qmc_errs_less_than_independent_draws() -> None:
-    law, delta = spectra.rbf(GAMMA), differences()
+    law, delta = LAWS["rbf"], differences()
     want = law.kernel(delta)
 
     def error(draw) -> float:

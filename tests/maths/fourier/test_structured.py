@@ -5,10 +5,12 @@ import pytest
 from scipy.linalg import hadamard
 
 import kafeat
-from kafeat.maths.fourier import spectra
 from kafeat.maths.fourier.structured import StructuredAngles, draw_structured
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.rbf import Rbf
 
 GAMMA = 0.3
+LAW = Rbf().frequencies(KernelParameters(gamma=GAMMA))
 
 
 def written_out(state, how, m, d):
@@ -30,14 +32,14 @@ def written_out(state, how, m, d):
 @pytest.mark.parametrize("how", ["structured", "fastfood"])
 @pytest.mark.parametrize(("m", "d"), [(8, 8), (5, 3), (40, 12), (3, 1)])
 def test_definition(how, m, d):
-    state = draw_structured(spectra.rbf(GAMMA), how, m, d, np.random.default_rng(0))
+    state = draw_structured(LAW, how, m, d, np.random.default_rng(0))
     # sums of p ≤ 16 terms, four times over
     np.testing.assert_allclose(StructuredAngles.matrix(state, d), written_out(state, how, m, d), atol=1e-13)
 
 
 @pytest.mark.parametrize("how", ["structured", "fastfood"])
 def test_rows_have_the_laws_norms_in_padded_dimensions(how):
-    state = draw_structured(spectra.rbf(GAMMA), how, 300, 16, np.random.default_rng(1))
+    state = draw_structured(LAW, how, 300, 16, np.random.default_rng(1))
     norms = np.linalg.norm(StructuredAngles.matrix(state, 16), axis=1)
     np.testing.assert_allclose(norms, state["radii"], rtol=1e-12)
 
@@ -46,14 +48,13 @@ def test_rows_have_the_laws_norms_in_padded_dimensions(how):
 def test_the_kernel_is_right_on_the_average(how):
     d, m, runs = 12, 16, 600
     delta = np.random.default_rng(5).standard_normal((6, d)) * 0.6
-    law = spectra.rbf(GAMMA)
     means = []
     for seed in range(runs):
-        state = draw_structured(law, how, m, d, np.random.default_rng(seed))
+        state = draw_structured(LAW, how, m, d, np.random.default_rng(seed))
         means.append(np.cos(delta @ StructuredAngles.matrix(state, d).T).mean(axis=1))
     # 5 standard errors, plus the bias O(1/√p)·(variance) of products of signs in place of a rotation: the exact norms
     # leave it in the fourth cumulant only, below 0.01 at p = 16.
-    error = np.abs(np.mean(means, axis=0) - law.kernel(delta))
+    error = np.abs(np.mean(means, axis=0) - LAW.kernel(delta))
     assert (error <= 5 * np.std(means, axis=0) / np.sqrt(runs) + 0.01).all()
 
 

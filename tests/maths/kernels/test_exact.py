@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import asin, cos, exp, log, log2, pi, sin, sqrt, tanh
 
 import numpy as np
@@ -13,8 +14,14 @@ from sklearn.gaussian_process.kernels import Matern, RationalQuadratic
 from sklearn.metrics import pairwise
 
 from kafeat.contract.kernel_inputs import Coordinates, Gram
-from kafeat.maths.kernels import exact as kernels
-from kafeat.maths.kernels.exact import KERNELS, SIGNATURES, KernelParameters
+from kafeat.maths.homogeneous.additive import AdditiveKernel, additive_names
+from kafeat.maths.kernel import KernelParameters, find_kernel, kernel_names
+from kafeat.maths.kernels.additive_chi2 import AdditiveChi2
+from kafeat.maths.kernels.chi2 import Chi2
+from kafeat.maths.kernels.hellinger import Hellinger
+from kafeat.maths.kernels.matern import Matern as MaternKernel
+from kafeat.maths.kernels.matern import matern_profile
+from kafeat.maths.kernels.rational_quadratic import RationalQuadratic as RationalQuadraticKernel
 
 P = KernelParameters(gamma=0.3, degree=3, coef0=0.7, nu=1.5, alpha=0.8, skewedness=0.4)
 EPS = np.finfo(float).eps
@@ -36,24 +43,15 @@ FORMULAS: dict[str, Callable] = {
         a / 2 * log2((a + b) / a) + b / 2 * log2((a + b) / b) for a, b in zip(x, y, strict=True) if a * b
     ),
     "hellinger": lambda x, y: sum(sqrt(a * b) for a, b in zip(x, y, strict=True)),
-}
-SKEWED: dict[Callable, Callable] = {
-    kernels.skewed_chi2: lambda x, y: product(
+    "skewed_chi2": lambda x, y: product(
         2 * sqrt(a + 0.4) * sqrt(b + 0.4) / (a + b + 0.8) for a, b in zip(x, y, strict=True)
     ),
-    kernels.skewed_intersection: lambda x, y: product(
+    "skewed_intersection": lambda x, y: product(
         min(sqrt((a + 0.4) / (b + 0.4)), sqrt((b + 0.4) / (a + 0.4))) for a, b in zip(x, y, strict=True)
     ),
-}
-
-OTHERS: dict[str, tuple[Callable, Callable]] = {
-    "exponential": (kernels.exponential, lambda x, y: exp(0.3 * dot(x, y))),
-    "arc_cosine 0": (kernels.arc_cosine(0), lambda x, y: 1 - angle(x, y) / pi),
-    "arc_cosine 1": (
-        kernels.arc_cosine(1),
-        lambda x, y: (
-            sqrt(dot(x, x) * dot(y, y)) * (sin(angle(x, y)) + (pi - angle(x, y)) * cos(angle(x, y))) / pi
-        ),
+    "exponential": lambda x, y: exp(0.3 * dot(x, y)),
+    "arc_cosine": lambda x, y: (
+        sqrt(dot(x, x) * dot(y, y)) * (sin(angle(x, y)) + (pi - angle(x, y)) * cos(angle(x, y))) / pi
     ),
 }
 
@@ -86,9 +84,9 @@ def samples() -> Coordinates:
     return Coordinates(x, y)
 
 
-def check(gram: Callable, formula: Callable) -> None:
+def check(name: str, formula: Callable, p: KernelParameters = P) -> None:
     pair = samples()
-    got = gram(pair, P)
+    got = find_kernel(name).gram(pair, p)
     want = np.array([[formula(x, y) for y in pair.y] for x in pair.x])
     # some 40 operations on numbers of the size of the largest entry
     tolerance = 40 * EPS * max(1.0, np.abs(want).max())
@@ -99,19 +97,13 @@ def check(gram: Callable, formula: Callable) -> None:
         np.testing.assert_allclose(own, diagonal, rtol=0, atol=40 * EPS * max(1.0, np.abs(diagonal).max()))
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", kernel_names())
 def test_is_its_formula(name: str) -> None:
-    check(KERNELS[name].gram, FORMULAS[name])
+    check(name, FORMULAS[name])
 
 
-@pytest.mark.parametrize("gram", SKEWED)
-def test_skewed_kernels_are_their_formulas(gram: Callable) -> None:
-    check(gram, SKEWED[gram])
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_kernels_of_random_features_are_their_formulas(name: str) -> None:
-    check(*OTHERS[name])
+def test_arc_cosine_of_order_0_is_its_formula() -> None:
+    check("arc_cosine", lambda x, y: 1 - angle(x, y) / pi, replace(P, order=0))
 
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian", "chi2", "polynomial", "sigmoid", "linear", "cosine"])
@@ -122,14 +114,14 @@ def test_is_scikit_learns(name: str) -> None:
     want = pairwise.pairwise_kernels(pair.x, pair.y, metric=name, **own.get(name, gamma))
     # theirs computes distances by a product: d eps of the squared norms, times γ
     np.testing.assert_allclose(
-        KERNELS[name].gram(pair, P).dots, want, rtol=0, atol=200 * EPS * max(1, want.max())
+        find_kernel(name).gram(pair, P).dots, want, rtol=0, atol=200 * EPS * max(1, want.max())
     )
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, 0.8, 7.3])
 def test_matern_is_scikit_learns(nu: float) -> None:
     pair = samples()
-    got = kernels.matern(pair, KernelParameters(gamma=0.3, nu=nu)).dots
+    got = MaternKernel().gram(pair, KernelParameters(gamma=0.3, nu=nu)).dots
     want = Matern(length_scale=1 / sqrt(0.3), nu=nu)(pair.x, pair.y)
     # Γ, a power and a Bessel function, each to some ten eps, and their logarithms' size
     np.testing.assert_allclose(got, want, rtol=0, atol=1000 * EPS)
@@ -138,7 +130,7 @@ def test_matern_is_scikit_learns(nu: float) -> None:
 def test_matern_near_zero_and_far_away() -> None:
     x = np.array([[0.0]])
     y = np.array([[0.0], [1e-200], [1e-9], [1e-6], [1e-3], [800.0], [1e6], [1e12], [1e150]])
-    got = kernels.matern(Coordinates(x, y), KernelParameters(nu=1.5)).dots[0]
+    got = MaternKernel().gram(Coordinates(x, y), KernelParameters(nu=1.5)).dots[0]
     r = sqrt(3) * y[:, 0]
     np.testing.assert_allclose(got, (1 + r) * np.exp(-r), rtol=0, atol=1e-13)
 
@@ -146,15 +138,19 @@ def test_matern_near_zero_and_far_away() -> None:
 def test_rational_quadratic_is_scikit_learns() -> None:
     pair = samples()
     want = RationalQuadratic(length_scale=1 / sqrt(2 * 0.3), alpha=0.8)(pair.x, pair.y)
-    np.testing.assert_allclose(kernels.rational_quadratic(pair, P).dots, want, rtol=0, atol=40 * EPS)
+    np.testing.assert_allclose(RationalQuadraticKernel().gram(pair, P).dots, want, rtol=0, atol=40 * EPS)
+
+
+def test_names_of_additive_kernels() -> None:
+    assert additive_names() == ("chi2", "hellinger", "intersection", "jensen_shannon")
 
 
 @pytest.mark.parametrize("homogeneity", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("name", SIGNATURES)
+@pytest.mark.parametrize("name", kernel_names(AdditiveKernel))
 def test_additive_kernels_are_homogeneous_and_bounded_by_the_diagonal(name: str, homogeneity: float) -> None:
     pair, p = samples(), KernelParameters(homogeneity=homogeneity)
-    got = kernels.additive(name)(pair, p)
-    scaled = kernels.additive(name)(Coordinates(5 * pair.x, 5 * pair.y), p)
+    got = find_kernel(name).gram(pair, p)
+    scaled = find_kernel(name).gram(Coordinates(5 * pair.x, 5 * pair.y), p)
     np.testing.assert_allclose(scaled.dots, 5**homogeneity * got.dots, rtol=64 * EPS, atol=0)
     x, y = got.squared_norms
     assert (got.dots <= np.sqrt(np.outer(x, y)) * (1 + 64 * EPS)).all()  # Cauchy & Schwarz
@@ -162,41 +158,41 @@ def test_additive_kernels_are_homogeneous_and_bounded_by_the_diagonal(name: str,
 
 def test_hellinger_of_homogeneity_two_is_linear() -> None:
     pair = samples()
-    got = kernels.additive("hellinger")(pair, KernelParameters(homogeneity=2.0)).dots
+    got = Hellinger().gram(pair, KernelParameters(homogeneity=2.0)).dots
     np.testing.assert_allclose(got, pair.x @ pair.y.T, rtol=0, atol=40 * EPS * got.max())
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
+@pytest.mark.parametrize("name", kernel_names(AdditiveKernel))
 def test_signatures_are_even_one_at_zero_and_do_not_overflow(name: str) -> None:
     w = np.array([0.0, 0.3, 5.0, 300.0])
-    assert SIGNATURES[name](w).tobytes() == SIGNATURES[name](-w).tobytes()
-    assert SIGNATURES[name](w)[0] == pytest.approx(1.0, abs=4 * EPS)
+    assert find_kernel(name).signature(w).tobytes() == find_kernel(name).signature(-w).tobytes()
+    assert find_kernel(name).signature(w)[0] == pytest.approx(1.0, abs=4 * EPS)
 
 
 def test_signed_entries_multiply_signs() -> None:
     x, y = np.array([[-2.0, 3.0]]), np.array([[5.0, -0.5]])
     want = -2 * 2 * 5 / 7 - 2 * 3 * 0.5 / 3.5
-    assert kernels.additive("chi2")(Coordinates(x, y), P).dots[0, 0] == pytest.approx(want, rel=16 * EPS)
+    assert AdditiveChi2().gram(Coordinates(x, y), P).dots[0, 0] == pytest.approx(want, rel=16 * EPS)
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", kernel_names())
 def test_a_gram_matrix_is_enough_where_the_kernel_says_so(name: str) -> None:
     pair = samples()
     gram = Gram(pair.dots, pair.squared_norms)
-    if KERNELS[name].needs_coordinates:
+    if find_kernel(name).needs_coordinates:
         with pytest.raises(TypeError, match="this kernel needs coordinates"):
-            KERNELS[name].gram(gram, P)
+            find_kernel(name).gram(gram, P)
         return
     # ‖x‖² + ‖y‖² − 2x·y is off by a few eps of the norms; matern's root of it, near 0, by the root of that
     atol = 40 * sqrt(EPS * 40) if name == "matern" else 1000 * EPS
     np.testing.assert_allclose(
-        KERNELS[name].gram(gram, P).dots, KERNELS[name].gram(pair, P).dots, rtol=1e-12, atol=atol
+        find_kernel(name).gram(gram, P).dots, find_kernel(name).gram(pair, P).dots, rtol=1e-12, atol=atol
     )
 
 
 def test_chi2_signature_is_a_hyperbolic_secant() -> None:
     ratio = log(3.0)
-    assert kernels.chi2_signature(np.array(ratio)) == pytest.approx(1 / np.cosh(ratio / 2), rel=8 * EPS)
+    assert AdditiveChi2().signature(np.array(ratio)) == pytest.approx(1 / np.cosh(ratio / 2), rel=8 * EPS)
 
 
 @pytest.mark.parametrize("nu", [60.0, 1000.0, 1e6])
@@ -210,13 +206,13 @@ def test_matern_of_a_large_order_is_a_mixture_of_gaussians(nu: float, t: float) 
     reach = 12 * sqrt(nu)  # beyond it less than e^{−30} is left
     want = quad(density, max(nu - reach, 1e-9), nu + reach, points=[nu], limit=200)[0]
     # the expansion is off by 1e-9, and the density by eps of logarithms as large as ν log ν
-    got = kernels.matern_profile(np.array([t]), nu)[0]
+    got = matern_profile(np.array([t]), nu)[0]
     assert got == pytest.approx(want, abs=1e-9 + 4 * EPS * nu * np.log(nu))
 
 
 @pytest.mark.parametrize("nu", [0.01, 0.3, 0.5, 1.5, 2.2, 50.0, 51.0])
 def test_matern_has_no_end(nu: float) -> None:
-    got = kernels.matern_profile(np.array([0.0, 1e-30, 1e3, 1e18, 1e300, np.inf]), nu)
+    got = matern_profile(np.array([0.0, 1e-30, 1e3, 1e18, 1e300, np.inf]), nu)
     assert got[0] == 1.0
     assert (np.diff(got) <= 0.0).all()
     assert (got[3:] == 0.0).all()
@@ -227,12 +223,12 @@ def test_a_rough_matern_falls_at_once() -> None:
     nu, s = 0.1, 1e-8
     t = np.array([s * s / (2 * nu)])
     want = np.exp(gammaln(1 - nu) - gammaln(1 + nu)) * (s / 2) ** (2 * nu)
-    assert 1.0 - kernels.matern_profile(t, nu)[0] == pytest.approx(want, rel=1e-12)
+    assert 1.0 - matern_profile(t, nu)[0] == pytest.approx(want, rel=1e-12)
 
 
 def test_chi2_needs_no_squares() -> None:
     x = np.array([[1.0, 3.0]])
     y = np.array([[2.0, 5.0]])
     for size in (1e-160, 1e160):
-        got = kernels.chi2(Coordinates(size * x, size * y), KernelParameters(gamma=1.0 / size)).dots
+        got = Chi2().gram(Coordinates(size * x, size * y), KernelParameters(gamma=1.0 / size)).dots
         np.testing.assert_allclose(got, np.exp(-1 / 3 - 4 / 8), rtol=4 * EPS)

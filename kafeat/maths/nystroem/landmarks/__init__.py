@@ -1,4 +1,4 @@
-"""How Nyström landmarks are chosen: one file per selector, the same signature.
+"""Selectors of Nyström landmarks: one file per selector, the same signature.
 
 A selector sees a `FitSample` of the fit sample. It returns m row numbers, all different, or m points of its own.
 """

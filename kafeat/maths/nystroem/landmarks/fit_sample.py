@@ -1,4 +1,4 @@
-"""What a landmark selector sees of the fit sample."""
+"""The fit sample as a landmark selector sees it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def rpcholesky(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
 def thin(
     residual: Floats, proposed: Floats, noise: float, rng: np.random.Generator
 ) -> tuple[Indices, Floats]:
-    """Which proposals stay: each with the share of its diagonal that those before it left; and their Cholesky factor.
+    """Keep each proposal with the share of its diagonal that those before it left; return their Cholesky factor too.
 
     `proposed` is the diagonal that the proposals were drawn by. A repeated proposal has nothing left.
     """

@@ -32,7 +32,7 @@ def test_alpha_is_that_of_the_minimum(classes: bool, tau: float) -> None:
 
 
 def test_l1_on_the_dual_of_the_squared_hinge_scales_the_solution() -> None:
-    # MATHS, section 7: the solution with τ is (1 − τ) times the one without
+    # the solution with τ is (1 − τ) times the one without
     Z = features()
     Y = np.where(Z[:, :1] + 0.5 * Z[:, 1:2] ** 2 > 0, 1.0, -1.0)
     np.testing.assert_allclose(duals(Z, Y, True, 0.4), 0.6 * duals(Z, Y, True, 0.0), rtol=0, atol=1e-3)

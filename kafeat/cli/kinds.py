@@ -1,0 +1,56 @@
+"""`kafeat kinds`."""
+
+from __future__ import annotations
+
+import click
+
+from kafeat.cli import options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kafeat kinds
+  kafeat kinds fourier
+"""
+)
+@click.argument("kind", type=options.KIND, required=False)
+def kinds(kind: str | None) -> None:
+    """List the kinds of steps, or show one KIND: its formula and its parameters with bounds and defaults."""
+    from kafeat import registry
+
+    if kind is None:
+        _list()
+    else:
+        registry.check_kind(kind)
+        _show(kind)
+
+
+def _list() -> None:
+    from kafeat import registry
+    from kafeat.contract.describe import headline
+
+    width = max(map(len, registry.kinds()))
+    for title, kinds in (("samplers", registry.samplers()), ("scalers", registry.scalers())):
+        click.echo(f"{title}:")
+        for kind in kinds:
+            click.echo(f"  {kind:<{width}}  {headline(registry.step_class(kind))}")
+    click.echo("\nkafeat kinds KIND shows the parameters of one.")
+
+
+def _show(kind: str) -> None:
+    from inspect import getdoc
+
+    from kafeat.contract.describe import spell
+    from kafeat.registry import accepted, step_class
+
+    step = step_class(kind)
+    click.echo(f"kind: {kind}\n\n{getdoc(step)}\n")
+    if not step.model_fields:
+        click.echo("It has no parameters.")
+        return
+    click.echo("parameters:")
+    for name, field in step.model_fields.items():
+        click.echo(f"  {name}: {field.description}")
+        default = "required" if field.is_required() else f"default: {spell(field.default)}"
+        click.echo(f"      {accepted(name, field)}; {default}")

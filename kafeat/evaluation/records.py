@@ -1,0 +1,186 @@
+"""Types of the results of an evaluation: records, summaries, and the report. They are plain dicts, and become JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Required, TypedDict, cast
+
+
+class Named(TypedDict):
+    """A map with one setting."""
+
+    map: str
+    setting: dict[str, Any]
+    """Swept parameters and their values."""
+
+
+class KernelError(TypedDict):
+    """Errors of K̂ = ZZᵀ against the exact kernel matrix K. A ratio is None if the kernel is 0 on all rows."""
+
+    relative_frobenius: float | None
+    """‖K − K̂‖_F/‖K‖_F."""
+    relative_spectral: float | None
+    """‖K − K̂‖₂/‖K‖₂."""
+    max_abs_error: float
+    """Largest |K̂ − K| of an entry."""
+    mean_abs_error: float
+    """Mean |K̂ − K| of the entries."""
+    bias: float
+    """Mean K̂ − K of the entries."""
+
+
+class Distortion(TypedDict, total=False):
+    """Relative errors of squared distances; only for projections."""
+
+    distortion_max: float
+    distortion_mean: float
+    distortion_bound: float
+    """ε of the lemma of Johnson and Lindenstrauss for these rows and columns; 1 if it promises nothing."""
+
+
+class Scores(TypedDict, total=False):
+    """Scores of a learner on raw columns, on features, and on the exact kernel; only with a label.
+
+    A score is the accuracy of a classification, or R² of a regression.
+    """
+
+    label: str | None
+    split: str | None
+    task: Literal["classification", "regression"]
+    learner: str
+    rows_train: int
+    rows_test: int
+    score_raw: float | None
+    learn_seconds_raw: float
+    nonzero_raw: int
+    """Number of coefficients that are not 0."""
+    penalty_raw: float
+    """Penalty that validation chose."""
+    converged_raw: bool
+    score_map: float | None
+    learn_seconds_map: float
+    nonzero_map: int
+    penalty_map: float
+    converged_map: bool
+    score_exact: float | None
+    learn_seconds_exact: float
+    nonzero_exact: int
+    penalty_exact: float
+    converged_exact: bool
+    rows_exact: int
+    """Number of training rows of the exact kernel."""
+    rows_test_exact: int
+    score_map_exact_rows: float | None
+    """Score on the features, trained on the rows of the exact kernel."""
+
+
+class EvaluationRecord(Named, KernelError, Distortion, Scores):
+    """The evaluation of one map with one setting and seed."""
+
+    seed: int
+    kinds: list[str]
+    rows: int
+    """Number of rows of the kernel matrices."""
+    rows_seen_in_fit: int | None
+    """Number of these rows that the map was fitted on; None if it was fitted on another file."""
+    n_components: int
+    n_features_in: int
+    dtype: str
+    bytes_per_row: int
+    fit_seconds: float | None
+    """None for a map that was fitted before."""
+    transform_seconds: float
+    exact_seconds: float
+    reference: str | None
+    kernel_mean: float
+    """Mean entry of the exact kernel matrix."""
+
+
+class Estimate(TypedDict):
+    """A mean over seeds and its standard error; None if it is undefined."""
+
+    mean: float | None
+    standard_error: float | None
+
+
+class Summary(TypedDict, total=False):
+    """Means over the seeds of a map with one setting; keys that every seed shares stay as in the records."""
+
+    map: Required[str]
+    setting: Required[dict[str, Any]]
+    n_components: Required[int]
+    bytes_per_row: Required[int]
+    rows: Required[int]
+    task: Literal["classification", "regression"]
+    rows_test: int
+    rows_exact: int
+    seeds: Required[int]
+    relative_frobenius: Required[Estimate]
+    relative_spectral: Required[Estimate]
+    max_abs_error: Required[Estimate]
+    mean_abs_error: Required[Estimate]
+    bias: Required[Estimate]
+    kernel_mean: Required[Estimate]
+    fit_seconds: Required[Estimate]
+    transform_seconds: Required[Estimate]
+    exact_seconds: Required[Estimate]
+    distortion_max: Estimate
+    distortion_mean: Estimate
+    score_raw: Estimate
+    score_map: Estimate
+    score_exact: Estimate
+    score_map_exact_rows: Estimate
+    nonzero_raw: Estimate
+    nonzero_map: Estimate
+    nonzero_exact: Estimate
+    learn_seconds_raw: Estimate
+    learn_seconds_map: Estimate
+    learn_seconds_exact: Estimate
+
+
+Edge = TypedDict(
+    "Edge",
+    {
+        "parameter": str,
+        "value": int | float,
+        "end": Literal["largest", "smallest"],
+        "from": int | float,
+        "gain": float | None,
+    },
+)
+"""A parameter of the recommended setting at the end of the values tried; `gain` is that of the last step, `from`."""
+
+
+class Budget(TypedDict):
+    """The best map within a budget of columns or of seconds."""
+
+    budget: float
+    map: str
+    setting: dict[str, Any]
+
+
+class Report(TypedDict):
+    """The result of `kafeat.evaluate`."""
+
+    records: list[EvaluationRecord]
+    summary: list[Summary]
+    """One entry for each map and setting."""
+    budgets: dict[str, list[Budget]]
+    """The best map for each budget; keys are `columns` and `seconds`."""
+    recommendation: str | None
+    edges: list[Edge]
+    """Parameters of the recommended setting that are the largest or smallest value tried."""
+
+
+def estimate_of(summary: Summary, key: str) -> Estimate:
+    """Return the entry of a key that is not known before the run; `Summary` lists the keys."""
+    estimate: Estimate = cast(Mapping[str, Any], summary)[key]
+    return estimate
+
+
+def known_mean(estimate: Estimate) -> float:
+    """Return the mean of an entry that is never undefined, such as seconds."""
+    mean = estimate["mean"]
+    if mean is None:
+        raise TypeError("expected a mean, got none")
+    return mean

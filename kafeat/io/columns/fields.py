@@ -1,0 +1,167 @@
+"""The fields of a table, their lookup by name, and checks of their names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, Protocol
+from unicodedata import category
+
+from kafeat.contract.describe import near
+from kafeat.errors import LONGEST, DataError, quoted
+
+Kind = Literal["number", "list", "text", "date", "other"]
+MOST_LISTED = 12
+"""Largest number of column names that one line of a message lists."""
+NEAR = 0.8
+"""Similarity, from 0 to 1, above which an absent name is taken for a misspelled one."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a table. `width` is the length of its lists, or None if that is unknown.
+
+    `spelled` names the type in messages.
+    """
+
+    name: str
+    kind: Kind
+    width: int | None = None
+    spelled: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """True if the column can be read as features."""
+        return self.kind in ("number", "list")
+
+    @property
+    def codable(self) -> bool:
+        """True if the column can be read as categories."""
+        return self.kind in ("number", "text", "date")
+
+
+class Table(Protocol):
+    """The columns of an input. Readers are tables; this package does not import them.
+
+    `location` names the input in messages. `positional` means that columns have no names of their own. `untyped` means
+    that the kinds are guessed from the first rows. `rows` is the number of rows if it is known.
+    """
+
+    location: str
+    fields: tuple[Field, ...]
+    positional: bool
+    untyped: bool
+    rows: int | None
+
+    @property
+    def row_names(self) -> frozenset[str]:
+        """Names of the columns that name the rows."""
+
+    def settle(self) -> None:
+        """Learn the widths that depend on all rows."""
+
+
+def require(table: Table, requested: Iterable[str], origin: str | None = None) -> None:
+    """Refuse all names that the table lacks, each with the nearest name that is not requested.
+
+    `origin` names the option or the part of the config that requests them.
+    """
+    known = [field.name for field in table.fields]
+    existing = set(known)
+    requests = dict.fromkeys(requested)
+    missing = [name for name in requests if name not in existing]
+    if missing:
+        free = [name for name in known if name not in requests]
+        hints = ", ".join(_with_hint(name, free) for name in missing[:20])
+        more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
+        has = ", ".join(map(shown, known[:12])) + (", ..." if len(known) > 12 else "")
+        prefix = f"{origin}: " if origin else ""
+        raise DataError(
+            f"{table.location}: {prefix}expected columns {hints}{more}, got {has or 'none'}{_advice(known)}"
+        )
+
+
+def as_spelled(table: Table, requested: Iterable[str]) -> list[str]:
+    """Return the names as the table spells them: spaces around a name count only if the table has them."""
+    known = {field.name for field in table.fields}
+    return [name if name in known or name.strip() not in known else name.strip() for name in requested]
+
+
+def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], origin: str) -> None:
+    """Refuse an absent name to exclude that is close to a feature: a typing error would make a label a feature."""
+    features = list(features)
+    for name in absent:
+        meant = near(name, features, NEAR)
+        if meant is not None:
+            raise DataError(
+                f"{table.location}: {origin}: expected columns {quoted(name)} "
+                f"(did you mean {quoted(meant)}?); remove the name if it is meant to be absent"
+            )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return column names on one line. Long lists are abbreviated."""
+    spelled = [shown(name) if name else "''" for name in names]
+    return ", ".join(spelled if len(spelled) <= MOST_LISTED else [*spelled[:8], "…", *spelled[-2:]])
+
+
+def _with_hint(name: str, known: Sequence[str]) -> str:
+    meant = near(name, known)
+    return quoted(name) if meant is None else f"{quoted(name)} (did you mean {quoted(meant)}?)"
+
+
+def _advice(known: list[str]) -> str:
+    """Return advice for a first line that was read as names but is a row, or was not split."""
+    if known and are_numbers(known):
+        return "; is the first line a row (--no-header)?"
+    if len(known) == 1:
+        for option, char in (("';'", ";"), ("$'\\t'", "\t"), ("'|'", "|"), ("','", ",")):
+            if char in known[0]:
+                return f"; is the delimiter another character (--delimiter {option})?"
+    return ""
+
+
+def indices_of(table: Table, requested: Iterable[str]) -> list[int]:
+    """Return the positions of the columns with these names. Each name must exist exactly once."""
+    names = list(requested)
+    require(table, names)
+    counts = Counter(field.name for field in table.fields)
+    for name in names:
+        if counts[name] != 1:
+            raise DataError(
+                f"{table.location}: column {quoted(name)}: expected one column of that name, "
+                f"got {counts[name]}; rename one{_advice(list(counts.elements()))}"
+            )
+    places = {field.name: i for i, field in enumerate(table.fields)}
+    return [places[name] for name in names]
+
+
+def fields_of(table: Table, requested: Iterable[str]) -> list[Field]:
+    """Return the fields with these names. Each name must exist exactly once."""
+    return [table.fields[i] for i in indices_of(table, requested)]
+
+
+def shown(name: str) -> str:
+    """Return a name as it is if it is short and printable, and quoted otherwise."""
+    return name if name.isprintable() and len(name) <= LONGEST else quoted(name)
+
+
+def is_harmful(name: str) -> bool:
+    """Return true if a name holds control characters other than white space, which a terminal would obey."""
+    return any(category(char) == "Cc" and not char.isspace() for char in name)
+
+
+def are_numbers(names: list[str]) -> bool:
+    """Return true if the names look like a row of data: numbers that do not ascend, as those of a spectrum would."""
+    try:
+        numbers = [float(name) for name in names]
+    except ValueError:
+        return False
+    return len(numbers) < 2 or not all(low < high for low, high in pairwise(numbers))
+
+
+def unique(names: Iterable[str]) -> bool:
+    """Return true if no name occurs twice."""
+    return all(count == 1 for count in Counter(names).values())

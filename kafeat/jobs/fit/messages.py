@@ -1,0 +1,132 @@
+"""Messages of a fit: callbacks for its progress, the line about its features, and warnings about columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from kafeat.config import Config
+from kafeat.errors import counted, quoted
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.fields import MOST_LISTED, Field, are_numbers, listed
+from kafeat.io.readers.base import Reader
+
+# Names of columns that are rarely features, without spaces, underscores and capitals.
+_NO_FEATURES = re.compile(r"(labels?|targets?|y|ytrue|class(es)?|outcome|response|ids?|rowid|uuid|guid)")
+
+
+_ENDINGS = ("_id", "_label", "_target", "_class")
+
+
+def features_line(
+    config: Config, source: Reader, columns: Columns, label: str | None, split: str | None
+) -> str:
+    """Return a line with the features of a fit, and the columns that are left out with the reasons."""
+    line = f"{source.location}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
+    coded = [column.name for column in columns.features if column.categories is not None]
+    line += f"; as categories: {listed(coded)}" if coded else ""
+    taken = {column.name for column in columns.features}
+    reasons: dict[str, list[str]] = {}
+    for field in source.fields:
+        if field.name not in taken:
+            reasons.setdefault(_reason(config, source, field, label, split), []).append(field.name)
+    left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
+    return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
+
+
+def fit_warnings(config: Config, source: Reader, columns: Columns, label: object) -> Iterator[str]:
+    """Yield warnings about columns that a fit takes for features but that are probably none."""
+    names = [field.name for field in source.fields]
+    if source.untyped and not source.positional and are_numbers(names):
+        yield (
+            f"{source.location}: the names of the columns are numbers ({', '.join(names[:3])}, …); if the first line "
+            "is a row, read it with --no-header"
+        )
+    if config.columns.include:
+        return
+    absent = [name for name in config.columns.exclude if name not in names]
+    if absent and label is None and not source.positional:
+        missing = ", ".join(map(quoted, absent))
+        yield f"{source.location}: nothing was left out as {missing} (columns.exclude): the file has no such column"
+    odd = [] if source.positional else [c.name for c in columns.features if c.categories is None]
+    odd = [name for name in odd if _is_no_feature(name, names)]
+    if odd:
+        which, meant = ("is", "is it") if len(odd) == 1 else ("are", "is one of them")
+        yield (
+            f"{source.location}: {', '.join(map(quoted, odd[:3]))}{', …' if len(odd) > 3 else ''} {which} taken for "
+            f"{'a feature' if len(odd) == 1 else 'features'}: {meant} the label (--label), or no feature "
+            "(columns.exclude)?"
+        )
+
+
+def _spelled(columns: Columns) -> list[str]:
+    return [c.name if c.width is None else f"{c.name} ({c.width} numbers)" for c in columns.features]
+
+
+def _count(names: list[str]) -> str:
+    """Return the number of names if not all of them are shown."""
+    return f"{len(names):,}, " if len(names) > MOST_LISTED else ""
+
+
+def _reason(config: Config, source: Reader, field: Field, label: str | None, split: str | None) -> str:
+    """Return the reason for which a column is no feature."""
+    if field.name in (label, split):
+        return "--label" if field.name == label else "--split"
+    if config.columns.include:
+        return "not in columns.include"
+    if field.name in config.columns.exclude:
+        return "columns.exclude"
+    if field.name in source.row_names:
+        return "names of rows"
+    return field.spelled if field.kind == "other" else field.kind
+
+
+def _is_no_feature(name: str, names: list[str]) -> bool:
+    """Return true if the name suggests a label or a row id; a y beside an x is a coordinate."""
+    plain = re.sub(r"[\s_-]", "", name).casefold()
+    if plain == "y" and "x" in {other.casefold() for other in names}:
+        return False
+    return _NO_FEATURES.fullmatch(plain) is not None or name.casefold().endswith(_ENDINGS)
+
+
+Say = Callable[[str], None]
+
+
+def _ignore(_: object) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Callbacks for the progress of a fit.
+
+    Attributes:
+        rows: Called with the number of rows that were read since the last call.
+        phase: Called with the name of the current phase.
+        inform: Called with a line about the columns.
+        warn: Called with a sentence about input that is valid but may be a mistake.
+    """
+
+    rows: Callable[[int], None] = _ignore
+    phase: Say = _ignore
+    inform: Say = _ignore
+    warn: Say = _ignore
+
+    def once(self) -> Listener:
+        """Return a listener for several fits that passes each line and each warning on only once."""
+        return replace(self, inform=_only_new(self.inform), warn=_only_new(self.warn))
+
+
+SILENT = Listener()
+
+
+def _only_new(say: Say) -> Say:
+    said: set[str] = set()
+
+    def say_new(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            say(text)
+
+    return say_new

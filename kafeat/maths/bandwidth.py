@@ -1,0 +1,98 @@
+"""γ read off the data: `scale`, `median`, `auto`, or a number as it is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from kafeat.errors import DataError
+from kafeat.maths.kernel import Kernel
+from kafeat.maths.units import power_of_two
+from kafeat.types import Floats
+
+Rule = Literal["scale", "median", "auto"]
+
+# Enough for the median of a distance to about 1 %, and cheap at any width.
+_PAIRS = 20_000
+_BLOCK = 2_000
+
+
+def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random.Generator) -> float:
+    """γ as a number.
+
+    `scale`: 1/(d·Var X). `auto`: 1/d. `median`: 1/(2·median‖x − y‖²) over random pairs of the sample for
+    kernels of the Euclidean distance; 1/median‖x − y‖² for matern (ℓ = the median distance);
+    1/median‖x − y‖₁ for laplacian; 1/mean χ² distance for chi2; 1/d for kernels of dot products.
+    """
+    if not isinstance(gamma, str):
+        return gamma
+    if gamma == "auto" or (gamma == "median" and kernel.distance == "none"):
+        return float(1.0 / X.shape[1])
+    unit = _unit(X)
+    if gamma == "scale":
+        with np.errstate(over="ignore"):
+            variance = float(np.var(X if unit == 1.0 else X / np.float64(unit), dtype=np.float64))
+        return _inverse(X.shape[1] * variance, unit, 2, "scale", "variance")
+    distances = _pair_distances(kernel.distance, X, unit, rng)
+    middle = float(distances.mean() if kernel.distance == "chi2" else np.median(distances))
+    if middle == 0.0 and distances.any():  # more than half of the pairs are duplicates
+        middle = float(distances[distances > 0].mean())
+    squared = kernel.distance in ("euclidean", "matern")
+    factor = 2.0 if kernel.distance == "euclidean" else 1.0
+    return _inverse(factor * middle, unit, 2 if squared else 1, "median", "distance between rows")
+
+
+def _unit(X: Floats) -> float:
+    """1, or a power of two of the size of a typical entry where squares of entries might not fit float64."""
+    sizes = np.abs(X[:_BLOCK].astype(np.float64))
+    sizes = sizes[sizes > 0.0]
+    typical = float(np.median(sizes)) if len(sizes) else 1.0
+    return 1.0 if 1e-100 < typical < 1e100 else float(power_of_two(typical))
+
+
+def _inverse(value: float, unit: float, power: int, rule: str, what: str) -> float:
+    """1/(value·unit^power)."""
+    if value == 0.0:
+        raise DataError(
+            f"gamma: {rule}: expected rows that differ, got a {what} of 0 in the fit sample: give gamma as a number"
+        )
+    gamma = 1.0 / value
+    for _ in range(power):
+        gamma /= unit
+    if not np.finfo(np.float64).tiny <= gamma < np.inf:
+        size = np.log10(value) + power * np.log10(unit)
+        raise DataError(
+            f"gamma: {rule}: expected a {what} whose inverse float64 can hold, got one of 10^{size:.0f} in the fit "
+            "sample: scale the input"
+        )
+    return gamma
+
+
+def _pair_distances(distance: str, X: Floats, unit: float, rng: np.random.Generator) -> Floats:
+    """Distances in units of `unit`."""
+    n = len(X)
+    if n < 2:
+        return np.zeros(1)
+    first = rng.integers(n, size=_PAIRS)
+    second = (first + rng.integers(1, n, size=_PAIRS)) % n  # never the row itself
+    with np.errstate(over="ignore"):
+        blocks = [
+            _distances(distance, *(X[rows[i : i + _BLOCK]] / np.float64(unit) for rows in (first, second)))
+            for i in range(0, _PAIRS, _BLOCK)
+        ]
+    return np.concatenate(blocks)
+
+
+def _distances(distance: str, x: Floats, y: Floats) -> Floats:
+    """Of rows x with rows y (n, d), float64."""
+    terms: Floats
+    if distance == "cityblock":
+        terms = np.abs(x - y)
+    elif distance == "chi2":
+        total = x + y
+        terms = np.divide((x - y) ** 2, total, out=np.zeros_like(total), where=total > 0)
+    else:
+        terms = (x - y) ** 2
+    sums: Floats = terms.sum(axis=1)
+    return sums

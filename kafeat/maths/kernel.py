@@ -1,0 +1,116 @@
+"""The contract of a kernel: its exact form, and the tile form, frequency distribution and derivative it may have.
+
+One kernel, one name: the file `kernels/additive_chi2.py` holds the class `AdditiveChi2`, found by its name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+import kafeat.maths.kernels
+from kafeat.contract.discovery import load_class, names_in
+from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
+from kafeat.maths.fourier.spectra import FrequencyDistribution
+from kafeat.maths.kernel_tiles import KernelTile
+from kafeat.types import Floats
+
+
+@dataclass(frozen=True)
+class KernelParameters:
+    """The numbers that a kernel may depend on; each kernel reads its own."""
+
+    gamma: float = 1.0
+    degree: int = 2
+    coef0: float = 1.0
+    nu: float = 1.5
+    alpha: float = 1.0
+    skewedness: float = 1.0
+    homogeneity: float = 1.0
+    order: int = 1
+
+
+class Kernel(ABC):
+    """A kernel by its exact form in float64: short, slow and obviously right. It is the oracle of every map."""
+
+    needs_coordinates: ClassVar[bool] = False
+    """True if dot products of the inputs do not determine the kernel."""
+
+    distance: ClassVar[Literal["euclidean", "matern", "cityblock", "chi2", "none"]] = "none"
+    """The distance that a data-driven γ is read from."""
+
+    non_negative: ClassVar[bool] = False
+    """True if the kernel is defined for inputs of at least 0 only."""
+
+    @abstractmethod
+    def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
+        """Return the Gram matrix together with k(x, x), so that kernels can be chained."""
+
+
+class TiledKernel(Kernel):
+    """A kernel between a tile of rows and fixed landmarks, in the map's precision: Nyström runs on it."""
+
+    centred: ClassVar[bool] = False
+    """True if the tile form moves both sides to a centre, around which it loses the least to rounding."""
+
+    scaled: ClassVar[bool] = False
+    """True if the tile form divides by a scale, as the kernel has no bound."""
+
+    @abstractmethod
+    def tile(
+        self,
+        landmarks: Floats,
+        p: KernelParameters,
+        dtype: np.dtype[Any],
+        scale: float = 1.0,
+        centre: Floats | None = None,
+    ) -> KernelTile:
+        """Return k(·, landmarks)/scale; `centre` (d,) is a point among the rows, None the mean of the landmarks."""
+
+
+class ShiftInvariantKernel(Kernel):
+    """A kernel k(x − y) = E_ω[cos ω·(x − y)]: Fourier features draw from its frequency distribution."""
+
+    @abstractmethod
+    def frequencies(self, p: KernelParameters) -> FrequencyDistribution:
+        """Return the distribution of ω."""
+
+
+class DifferentiableKernel(Kernel):
+    """A kernel of r² = ‖x − y‖² that has a slope everywhere: landmarks can be learned for it."""
+
+    @abstractmethod
+    def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
+        """Return k and dk/dr² at r² = `squared`."""
+
+
+def kernel_names(form: type = Kernel) -> tuple[str, ...]:
+    """Return the names of the kernels that have a form, in alphabetical order."""
+    return tuple(name for name in names_in(kafeat.maths.kernels) if isinstance(find_kernel(name), form))
+
+
+@cache
+def find_kernel(name: str) -> Kernel:
+    """Return the kernel of that name; only its own module is imported."""
+    if name not in names_in(kafeat.maths.kernels):
+        raise KeyError(name)
+    kernel = load_class(kafeat.maths.kernels, name)()
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"{kernel} is no kernel")
+    return kernel
+
+
+def as_coordinates(inputs: KernelInputs) -> Coordinates:
+    """Refuse a Gram matrix."""
+    if not isinstance(inputs, Coordinates):
+        raise TypeError("this kernel needs coordinates")
+    return inputs
+
+
+def unit_gram(values: Floats) -> Gram:
+    """Return the Gram matrix of a kernel with k(x, x) = 1."""
+    return Gram(values, (np.ones(values.shape[0]), np.ones(values.shape[1])))

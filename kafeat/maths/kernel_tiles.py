@@ -1,0 +1,134 @@
+"""Kernels between a tile of rows and fixed landmarks, in the map's precision, by what they are functions of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kafeat.contract.checks import refuse_negative
+from kafeat.contract.kernel_inputs import distances
+from kafeat.types import Array, Floats
+
+Finish = Callable[[Floats], None]
+"""Turn c·r², or dot products, into the kernel, in place."""
+
+# Beyond that error of c‖x − l‖² in float64, differences are taken, which cost some ten times as much.
+_MOST_CANCELLED = 1e-6
+# Numbers in the buffer of a block of landmarks: it stays in the third-level cache, and calls take so long that threads
+# seldom wait for each other between them.
+_CACHED = 400_000
+
+
+class KernelTile(ABC):
+    """k(x, l_j) of every row x of a tile with every landmark l_j."""
+
+    def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
+        self._landmarks = np.ascontiguousarray(landmarks, dtype=dtype)
+        self._dtype = self.dtype = dtype
+
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        """Buffers for tiles of `rows` rows."""
+        return (np.empty((rows, self._landmarks.shape[1]), dtype=self._dtype),)
+
+    @abstractmethod
+    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        """Write the kernel of `X` (rows, d) with the landmarks (m, d) into `out` (rows, m), C order."""
+
+
+class ProductTile(KernelTile):
+    """A function of x·l."""
+
+    def __init__(self, landmarks: Floats, dtype: np.dtype[Any], finish: Finish | None = None) -> None:
+        super().__init__(landmarks, dtype)
+        self._finish = finish
+
+    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        np.matmul(X, self._landmarks.T, out=out)
+        if self._finish:
+            self._finish(out)
+
+
+class DistanceTile(KernelTile):
+    """A function of c‖x − l‖² = c‖x‖² + c‖l‖² − 2c x·l, all of it by one matrix product: [x, ‖x‖², 1]·[−2cl, c, c‖l‖²].
+
+    Both sides are moved to `centre` first: the sum cancels less when the rows lie far from 0. Landmarks so far from it
+    that float64 would cancel too much are compared by differences. Without a centre, as in files of format 1, it is the
+    mean of the landmarks, and there are none of these.
+    """
+
+    def __init__(
+        self,
+        landmarks: Floats,
+        dtype: np.dtype[Any],
+        factor: float,
+        finish: Finish,
+        centre: Floats | None,
+    ) -> None:
+        middle = np.asarray(landmarks, dtype=np.float64).mean(axis=0) if centre is None else centre
+        self._centre = middle.astype(dtype)
+        moved = landmarks.astype(np.float64) - self._centre
+        super().__init__(moved, dtype)
+        norms = np.einsum("ij,ij->i", moved, moved)
+        # four terms of the size c‖l‖² where x is near l, and the kernel is not 0
+        cancelled = 4.0 * float(np.finfo(np.float64).eps) * abs(factor) * norms
+        self._far = np.flatnonzero(cancelled > (np.inf if centre is None else _MOST_CANCELLED))
+        self._far_rows, self._factor = landmarks[self._far].astype(np.float64), factor
+        both = np.vstack([-2.0 * factor * moved.T, np.full(len(moved), factor), factor * norms])
+        self._both = np.ascontiguousarray(both, dtype=dtype)
+        # rounding must not take r² below 0
+        self._clip = np.maximum if factor > 0.0 else np.minimum
+        self._finish = finish
+
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        return (np.ones((rows, len(self._both)), dtype=self._dtype),)
+
+    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        (inputs,) = scratch
+        moved = inputs[:, :-2]
+        np.subtract(X, self._centre, out=moved)
+        np.einsum("ij,ij->i", moved, moved, out=inputs[:, -2])
+        np.matmul(inputs, self._both, out=out)
+        self._clip(out, 0.0, out=out)
+        if len(self._far):
+            out[:, self._far] = self._factor * distances(X.astype(np.float64), self._far_rows, "sqeuclidean")
+        self._finish(out)
+
+
+class HarmonicTile(KernelTile):
+    """Σ_i x_i l_i/(x_i + l_i), from which both chi2 kernels follow; x, l ≥ 0, and 0/0 counts as 0.
+
+    A term is 1/(1/x + 1/l): with the inverses known, an addition, a division and a product with ones, and 1/0 = ∞ gives
+    the 0 that it should. Some landmarks at a time, features first, so that all three run along whole tiles.
+    """
+
+    def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
+        super().__init__(landmarks, dtype)
+        with np.errstate(divide="ignore", over="ignore"):
+            self._inverses = (1.0 / self._landmarks)[:, :, None]
+        self._ones = np.ones(self._landmarks.shape[1], dtype=dtype)
+
+    def scratch(self, rows: int) -> tuple[Array, ...]:
+        m, d = self._landmarks.shape
+        block = min(m, max(1, _CACHED // max(1, rows * d)))
+        shapes = ((d, rows), (block, d, rows), (m, rows))
+        return tuple(np.empty(shape, dtype=self._dtype) for shape in shapes)
+
+    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+        refuse_negative(X)
+        inverse, terms, values = scratch
+        with np.errstate(divide="ignore", over="ignore"):
+            np.divide(1.0, X.T, out=inverse)
+            for start in range(0, len(values), len(terms)):
+                landmarks = self._inverses[start : start + len(terms)]
+                block = terms[: len(landmarks)]
+                np.add(inverse, landmarks, out=block)
+                np.divide(1.0, block, out=block)
+                np.matmul(self._ones, block, out=values[start : start + len(terms)])
+        self.finish(X, values.T, out)
+
+    def finish(self, X: Floats, sums: Floats, out: Floats) -> None:
+        """Write the kernel that follows from the `sums` (rows, m) into `out`."""
+        np.multiply(sums, self._dtype.type(2.0), out=out)

@@ -1,0 +1,65 @@
+"""Kernels are found by the names of their files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kafeat.maths.kernels
+from kafeat.maths.kernel import (
+    DifferentiableKernel,
+    KernelParameters,
+    ShiftInvariantKernel,
+    TiledKernel,
+    find_kernel,
+    kernel_names,
+)
+
+
+def test_every_file_is_a_kernel() -> None:
+    files = Path(kafeat.maths.kernels.__path__[0]).glob("[a-z]*.py")
+    assert set(kernel_names()) == {file.stem for file in files}
+
+
+def test_names_by_form() -> None:
+    assert kernel_names(DifferentiableKernel) == ("rational_quadratic", "rbf")
+    assert kernel_names(ShiftInvariantKernel) == (
+        "cauchy",
+        "laplacian",
+        "matern",
+        "rational_quadratic",
+        "rbf",
+    )
+    assert set(kernel_names()) - set(kernel_names(TiledKernel)) == {
+        "arc_cosine",
+        "cauchy",
+        "exponential",
+        "skewed_chi2",
+        "skewed_intersection",
+    }
+
+
+@pytest.mark.parametrize("name", ["hat", "..kernel", "", "_hidden", "os"])
+def test_only_kernels_are_imported(name: str) -> None:
+    with pytest.raises(KeyError, match=r"^'"):
+        find_kernel(name)
+
+
+@pytest.mark.parametrize("name", kernel_names(DifferentiableKernel))
+def test_a_slope_is_a_difference_quotient(name: str) -> None:
+    kernel, p, h = find_kernel(name), KernelParameters(gamma=0.7, alpha=0.4), 1e-5
+    squared = np.linspace(0.1, 9.0, 30)
+    (before, _), (after, _) = (kernel.with_slope(squared + step, p) for step in (-h, h))
+    # third derivatives are below 1: h²/6 of them, and eps/h of values up to 1
+    np.testing.assert_allclose(
+        kernel.with_slope(squared, p)[1], (after - before) / (2 * h), rtol=0, atol=h * h + 4e-16 / h
+    )
+
+
+def test_names_of_kernels_need_no_scipy() -> None:
+    code = "import sys, kafeat.samplers.nystroem, kafeat.samplers.fourier; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

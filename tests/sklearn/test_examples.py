@@ -1,0 +1,15 @@
+"""The examples in docstrings of public callables."""
+
+import doctest
+
+import pytest
+
+from kafeat.config import load_config
+from kafeat.sklearn import FeatureMap, import_fitted, import_skops
+
+
+@pytest.mark.parametrize("documented", [FeatureMap, import_fitted, import_skops, load_config])
+def test_the_example_of_a_docstring_runs_as_printed(documented):
+    (example,) = doctest.DocTestFinder(recurse=False).find(documented, globs={})
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0

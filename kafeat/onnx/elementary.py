@@ -101,3 +101,65 @@ def _frequencies(graph: Graph, state: State, n_features: int) -> Floats:
         return state["frequencies"]
     graph.reserve(len(state["radii"]), n_features)
     return StructuredAngles.matrix(state, n_features)
+
+
+def expm1(graph: Graph, x: Value) -> Value:
+    """e^x − 1 to the last digits also for tiny x: (u − 1)·x/log(u) with u = fl(e^x), and x where u is 1.
+
+    Below −80 it is −1 to the last digit, and log(u) is no number soon.
+    """
+    x = graph.op("Max", x, -80.0)
+    u = graph.op("Exp", x)
+    less = graph.op("Sub", u, 1.0)
+    tiny = graph.op("Equal", less, 0.0)
+    divisor = graph.op("Where", tiny, 1.0, graph.op("Log", u))
+    return graph.op("Where", tiny, x, graph.op("Mul", less, graph.op("Div", x, divisor)))
+
+
+def normal_quantile(graph: Graph, p: Value, most: float) -> Value:
+    """Φ⁻¹(p), from −`most` to `most`; p below 1.4e-11 counts as that. Source: Wichura 1988, algorithm AS 241."""
+    centred = graph.op("Sub", p, 0.5)
+    middle = graph.op("Sub", 0.425**2, graph.op("Mul", centred, centred))
+    near = graph.op("Mul", centred, _ratio(graph, graph.op("Max", middle, 0.0), _NEAR))
+    tail = graph.op("Max", graph.op("Min", p, graph.op("Sub", 1.0, p)), float(np.exp(-25.0)))
+    distance = graph.op("Sub", graph.op("Sqrt", graph.op("Neg", graph.op("Log", tail))), 1.6)
+    far = graph.op("Mul", _ratio(graph, distance, _FAR), graph.op("Sign", centred))
+    value = graph.op("Where", graph.op("Greater", graph.op("Abs", centred), 0.425), far, near)
+    value = graph.op("Where", graph.op("LessOrEqual", p, 0.0), -most, value)
+    value = graph.op("Where", graph.op("GreaterOrEqual", p, 1.0), most, value)
+    return graph.op("Clip", value, -most, most)
+
+
+# Numerators and denominators, from the constant on.
+_NEAR = (
+    (
+        3.3871328727963666080, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
+        4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3,
+    ),
+    (
+        1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3, 2.1213794301586595867e4,
+        3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3,
+    ),
+)  # fmt: skip
+_FAR = (
+    (
+        1.42343711074968357734, 4.63033784615654529590, 5.76949722146069140550, 3.64784832476320460504,
+        1.27045825245236838258, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4,
+    ),
+    (
+        1.0, 2.05319162663775882187, 1.67638483018380384940, 6.89767334985100004550e-1, 1.48103976427480074590e-1,
+        1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9,
+    ),
+)  # fmt: skip
+
+
+def _ratio(graph: Graph, x: Value, coefficients: tuple[Sequence[float], Sequence[float]]) -> Value:
+    return graph.op("Div", *(_polynomial(graph, x, one) for one in coefficients))
+
+
+def _polynomial(graph: Graph, x: Value, coefficients: Sequence[float]) -> Value:
+    """By Horner's rule; coefficients from the constant on."""
+    total = graph.constant(coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        total = graph.op("Add", graph.op("Mul", total, x), coefficient)
+    return total

@@ -1,0 +1,78 @@
+"""Values to their ranks in the fit sample, normal or uniform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from kafeat.contract.checks import count_rows
+from kafeat.contract.step import PositiveFloat, Sample, Scaler, Spreads, parameter
+from kafeat.types import Floats, Shape, State
+
+
+class Quantile(Scaler):
+    """z = Φ⁻¹(F(x)), or F(x) for `output: uniform`, with the distribution function F of each column in the fit sample.
+
+    F is linear between the quantiles of the sample, the mean of both sides where several of them are equal, 0 below
+    and 1 above them. It keeps the order of values and takes heavy tails and scales away, and with them what the
+    distances between values tell. A column of one value becomes 0, or 1/2. Normal values end at ±`clip`.
+    """
+
+    columnwise: ClassVar[bool] = True
+
+    output: Literal["normal", "uniform"] = parameter("normal", "distribution of the output columns")
+    n_quantiles: Annotated[int, Field(ge=2, le=10_000)] = parameter(
+        1000, "quantiles that F is drawn by, at most as many as there are rows in the sample"
+    )
+    clip: PositiveFloat = parameter(3.0, "largest size of normal values, in standard deviations")
+
+    @property
+    def spreads(self) -> Spreads:
+        return "evens"
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        n = len(sample.X)
+        # Rounded, as a position that misses a row by rounding would put a sliver between equal values.
+        positions = np.linspace(0.0, n - 1.0, max(2, min(self.n_quantiles, n))).round(9)
+        below = positions.astype(np.int64)
+        share = positions - below
+        quantiles = np.empty((len(positions), sample.X.shape[1]))
+        for j in range(sample.X.shape[1]):
+            ascending = np.sort(sample.X[:, j])
+            after = ascending[np.minimum(below + 1, n - 1)]
+            quantiles[:, j] = (1.0 - share) * ascending[below] + share * after
+        # rounding must not make a quantile smaller than the one before
+        return {"quantiles": np.maximum.accumulate(quantiles)}
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        return {"quantiles": (count_rows(state, "quantiles"), n_features_in)}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        if not 2 <= len(state["quantiles"]) <= self.n_quantiles:
+            raise ValueError(f"state.quantiles: expected from 2 to {self.n_quantiles:,} rows")
+        if (np.diff(state["quantiles"], axis=0) < 0.0).any():
+            raise ValueError("state.quantiles: expected ascending numbers in every column")
+
+    def scale(self, state: State, X: Floats) -> Floats:
+        quantiles = state["quantiles"]
+        levels = np.linspace(0.0, 1.0, len(quantiles))
+        scaled = np.empty(X.shape, dtype=X.dtype)
+        for j, column in enumerate(quantiles.T):
+            x, ascending = X[:, j], np.ascontiguousarray(column)
+            # Interpolation takes the last of equal quantiles. Seen from the other end, it takes the first.
+            from_below = np.interp(x, ascending, levels)
+            from_above = np.interp(-x, -ascending[::-1], -levels[::-1])
+            scaled[:, j] = 0.5 * (from_below - from_above)
+        return scaled if self.output == "uniform" else _normal(scaled, self.clip)
+
+
+def _normal(F: Floats, clip: float) -> Floats:
+    from scipy.special import ndtri
+
+    with np.errstate(divide="ignore"):
+        values: Floats = ndtri(F)
+    np.clip(values, -clip, clip, out=values)
+    return values

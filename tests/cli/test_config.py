@@ -43,7 +43,7 @@ def test_check_tells_what_is_sound_and_every_mistake_of_every_file(run, tmp_path
     lines = done.stderr.splitlines()
     assert len(lines) == 3
     assert lines[0] == "kafeat: bad.yaml:1:7: seed: expected a whole number from 0 to 2^63 - 1, got -1"
-    assert lines[1].startswith("kafeat: bad.yaml:3:11: steps[0].kind: expected one of 'impute', ")
+    assert lines[1].startswith("kafeat: bad.yaml:3:11: steps[0].kind: expected one of 'clip', ")
     assert lines[1].endswith("got 'fuorier'; did you mean 'fourier'?")
     assert lines[2].startswith("kafeat: worse.yaml:1:8: steps: expected a non-empty list of steps")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"steps: [{kind: pca}]")))

@@ -1,4 +1,4 @@
-"""How accurate the homogeneous map is, beside scikit-learn's AdditiveChi2Sampler with as many outputs.
+"""Measure the accuracy of the homogeneous map beside scikit-learn's AdditiveChi2Sampler with as many outputs.
 
     python benchmarks/accuracy_homogeneous.py [DATA_FOLDER] [--json RESULT.json]
 

@@ -1,4 +1,4 @@
-"""What maps that learn from data lose on rows unlike those they were fitted on, beside scikit-learn's on the same rows.
+"""Measure the loss of maps that learn from data on rows unlike those of the fit, beside scikit-learn on the same rows.
 
     python benchmarks/accuracy_shifted.py DATA_FOLDER [--sets letter,covtype20k,usps] [--seeds 3]
 

@@ -1,4 +1,4 @@
-"""How the cost grows: with the rows of a file, and with the inputs d and the outputs D of a row.
+"""Measure the growth of the cost with the rows of a file, and with the inputs d and the outputs D of a row.
 
     python benchmarks/growth.py [--out FOLDER] [--full] [--only rows|width]
 

@@ -100,7 +100,7 @@ class Trial:
         return out
 
     def verdict(self, out: Path) -> str:
-        """What is there ten seconds after the new run."""
+        """List the folder ten seconds after the new run."""
         time.sleep(max(0.0, self._ended[out] + LATER - time.monotonic()))
         wrong = list(self._wrong(out))
         print("".join(f"wrong: {out.name}: {what}\n" for what in wrong), end="")

@@ -133,7 +133,7 @@ def many(folder: Path, dask: str, parts: int, rounds: int) -> None:
 
 
 def tiny(folder: Path, dask: str, parts: int) -> None:
-    """What a part costs when there is next to nothing in it."""
+    """Measure the cost of a part that holds next to nothing."""
     data, model = made(folder, parts, 4, 4, 8)
     for name, engine in {"two threads": Engine(jobs=2), "two Dask workers": Engine("dask", dask)}.items():
         done = run(folder, model, data, engine)

@@ -1,4 +1,4 @@
-"""How long a data set would take on a cluster: the arithmetic, and a simulation of parts on workers that fail.
+"""Predict the time of a data set on a cluster: the arithmetic, and a simulation of parts on workers that fail.
 
     python benchmarks/scaling_simulation.py [--rows 1e9] [--workers 64] ...
 
@@ -32,7 +32,7 @@ class World:
     seconds_per_part: float = 0.01
     """Opening, hashing and noting one, besides its rows."""
     parts_per_second: float = 60.0
-    """That one scheduler hands out and takes back."""
+    """Parts per second that one scheduler hands out and takes back."""
     worker_network: float = 100e6
     """Bytes that one worker moves, in and out together."""
     store_network: float = 10e9

@@ -29,7 +29,7 @@ Path_ = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Shown:
-    """How a kind is shown: recipes by their label, rows to fit on, and the path (positions, rows) to look along."""
+    """The picture of a kind: recipes by their label, rows to fit on, and the path (positions, rows) to look along."""
 
     recipes: Mapping[str, list[dict[str, Any]]]
     sample: Callable[[], np.ndarray]

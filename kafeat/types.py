@@ -18,7 +18,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 """True or false for every row, or every entry."""
 
 State: TypeAlias = Mapping[str, Array]
-"""What a step learned: names and numeric arrays, nothing else."""
+"""The state of a fitted step: numeric arrays by name, and nothing else."""
 
 Shape: TypeAlias = tuple[int, ...]
 

@@ -1,4 +1,4 @@
-"""What many tests share: scikit-learn's handwritten digits, read-only, and the command line in this process."""
+"""Shared fixtures: scikit-learn's handwritten digits, read-only, and the command line in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every kind keeps to; it names none of them, and a kind without test, config or docstring fails it."""
+"""The contract of a kind. No kind is named here, and one without test, config or docstring fails."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def fit(kind: str, fitted_once: Fit) -> Fit:
 
 
 def rounding(fm: FeatureMap, X: np.ndarray, dtype: str) -> float:
-    """How far rounding in `dtype` may move an output, from the map's own sensitivity.
+    """Bound the effect of rounding in `dtype` on an output, by the map's own sensitivity.
 
     To first order, a stable evaluation in precision eps is the exact one of inputs and state that are off by
     eps each: that is measured in float64. Sums of up to n products, n ≤ 1,024 in these configs, add their

@@ -44,7 +44,7 @@ PYTHON_NOT_RUN = {"airflow", "pyspark"}
 
 
 def blocks(text, language):
-    """What is between fences of that language."""
+    """The text between fences of that language."""
     return re.findall(rf"^```{language}\b[^\n]*\n(.*?)^```$", text, flags=re.S | re.M)
 
 
@@ -68,7 +68,7 @@ def of_kafeat(page):
 
 
 def quick(patch):
-    """What takes most of the time, and is tested elsewhere: learned frequencies, and the exact machine."""
+    """Replace what takes most of the time and is tested elsewhere: learned frequencies and the exact machine."""
     patch.setattr(frequency_fit, "_STEPS", 20)
     patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
     patch.setenv("KAFEAT_EVALUATE_EXACT_ROWS", "100")
@@ -88,7 +88,7 @@ def fitted(tmp_path_factory):
 
 @pytest.fixture
 def folder(fitted, tmp_path, monkeypatch):
-    """Where a page is followed."""
+    """The folder in which the commands of a page run."""
     quick(monkeypatch)
     for name in ("sample_data", "configs"):
         (tmp_path / name).symlink_to(ROOT / name)

@@ -1,4 +1,4 @@
-"""What is said of the package in several places is said alike; `make package` tries the package itself."""
+"""Facts about the package are the same wherever they stand; `make package` tries the package itself."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from speed.parts import Cityblock, Cosines64, Hadamard, Passes, Sparse, Transfor
 
 Maker = Callable[[np.ndarray], Any]
 PLAIN = {"frequencies": "iid", "weights": "uniform"}
-"""How frequencies were chosen does not change the time of a dense transform, and these take no time to fit."""
+"""The choice of frequencies does not change the time of a dense transform, and these take no time to fit."""
 
 
 @dataclass(frozen=True)

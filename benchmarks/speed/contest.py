@@ -1,4 +1,4 @@
-"""What is compared, and how: all sides of a contest take turns, round after round."""
+"""Contests: all sides take turns, round after round."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Sample = Mapping[str, float]
-"""What one run of one side took: seconds, and peak_mb where it was a process."""
+"""The cost of one run of one side: seconds, and peak_mb if it was a process."""
 Side = Callable[[], Sample]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How thorough a run is, and where its files go."""
+    """The thoroughness of a run, and the folder of its files."""
 
     folder: Path
     cores: int

@@ -1,4 +1,4 @@
-"""What a job in memory must cost on this machine: its parts timed alone, on all cores, and added.
+"""The least cost of a job in memory on this machine: its parts timed alone, on all cores, and added.
 
 A part is an operation on a tile, made once for every thread with buffers of its own. Products take the better of two
 ways: row tiles on threads of ours with one BLAS thread each, or one product on all threads of BLAS. Filling includes

@@ -1,4 +1,4 @@
-"""What ZZᵀ should be near, in float64 and by scikit-learn's exact kernels: neither side is the judge of the other."""
+"""Reference values of ZZᵀ, in float64 and by scikit-learn's exact kernels: neither side is the judge of the other."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""How long a command takes that has next to nothing to do."""
+"""Measure the time of a command that has next to nothing to do."""
 
 import sys
 

@@ -10,7 +10,7 @@ HEAD = (
     "|---|---|---|---|---|---|---|---|",
 )
 OF_LIMIT = 0.85
-"""What each job in memory should reach of its limit on the machine."""
+"""The share of its limit on the machine that each job in memory should reach."""
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:

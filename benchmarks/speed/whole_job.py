@@ -99,7 +99,7 @@ def _first_of_npy(path: Path) -> np.ndarray:
 
 
 class _Judge:
-    """Whether an output is whole, and right on its first rows."""
+    """Check that an output is complete, and right on its first rows."""
 
     def __init__(self, source: Path, rows: int) -> None:
         X = _first_of_parquet(source)

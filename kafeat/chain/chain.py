@@ -68,7 +68,7 @@ class Chain:
 
     steps: tuple[FittedStep, ...]
     outputs: Array | None = None
-    """Which outputs of the last step are kept, ascending; None: all."""
+    """Indices of the outputs of the last step that are kept, ascending; None for all."""
     cast_after: int = 0
     """The number of leading steps that compute in float64 whatever the dtype; values are cast to it after them."""
 

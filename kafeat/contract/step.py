@@ -64,7 +64,7 @@ class Transform(ABC):
     n_features_in: int
     n_features_out: int
     wide_input: bool = False
-    """Whether rows are to come in float64, also where the features are float32."""
+    """True if rows have to come in float64 even when the features are float32."""
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         """The dtype that rows are to come in, for features in `dtype`."""
@@ -115,11 +115,11 @@ class Step(BaseModel, ABC):
 
     kind: ClassVar[str]
     columnwise: ClassVar[bool] = False
-    """Whether output column j depends on input column j alone, so that an error after it can name the column."""
+    """True if output column j depends on input column j alone, so that a later error can name the column."""
     missing: ClassVar[Literal["refuse", "pass", "fill"]] = "refuse"
     """The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none."""
     keeps_categories: ClassVar[bool] = False
-    """Whether columns come out in their order, and codes of categories unchanged."""
+    """True if columns keep their order, and codes of categories their values."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -161,12 +161,12 @@ class Step(BaseModel, ABC):
 
     @property
     def unsaved(self) -> str | None:
-        """Why a map with this step cannot be saved; None: it can."""
+        """Return the reason why a map with this step cannot be saved, or None if it can."""
         return None
 
     @property
     def no_exact(self) -> str | None:
-        """Why there is no exact kernel; None: there is one."""
+        """Return the reason why there is no exact kernel, or None if there is one."""
         return None
 
     @property
@@ -246,7 +246,7 @@ ANY_STEP = {
     "description": "a step: its kind, and parameters of that kind",
     "required": ["kind"],
 }
-"""What JSON Schema says of a step before its kind is known."""
+"""The JSON Schema of a step before its kind is known."""
 
 NestedStep = Annotated[
     Step,

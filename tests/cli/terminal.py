@@ -6,7 +6,7 @@ import subprocess
 
 
 def on_terminal(command, cwd=None, env=None, timeout=60):
-    """What a command writes on a terminal of 120 columns, and its exit code."""
+    """Run a command on a terminal of 120 columns; return its output and exit code."""
     ours, theirs = pty.openpty()
     clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
     process = subprocess.Popen(

@@ -148,7 +148,7 @@ def says(terminal, text):
 
 
 def wait_for(terminal, text, seconds=30):
-    """What the terminal shows until it shows `text`, or nothing more for some time."""
+    """Read the terminal until it shows `text`, or nothing more for some time."""
     shown = ""
     until = time.monotonic() + seconds
     while text not in shown and time.monotonic() < until:

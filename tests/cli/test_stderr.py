@@ -1,4 +1,4 @@
-"""What is told on stderr: hints, and a stream that takes nothing."""
+"""Messages on stderr: hints, and a stream that takes nothing."""
 
 import os
 import subprocess

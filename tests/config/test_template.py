@@ -14,7 +14,7 @@ from kafeat.registry import kinds, samplers, step_class
 
 
 def first(kind):
-    """What comes before a kind that measures rows as a whole."""
+    """The scaler that a template puts before kinds that measure rows as a whole."""
     ignoring = {"homogeneous", "intersection_bins", "skewed", "union"}
     return ["standardize"] if kind in {*samplers(), "pca"} - ignoring else []
 

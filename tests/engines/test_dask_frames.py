@@ -42,7 +42,7 @@ def ddf(frame: pd.DataFrame) -> dd.DataFrame:
 
 
 def features(fm: FeatureMap, X: object, rows: int, order: str = "F") -> np.ndarray:
-    """What the map itself makes of the rows, in the memory order of the output: the last bit may depend on that."""
+    """Features of the rows by the map itself, in the memory order of the output: the last bit may depend on it."""
     return fm.transform(X, out=np.empty((rows, fm.n_components), fm.dtype, order=order), jobs=1)
 
 

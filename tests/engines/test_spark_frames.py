@@ -60,7 +60,7 @@ def df(spark: SparkSession, rows: pa.Table):
 
 
 def by_columns(fm: FeatureMap, X: Any, rows: int) -> np.ndarray:
-    """What the map itself makes of the rows, column by column: the last bit may depend on the memory order."""
+    """Features of the rows by the map itself, column by column: the last bit may depend on the memory order."""
     return fm.transform(X, out=np.empty((rows, fm.n_components), fm.dtype, order="F"), jobs=1)
 
 

@@ -20,7 +20,7 @@ BUCKET = "rows"
 
 
 class Store:
-    """What the server holds, asked without pyarrow."""
+    """The objects of the server, listed without pyarrow."""
 
     def __init__(self, port: int) -> None:
         self.port = port

@@ -1,4 +1,4 @@
-"""Which rows are looked at: the same for every chunking, and each as likely as the other."""
+"""Row samples are the same for every chunking, and each row is as likely as the other."""
 
 from __future__ import annotations
 

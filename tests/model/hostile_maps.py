@@ -82,7 +82,7 @@ def _good(name: str, dtype: str) -> bytes:
 
 
 def good(name: str, dtype: str = "float32") -> Content:
-    """What the file of a fitted map holds."""
+    """The content of the file of a fitted map."""
     return artifact.loads(_good(name, dtype), name)
 
 

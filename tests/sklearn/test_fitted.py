@@ -84,7 +84,7 @@ def fitted(estimator: Any, X: Any) -> Any:
 
 
 def rounding(fm: FeatureMap, X: np.ndarray, dtype: str) -> np.ndarray:
-    """How far two evaluations in `dtype` may lie apart, for each entry: see `rounding` in tests/test_contract.py.
+    """Bound the difference of two evaluations in `dtype`, for each entry: see `rounding` in tests/test_contract.py.
 
     A stable evaluation in precision eps is the exact one of inputs and state that are off by eps each: that is seen
     in float64, at a larger step. Sums of n ≤ 300 products add roundings as a random walk, 18 times one; some more

@@ -24,7 +24,7 @@ from kafeat.sklearn import import_skops
 sio = pytest.importorskip("skops.io")
 
 MOST_SECONDS = 5.0
-"""What these files took were 18 seconds and more, or all memory; a refusal takes well below one on an idle machine."""
+"""These files took 18 seconds and more, or all memory. A refusal takes well below one second on an idle machine."""
 MOST_BYTES = 400 << 20
 
 

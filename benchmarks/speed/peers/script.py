@@ -1,4 +1,4 @@
-"""What a user writes: everything at once, with pandas and scikit-learn. SOURCE TARGET DTYPE GAMMA COMPONENTS"""
+"""A script as users write it: everything at once, with pandas and scikit-learn. SOURCE TARGET DTYPE GAMMA COMPONENTS"""
 
 import sys
 

@@ -63,7 +63,7 @@ def varint(number: int) -> bytes:
 
 
 def places(data: bytes, number: int) -> tuple[list[int], list[int]]:
-    """Where that number stands in the headers of pages and in the footer."""
+    """Positions of that number in the headers of pages and in the footer."""
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     found = [match.start() for match in re.finditer(re.escape(varint(number)), data)]
     return [at for at in found if at < footer], [at for at in found if at >= footer]

@@ -35,7 +35,7 @@ def fm():
 
 @pytest.fixture
 def kept(tmp_path, fm):
-    """What is read of a column that was kept."""
+    """Read a passthrough column back."""
 
     def kept(column, ending, source="arrow", rule="error", x=None):
         table = pa.table({"x": np.arange(1.0, len(column) + 1) if x is None else x, "k": column})

@@ -1,4 +1,4 @@
-"""What a run over parts writes destroys nothing that it reads, nor what else it writes."""
+"""A run over parts destroys nothing that it reads, and none of its own outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit says of columns that may not be meant, on stderr; nothing is refused for it."""
+"""Notes of a fit about columns that are probably no features; nothing is refused for them."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""What stands before the features must be what the input has, in the same rows."""
+"""Passthrough columns of an output must be those of the input, in the same rows."""
 
 from __future__ import annotations
 

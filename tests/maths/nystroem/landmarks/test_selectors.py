@@ -1,4 +1,4 @@
-"""What every selector keeps to; it names none of them."""
+"""Rules that every selector keeps to; the tests name none of them."""
 
 from __future__ import annotations
 

@@ -25,11 +25,6 @@ class PredictionTask:
     centre: float = 0.0
     unit: float = 1.0
 
-    @property
-    def score_name(self) -> str:
-        """Return the name of the score."""
-        return "R²" if self.classes is None else "accuracy"
-
     def targets(self, labels: Array) -> Floats:
         """Return the targets (n, k): the scaled number (k = 1), or 1 in the column of the class and 0 elsewhere."""
         if self.classes is None:

@@ -33,7 +33,6 @@ class Layout:
     options: OutputOptions = field(default_factory=OutputOptions)
     metadata: Mapping[str, str] = field(default_factory=dict)
     delimiter: str = ","
-    header: bool = True
     nullable: bool = False
     """Rows of features may be NaN. They are written as nulls if the format has nulls."""
     dropping: bool = False

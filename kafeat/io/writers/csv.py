@@ -34,9 +34,8 @@ class CsvWriter(Writer):
         self._out = TextOutput(location, path, layout.compression, "CSV")
 
     def begin(self) -> None:
-        if self.layout.header:
-            names = [*self.layout.passthrough_names, *self.layout.names]
-            self._out.write(header(names, self.layout.delimiter))
+        names = [*self.layout.passthrough_names, *self.layout.names]
+        self._out.write(header(names, self.layout.delimiter))
 
     def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
         block = block if good is None else block[good]

@@ -22,14 +22,14 @@ def credentials():
         yield
 
 
-@pytest.fixture(scope="module")
-def server(credentials):
+@pytest.fixture(scope="session")
+def server():
     with running() as store:
         yield store
 
 
 @pytest.fixture
-def store(server, tmp_path, monkeypatch):
+def store(credentials, server, tmp_path, monkeypatch):
     """The server, empty, and a temporary folder in which nothing may be left."""
     server.clear()
     spool = tmp_path / "spool"

@@ -14,6 +14,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import choose
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.open import open_reader
+from kafeat.io.storage.location import Location
 
 
 def csv_text(X: np.ndarray, names: Sequence[str]) -> bytes:
@@ -68,8 +69,9 @@ def read(
 ):
     """The whole matrix of a source, read in chunks."""
     if not isinstance(source, Reader):
-        with open_reader(str(source)) as opened:
+        with open_reader(Location.parse(source)) as opened:
             return read(opened, dtype, height, columns)
-    chosen = columns or choose(source, None, [], None)
+    source = source if columns else source.settled()
+    chosen = columns or choose(source, None, [], ())
     blocks = [chunk.matrix(np.dtype(dtype)) for chunk in source.chunks(chosen, [], height)]
     return np.concatenate([np.empty((0, chosen.n_features), dtype), *blocks])

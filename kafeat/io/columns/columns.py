@@ -17,11 +17,12 @@ from kafeat.types import Floats
 
 @dataclass(frozen=True)
 class Column:
-    """A feature column: one number a row, a list of `width` numbers, or a category as its code."""
+    """A feature column: one number a row, a list of `width` numbers, a category as its code, or a time as seconds."""
 
     name: str
     width: int | None
     categories: Categories | Vocabulary | None = None
+    times: bool = False
 
     @property
     def n_features(self) -> int:
@@ -63,6 +64,11 @@ class Columns:
             for column in self.features
             for _ in range(column.n_features)
         )
+
+    @property
+    def times(self) -> frozenset[str]:
+        """Names of the features that are read as times."""
+        return frozenset(column.name for column in self.features if column.times)
 
     @property
     def as_read(self) -> Columns:
@@ -127,6 +133,8 @@ def _is_count(value: object) -> bool:
 
 
 def _column_to_plain(column: Column) -> list[Any]:
+    if column.times:
+        return [column.name, None, "times"]
     if column.categories is None:
         return [column.name, column.width]
     if isinstance(column.categories, Vocabulary):
@@ -135,13 +143,21 @@ def _column_to_plain(column: Column) -> list[Any]:
 
 
 def _column_from(entry: object) -> Column:
-    if not isinstance(entry, list | tuple) or len(entry) not in (2, 4):
-        raise ValueError("columns.features: expected pairs of name and width, or those with categories")
+    if not isinstance(entry, list | tuple) or len(entry) not in (2, 3, 4):
+        raise ValueError(
+            "columns.features: expected pairs of name and width, or those with categories or times"
+        )
     name, width = entry[0], entry[1]
     if type(name) is not str or not (width is None or _is_count(width)):
         raise ValueError(f"columns.features: expected a name and a width, got {spell(name)}, {spell(width)}")
     if is_harmful(name):
         raise ValueError(f"columns.features: expected names without control characters, got {quoted(name)}")
+    if len(entry) == 3:
+        if width is not None or entry[2] != "times":
+            raise ValueError(
+                f"columns.features: expected times of a column without width, got {spell(entry[2])}"
+            )
+        return Column(name, None, times=True)
     return Column(name, width, None if len(entry) == 2 else _categories_from(width, entry[2], entry[3]))
 
 

@@ -12,7 +12,7 @@ from unicodedata import category
 from kafeat.contract.describe import near
 from kafeat.errors import LONGEST, DataError, quoted
 
-Kind = Literal["number", "list", "text", "date", "other"]
+Kind = Literal["number", "list", "text", "date", "timestamp", "other"]
 MOST_LISTED = 12
 """Largest number of column names that one line of a message lists."""
 NEAR = 0.8
@@ -41,6 +41,11 @@ class Field:
         """True if the column can be read as categories."""
         return self.kind in ("number", "text", "date")
 
+    @property
+    def timed(self) -> bool:
+        """True if the column can be read as times."""
+        return self.kind in ("number", "text", "date", "timestamp") and self.spelled != "bool"
+
 
 class Table(Protocol):
     """The columns of an input. Readers are tables; this package does not import them.
@@ -58,9 +63,6 @@ class Table(Protocol):
     @property
     def row_names(self) -> frozenset[str]:
         """Names of the columns that name the rows."""
-
-    def settle(self) -> None:
-        """Learn the widths that depend on all rows."""
 
 
 def require(table: Table, requested: Iterable[str], origin: str | None = None) -> None:

@@ -60,7 +60,8 @@ def field_from(field: pa.Field, width: int | None) -> Field:
         if fixed != 0:
             return Field(field.name, "list", fixed, str(kind))
     of_values = kind.value_type if pa.types.is_dictionary(kind) else kind
-    other: Kind = "date" if pa.types.is_date(of_values) else "other"
+    timestamp: Kind = "timestamp" if pa.types.is_timestamp(of_values) else "other"
+    other: Kind = "date" if pa.types.is_date(of_values) else timestamp
     return Field(field.name, "text" if is_text(kind) else other, None, str(kind))
 
 

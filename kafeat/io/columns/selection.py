@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import DataError, quoted
 from kafeat.io.columns.categories import Vocabulary
 from kafeat.io.columns.columns import Column, Columns
@@ -19,69 +20,118 @@ def choose(
     table: Table,
     include: Sequence[str] | None,
     exclude: Sequence[str],
-    label: str | None,
+    labels: Sequence[str],
     coded: Mapping[str, bool] | None = None,
     missing: bool = False,
+    times: Sequence[str] = (),
 ) -> Columns:
-    """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and label.
+    """Choose the columns to fit on: those in `include`, or all numeric ones except row names, `exclude` and labels.
 
     The columns of `coded` are features that are read as categories, whatever their type. Their value in `coded` is true
-    if unknown categories are accepted. Their vocabularies grow while the table is read: see `Columns.settled`. Columns
-    in `exclude` may be absent, so that one config serves files with labels and files without.
+    if unknown categories are accepted. Their vocabularies grow while the table is read: see `Columns.settled`. The
+    columns of `times` are features that are read as times. All names may be shell patterns. Columns in `exclude` may be
+    absent, so that one config serves files with labels and files without.
     """
-    table.settle()
-    coded = coded or {}
-    left_out = {*exclude, *([] if label is None else [label])}
-    require(table, include or (), "columns.include")
-    require(table, [] if label is None else [label], "--label")
-    require(table, coded, "one_hot")
-    for name in coded:
-        if name in left_out or (include is not None and name not in include):
-            raise DataError(
-                f"{table.location}: column {quoted(name)}: expected a feature, as one_hot names it, got a column that "
-                "is left out or is the label"
-            )
-    if include is None:
-        excluded = left_out | (table.row_names - set(coded))
-        fields = [f for f in table.fields if (f.numeric or f.name in coded) and f.name not in excluded]
-        if not table.positional:
-            absent = left_out.difference(field.name for field in table.fields)
-            refuse_slips(table, sorted(absent), [field.name for field in fields], "columns.exclude")
-    else:
-        fields = fields_of(table, (name for name in dict.fromkeys(include) if name not in left_out))
+    require(table, labels, "--label")
+    left_out = {*_expanded(table, exclude, "columns.exclude"), *labels}
+    if include is not None:
+        include = [name for name in _expanded(table, include, "columns.include") if name not in left_out]
+        require(table, include, "columns.include")
+    coded = _special(table, coded or {}, include, left_out, "one_hot")
+    timed = _special(table, dict.fromkeys(times, True), include, left_out, "date_parts")
+    _refuse_two_readings(table, coded, timed)
+    special = {*coded, *timed}
+    fields = _numeric(table, left_out, special) if include is None else fields_of(table, include)
     fields_of(table, (field.name for field in fields))
     for field in fields:
-        if is_harmful(field.name):
-            raise DataError(
-                f"{table.location}: column {quoted(field.name)}: expected a name without control characters"
-            )
-        if field.name in coded:
-            _check_codable(table, field)
-        elif field.kind == "list" and field.width is None:
-            raise DataError(
-                f"{table.location}: column {quoted(field.name)}: expected lists of numbers in the first rows, "
-                "got none; leave it out with columns.exclude"
-            )
-        elif not field.numeric:
-            advice = f"; one_hot codes {field.kind}s" if field.codable else ""
-            raise DataError(
-                f"{table.location}: column {quoted(field.name)}: expected numbers, got {field.spelled}{advice}"
-            )
+        _check_feature(table, field, field.name in coded, field.name in timed)
     if not fields:
         raise DataError(
             f"{table.location}: expected at least one numeric feature column, got none{_texts(table)}"
         )
-    columns = (
-        replace(
-            _column(f), categories=Vocabulary(f"{table.location}: column {quoted(f.name)}", coded[f.name])
-        )
-        if f.name in coded
-        else _column(f)
-        for f in fields
-    )
-    chosen = Columns(tuple(columns), table.positional, _width(table), missing)
+    features = tuple(_feature(table, field, coded, timed) for field in fields)
+    chosen = Columns(features, table.positional, _width(table), missing)
     _refuse_one_name(table, chosen)
     return chosen
+
+
+def _expansions(table: Table, requested: Iterable[str], origin: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each request with its names: those that match a pattern, except row names, or the request itself."""
+    for request, found in expand(requested, (field.name for field in table.fields)):
+        matched = found if found == [request] else [name for name in found if name not in table.row_names]
+        if not matched and is_pattern(request):
+            raise DataError(
+                f"{table.location}: {origin}: expected columns that match {quoted(request)}, got none"
+            )
+        yield request, matched or [request]
+
+
+def _expanded(table: Table, requested: Iterable[str], origin: str) -> list[str]:
+    """Return all names that are requested, each once."""
+    return list(dict.fromkeys(name for _, names in _expansions(table, requested, origin) for name in names))
+
+
+def _special(
+    table: Table, requested: Mapping[str, bool], include: Sequence[str] | None, left_out: set[str], kind: str
+) -> dict[str, bool]:
+    """Return the columns that a step names as its own, with the values of `requested`: they have to be features."""
+    special: dict[str, bool] = {}
+    included = None if include is None else set(include)
+    expansions = list(_expansions(table, requested, kind))
+    require(table, (name for _, names in expansions for name in names), kind)
+    for request, names in expansions:
+        features = [n for n in names if n not in left_out and (included is None or n in included)]
+        if not features:
+            raise DataError(
+                f"{table.location}: column {quoted(names[0])}: expected a feature, as {kind} names it, got a column "
+                "that is left out or is the label"
+            )
+        special |= dict.fromkeys(features, requested[request])
+    return special
+
+
+def _refuse_two_readings(table: Table, coded: Mapping[str, bool], timed: Mapping[str, bool]) -> None:
+    both = next((name for name in timed if name in coded), None)
+    if both is not None:
+        raise DataError(
+            f"{table.location}: column {quoted(both)}: expected one_hot or date_parts to name it, got both"
+        )
+
+
+def _numeric(table: Table, left_out: set[str], special: set[str]) -> list[Field]:
+    """Return all numeric fields and those that a step names, but not those left out and the row names."""
+    excluded = left_out | (table.row_names - special)
+    fields = [f for f in table.fields if (f.numeric or f.name in special) and f.name not in excluded]
+    if not table.positional:
+        absent = left_out.difference(field.name for field in table.fields)
+        refuse_slips(table, sorted(absent), [field.name for field in fields], "columns.exclude")
+    return fields
+
+
+def _check_feature(table: Table, field: Field, coded: bool, timed: bool) -> None:
+    """Refuse a column that cannot be read as the feature that it is to be."""
+    place = f"{table.location}: column {quoted(field.name)}"
+    if is_harmful(field.name):
+        raise DataError(f"{place}: expected a name without control characters")
+    if coded:
+        _check_codable(table, field)
+    elif timed:
+        _check_timed(table, field)
+    elif field.kind == "list" and field.width is None:
+        raise DataError(
+            f"{place}: expected lists of numbers in the first rows, got none; leave it out with columns.exclude"
+        )
+    elif not field.numeric:
+        advice = f"; one_hot codes {field.kind}s" if field.codable else ""
+        advice += "; date_parts makes numbers of it" if field.kind in ("date", "timestamp") else ""
+        raise DataError(f"{place}: expected numbers, got {field.spelled}{advice}")
+
+
+def _feature(table: Table, field: Field, coded: Mapping[str, bool], timed: Mapping[str, bool]) -> Column:
+    """Return the column of a field, with a vocabulary that grows if it is read as categories."""
+    place = f"{table.location}: column {quoted(field.name)}"
+    vocabulary = Vocabulary(place, coded[field.name]) if field.name in coded else None
+    return replace(_column(field), categories=vocabulary, times=field.name in timed)
 
 
 def _refuse_one_name(table: Table, columns: Columns) -> None:
@@ -106,6 +156,14 @@ def _check_codable(table: Table, field: Field) -> None:
         )
 
 
+def _check_timed(table: Table, field: Field) -> None:
+    if not field.timed:
+        raise DataError(
+            f"{table.location}: column {quoted(field.name)}: expected timestamps, dates, ISO text or seconds since "
+            f"1970, got {field.spelled}"
+        )
+
+
 def match(table: Table, columns: Columns, not_features: Sequence[str], origin: str | None = None) -> Columns:
     """Match the columns of a fitted map to another table, by name if both have names, else by position.
 
@@ -125,7 +183,7 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
     fields = [
         field
         for field in table.fields
-        if (field.numeric or (coded and field.codable))
+        if (field.numeric or (coded and field.codable) or (columns.times and field.timed))
         and field.name not in {*not_features, *table.row_names}
     ]
     if table.rows == 0 and table.untyped:
@@ -141,7 +199,7 @@ def match(table: Table, columns: Columns, not_features: Sequence[str], origin: s
         )
     fields_of(table, (field.name for field in fields))
     _refuse_one_name(table, matched)
-    return _with_categories(table, matched, columns) if coded else matched
+    return _with_special(table, matched, columns) if coded or columns.times else matched
 
 
 def _with_width(fields: list[Field], n_features: int) -> list[Field]:
@@ -153,21 +211,25 @@ def _with_width(fields: list[Field], n_features: int) -> list[Field]:
     return [replace(field, width=rest) if field in unknown else field for field in fields]
 
 
-def _with_categories(table: Table, matched: Columns, columns: Columns) -> Columns:
-    """Return the columns found by position, with the vocabularies of the fitted columns."""
+def _with_special(table: Table, matched: Columns, columns: Columns) -> Columns:
+    """Return the columns found by position, read as categories and times as the fitted columns are."""
     if [column.width for column in matched.features] != [column.width for column in columns.features]:
+        some = "times" if columns.times else "categories"
         raise DataError(
-            f"{table.location}: expected one column for every feature, as some are categories, got lists"
+            f"{table.location}: expected one column for every feature, as some are {some}, got lists"
         )
     pairs = zip(matched.features, columns.features, strict=True)
     for column, field in zip(
         columns.features, fields_of(table, (c.name for c in matched.features)), strict=True
     ):
-        if column.categories is None and not _readable(table, field):
+        if column.times:
+            _check_timed(table, field)
+        elif column.categories is None and not _readable(table, field):
             raise DataError(
                 f"{table.location}: column {quoted(field.name)}: expected numbers, got {field.spelled}"
             )
-    return replace(matched, features=tuple(replace(one, categories=other.categories) for one, other in pairs))
+    features = (replace(one, categories=other.categories, times=other.times) for one, other in pairs)
+    return replace(matched, features=tuple(features))
 
 
 def _by_name(table: Table, columns: Columns) -> Columns:
@@ -175,6 +237,8 @@ def _by_name(table: Table, columns: Columns) -> Columns:
     for column, field in zip(columns.features, fields, strict=True):
         if column.categories is not None:
             _check_codable(table, field)
+        elif column.times:
+            _check_timed(table, field)
         elif not _fits(table, field, column):
             got = _spell(_column(field)) if field.kind == "number" or field.width else field.spelled
             raise DataError(

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from kafeat.contract.sparse_rows import Rows, dense
+from kafeat.contract.tile import Rows, dense
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import Categories, Vocabulary
 from kafeat.io.columns.columns import Columns

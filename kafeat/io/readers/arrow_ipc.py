@@ -15,8 +15,8 @@ import pyarrow as pa
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.table import ArrowReader, fields_from
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
-from kafeat.io.storage.files import damage, digest_of, open_regular, read_full
-from kafeat.io.storage.locations import kind_of
+from kafeat.io.storage.files import damage, read_full
+from kafeat.io.storage.location import Location
 
 FILE, STREAM, FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
 _FILE_MARK = 8
@@ -31,10 +31,10 @@ _damage = partial(
 )
 
 
-def open_arrow(location: str, raw: HashingStream | None = None) -> ArrowReader:
+def open_arrow(location: Location, raw: HashingStream | None = None) -> ArrowReader:
     """Open a file or a stream, as its first bytes tell. `raw` is standard input if it is open already."""
-    if location != "-" and kind_of(location) == "file":
-        with open_regular(location) as file:
+    if location.kind() == "file":
+        with location.open_random() as file:
             magic = read_full(file, len(FILE))
         if magic == FILE:
             return ArrowFileReader(location)
@@ -44,10 +44,10 @@ def open_arrow(location: str, raw: HashingStream | None = None) -> ArrowReader:
 class ArrowFileReader(ArrowReader):
     """A reader of an Arrow IPC file, which stores its number of rows. It is read one record batch at a time."""
 
-    def __init__(self, location: str) -> None:
-        self.location = location
-        self._file = open_regular(location)
-        with ExitStack() as failing, _damage(location):
+    def __init__(self, location: Location) -> None:
+        self._place, self.location = location, location.source
+        self._file = location.open_random()
+        with ExitStack() as failing, _damage(self.location):
             failing.callback(self.close)
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
             self.schema, self.rows = reader.schema, self._count(reader)
@@ -77,7 +77,7 @@ class ArrowFileReader(ArrowReader):
                 yield batch.select([order.index(index) for index in indices])
 
     def digest(self) -> str:
-        return digest_of(self.location)
+        return self._place.digest()
 
     def close(self) -> None:
         self._file.close()
@@ -86,9 +86,9 @@ class ArrowFileReader(ArrowReader):
 class ArrowStreamReader(ArrowReader):
     """A reader of an Arrow IPC stream in a file, a pipe or standard input (`-`)."""
 
-    def __init__(self, location: str, raw: HashingStream | None = None) -> None:
-        self._location, self.location = location, "<stdin>" if location == "-" else location
-        self._read_once = kind_of(location) != "file" if location != "-" else True
+    def __init__(self, location: Location, raw: HashingStream | None = None) -> None:
+        self._place, self.location = location, location.source
+        self._read_once = location.kind() != "file"
         self._bytes = DecompressedStream(self.location, raw or HashingStream(location))
         with ExitStack() as failing, _damage(self.location):
             failing.callback(self.close)
@@ -119,11 +119,11 @@ class ArrowStreamReader(ArrowReader):
         elif self._read_once:
             raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
         else:
-            with closing(DecompressedStream(self.location, HashingStream(self._location))) as stream:
+            with closing(DecompressedStream(self.location, HashingStream(self._place))) as stream:
                 yield from _Stream(self.location, stream).batches()
 
     def digest(self) -> str:
-        return self._bytes.raw.digest() if self._read_once else digest_of(self._location)
+        return self._bytes.raw.digest() if self._read_once else self._place.digest()
 
     def close(self) -> None:
         self._first = None

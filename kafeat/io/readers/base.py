@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kafeat.contract.sparse_rows import Rows, dense
+from kafeat.contract.tile import Rows, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
-from kafeat.io.storage.locations import entry_of
+from kafeat.io.storage.location import Location
 from kafeat.types import Array, Floats
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Reader(ABC):
     rows: int | None = None
     first: int = 0
     """Number of the first row to read."""
-    origin: tuple[str, str] | None = None
+    origin: tuple[Location, str] | None = None
     """Location and stamp of the file when it was listed or opened. None for a stream or data in memory."""
 
     @property
@@ -145,9 +145,12 @@ class Reader(ABC):
         """Return the first rows of blocks that can be read separately, and the number of all rows."""
         return np.array([0, self.rows or 0])
 
-    def settle(self) -> None:
-        """Learn the widths that depend on all rows. A stream is copied for that."""
-        return
+    def settled(self) -> Self:
+        """Return a view whose fields have the widths that depend on all rows. A stream is copied for that.
+
+        It shares the open file with this reader.
+        """
+        return self
 
     def chunks(
         self,
@@ -196,8 +199,8 @@ class Reader(ABC):
         """Refuse a file that has changed since it was listed or opened."""
         if self.origin is None:
             return
-        name, stamp = self.origin
-        entry = entry_of(name)
+        place, stamp = self.origin
+        entry = place.entry()
         if entry is None or entry.stamp != stamp:
             raise DataError(
                 f"{self.location}: expected a file that stays as it is, got one that changed while it was read"

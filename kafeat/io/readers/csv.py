@@ -23,9 +23,8 @@ from kafeat.io.readers.csv_quotes import CheckedText
 from kafeat.io.readers.csv_sniff import ARROW, Type, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, Utf8Only, first_not_utf8
-from kafeat.io.storage.files import digest_of
-from kafeat.io.storage.locations import kind_of, size_of
-from kafeat.io.storage.uri import is_remote, shown
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Location, StandardStream
 
 
 class CsvReader(Reader):
@@ -34,11 +33,16 @@ class CsvReader(Reader):
     untyped = True
 
     def __init__(
-        self, location: str, *, delimiter: str = ",", header: bool = True, raw: HashingStream | None = None
+        self,
+        location: Location,
+        *,
+        delimiter: str = ",",
+        header: bool = True,
+        raw: HashingStream | None = None,
     ) -> None:
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
-        self._location, self.location = location, "<stdin>" if location == "-" else shown(location)
+        self._place, self.location = location, location.source
         self.positional, self._delimiter = not header, delimiter
         text = self._open() if raw is None else DecompressedStream(self.location, raw)
         self._sniffed = sniff(self.location, text, delimiter, header)
@@ -46,7 +50,7 @@ class CsvReader(Reader):
         self.rows = 0 if self._sniffed.empty else None
         self._raw = text.raw
         # A pipe cannot be opened twice: keep the stream, which returns its first bytes again.
-        self._read_once = location == "-" or not _can_reopen(location)
+        self._read_once = not _can_reopen(location)
         self._text: DecompressedStream | None = text if self._read_once else None
         self._types: dict[int, Type] = {}
         if not self._read_once:
@@ -103,17 +107,17 @@ class CsvReader(Reader):
             return self.rows
         with closing(self._open()) as text:
             head = text.look(_HEAD)
-            share = text.raw.n_bytes / max(1, size_of(self._location) or 0)
+            share = text.raw.n_bytes / max(1, self._place.size() or 0)
         return max(0, round(head.count(b"\n") / max(share, 1e-12)) - self._sniffed.skip)
 
     def digest(self) -> str:
-        return self._raw.digest() if self._read_once else digest_of(self._location)
+        return self._raw.digest() if self._read_once else self._place.digest()
 
     def close(self) -> None:
         self._raw.close()
 
     def _open(self) -> DecompressedStream:
-        return DecompressedStream(self.location, HashingStream(self._location))
+        return DecompressedStream(self.location, HashingStream(self._place))
 
     def _pieces(self, indices: list[int], ragged: WrongWidthRows | None) -> Iterator[pa.RecordBatch]:
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
@@ -191,8 +195,10 @@ class CsvReader(Reader):
 _HEAD = 8 << 20
 
 
-def _can_reopen(location: str) -> bool:
-    return is_remote(location) or kind_of(location) == "file"
+def _can_reopen(location: Location) -> bool:
+    if isinstance(location, LocalPath):
+        return location.kind() == "file"
+    return not isinstance(location, StandardStream)
 
 
 class _Invalid(Protocol):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.fields import Field
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.data_set import Part, is_data_set, list_parts
+from kafeat.io.storage.location import Location
 from kafeat.types import Array
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ EDGE = 1 << 16
 
 
 def open_data(
-    location: str,
+    location: Location,
     format: str | None = None,
     *,
     delimiter: str = ",",
@@ -39,8 +42,8 @@ def open_data(
     return open_reader(location, format, delimiter=delimiter, header=header, stamp=stamp)
 
 
-def _width(reader: Reader) -> int:
-    return sum(field.width or 1 for field in reader.fields)
+def _width(fields: Sequence[Field]) -> int:
+    return sum(field.width or 1 for field in fields)
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ class _ReadOptions:
 class DatasetReader(Reader):
     """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
-    def __init__(self, location: str, format: str | None, delimiter: str, header: bool) -> None:
-        self.location, self._options = location, _ReadOptions(format, delimiter, header)
+    def __init__(self, location: Location, format: str | None, delimiter: str, header: bool) -> None:
+        self.location, self._options = str(location), _ReadOptions(format, delimiter, header)
         self._parts = list_parts(location, format).parts
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
@@ -99,15 +102,15 @@ class DatasetReader(Reader):
                 starts.append(starts[-1] + reader.rows)
         return np.array(starts)
 
-    def settle(self) -> None:
-        """Learn the widths from the widest part, if they depend on all rows."""
+    def settled(self) -> Self:
+        """Return a view with the fields of the widest part, if the widths depend on all rows."""
         if all(field.width is not None for field in self.fields if field.kind == "list"):
-            return
+            return self
+        view = copy(self)
         for part in self._parts:
             with self._options.open(part) as reader:
-                reader.settle()
-                if _width(reader) > _width(self):
-                    self.fields = reader.fields
+                view.fields = max(view.fields, reader.settled().fields, key=_width)
+        return view
 
     def chunks(
         self,
@@ -188,7 +191,7 @@ class DatasetReader(Reader):
         if self._starts is None:
             return self.location, row
         number = int(np.searchsorted(self._starts, row, side="right")) - 1
-        return self._parts[number].location, row - int(self._starts[number])
+        return str(self._parts[number].location), row - int(self._starts[number])
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
         with self._first() as first:
@@ -196,10 +199,8 @@ class DatasetReader(Reader):
 
     def digest(self) -> str:
         """Return the SHA-256 of names, sizes and both ends of every part. Reading all bytes would take too long."""
-        from kafeat.io.storage.files import ends_of
-
         seen = hashlib.sha256()
         for part in self._parts:
             seen.update(f"{part.name}\0{part.bytes}\0".encode(errors="surrogateescape"))
-            seen.update(ends_of(part.location, part.bytes, EDGE))
+            seen.update(part.location.ends(part.bytes, EDGE))
         return seen.hexdigest()

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
+from copy import copy
 from functools import cached_property
 from typing import IO, Self
 
@@ -19,8 +20,8 @@ from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
-from kafeat.io.storage.files import digest_of
-from kafeat.io.storage.locations import kind_of, size_of
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Location
 from kafeat.types import Array, Mask
 
 LABEL = "label"
@@ -37,11 +38,13 @@ class LibsvmReader(Reader):
 
     positional = True
 
-    def __init__(self, location: str) -> None:
-        self._location, self.location = location, "<stdin>" if location == "-" else location
-        self._read_once = location == "-" or kind_of(location) != "file"
+    def __init__(self, location: Location) -> None:
+        self._place, self.location = location, location.source
+        self._read_once = location.kind() != "file"
         text = self._open()
         self._raw = text.raw
+        self._files = ExitStack()
+        self._files.callback(self._raw.close)
         self._copy: IO[bytes] | None = None
         with ExitStack() as failing:
             failing.callback(self.close)
@@ -68,11 +71,11 @@ class LibsvmReader(Reader):
     def _fields(self, width: int | None) -> tuple[Field, ...]:
         return Field(LABEL, "other", None, "the label"), features_field(width, "sparse rows")
 
-    def settle(self) -> None:
-        width, row = 0, 0
+    def settled(self) -> Self:
+        view, width, row = copy(self), 0, 0
         if self._read_once:
-            self._spool()
-        for lines, rows in cut(self._pieces(), 1 << 14):
+            view._copy = self._spooled()
+        for lines, rows in cut(view._pieces(), 1 << 14):
             entries = parsed(lines).entries
             if entries.broken:
                 first = min(entries.broken)
@@ -80,16 +83,21 @@ class LibsvmReader(Reader):
             width, row = max(width, int(entries.columns.max(initial=-1)) + 1), row + rows
         if row and not width:
             raise DataError(f"{self.location}: expected at least one index:value, got labels only")
-        self.fields = self._fields(width or None)
+        view.fields = self._fields(width or None)
+        return view
 
-    def _spool(self) -> None:
-        """Copy a stream to a temporary file, to read it twice."""
+    def _spooled(self) -> IO[bytes]:
+        """Copy a stream to a temporary file, to read it twice. It is closed with the reader."""
+        if self._copy is not None:
+            return self._copy
         if self._text is None:
             raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
-        self._copy = tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".libsvm")  # noqa: SIM115
-        shutil.copyfileobj(self._text, self._copy)
-        self._copy.flush()
-        self._text = None
+        text, self._text = self._text, None
+        copied = tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".libsvm")  # noqa: SIM115
+        file = self._files.enter_context(copied)
+        shutil.copyfileobj(text, file)
+        file.flush()
+        return file
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
@@ -113,24 +121,22 @@ class LibsvmReader(Reader):
             return None
         with closing(self._open()) as text:
             head = text.look(8 << 20)
-            share = text.raw.n_bytes / max(1, size_of(self._location) or 0)
+            share = text.raw.n_bytes / max(1, self._place.size() or 0)
         return round(tidied(head).count(b"\n") / max(share, 1e-12))
 
     def digest(self) -> str:
-        return self._raw.digest() if self._read_once else digest_of(self._location)
+        return self._raw.digest() if self._read_once else self._place.digest()
 
     def close(self) -> None:
-        self._raw.close()
-        if self._copy is not None:
-            self._copy.close()
+        self._files.close()
 
     def _open(self) -> DecompressedStream:
-        return DecompressedStream(self.location, HashingStream(self._location))
+        return DecompressedStream(self.location, HashingStream(self._place))
 
     def _pieces(self) -> Iterator[bytes]:
         """Yield whole lines without comments."""
         if self._copy is not None:
-            text = DecompressedStream(self.location, HashingStream(self._copy.name))
+            text = DecompressedStream(self.location, HashingStream(LocalPath(self._copy.name)))
         elif self._read_once:
             if self._text is None:
                 raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")

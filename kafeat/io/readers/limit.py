@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from copy import copy
+from typing import TYPE_CHECKING, Self
 
 from kafeat.io.columns.columns import Columns
 from kafeat.io.readers.base import Chunk, Reader
@@ -45,9 +46,11 @@ class LimitedReader(Reader):
         rows = self._reader.estimated_rows()
         return None if rows is None else min(rows, self._limit)
 
-    def settle(self) -> None:
-        self._reader.settle()
-        self.fields = self._reader.fields
+    def settled(self) -> Self:
+        view = copy(self)
+        view._reader = self._reader.settled()
+        view.fields = view._reader.fields
+        return view
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool

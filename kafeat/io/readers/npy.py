@@ -15,8 +15,9 @@ import numpy as np
 
 from kafeat.errors import DataError, KafeatError, first_line
 from kafeat.io.readers.array import ArrayReader
-from kafeat.io.storage.files import digest_of, open_regular, refused
-from kafeat.io.storage.uri import is_remote, local_path, shown
+from kafeat.io.storage.files import refused
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Location
 from kafeat.types import Array
 
 _BLOCK = 256
@@ -28,20 +29,20 @@ class NpyReader(ArrayReader):
 
     seekable = True
 
-    def __init__(self, location: str) -> None:
-        self._location = location
-        if is_remote(location):
-            with _no_array(shown(location)):
+    def __init__(self, location: Location) -> None:
+        self._place, name = location, location.source
+        if not isinstance(location, LocalPath):
+            with _no_array(name):
                 there = RemoteNpy(location)
             self._offset, self._by_rows = there.offset, there.by_rows
-            super().__init__(shown(location), there.shape, there.dtype, self._rows)
+            super().__init__(name, there.shape, there.dtype, self._rows)
             self._file: RemoteNpy | io.FileIO = there
             return
-        open_regular(location).close()
+        location.open_random().close()
         mapped = _mapped(location)
         self._offset, self._by_rows = int(mapped.offset), bool(mapped.flags.c_contiguous)  # type: ignore[attr-defined]  # NumPy has no stub of it
-        super().__init__(location, mapped.shape, mapped.dtype, self._rows)
-        self._file = open_regular(location)
+        super().__init__(name, mapped.shape, mapped.dtype, self._rows)
+        self._file = location.open_random()
 
     def _rows(self, start: int, stop: int) -> Array:
         rows, width, size = stop - start, len(self.fields), self._dtype.itemsize
@@ -75,21 +76,21 @@ class NpyReader(ArrayReader):
         return np.append(np.arange(0, self._n_rows, _BLOCK), self._n_rows)
 
     def digest(self) -> str:
-        return digest_of(self._location)
+        return self._place.digest()
 
     def close(self) -> None:
         self._file.close()
 
 
-def _mapped(location: str) -> Array:
+def _mapped(location: LocalPath) -> Array:
     """Map the array after the header."""
     with _no_array(location):
-        array: np.memmap[Any, Any] = np.lib.format.open_memmap(local_path(location), mode="r")
+        array: np.memmap[Any, Any] = np.lib.format.open_memmap(location.path, mode="r")
     return array
 
 
 @contextmanager
-def _no_array(location: str) -> Iterator[None]:
+def _no_array(location: object) -> Iterator[None]:
     """Convert the exceptions that NumPy raises for an invalid header."""
     try:
         with np.errstate(all="ignore"):
@@ -109,11 +110,11 @@ _HEAD = 1 << 16
 class RemoteNpy:
     """An NPY object with random access. Raise NumPy's exceptions for an invalid header."""
 
-    def __init__(self, location: str) -> None:
-        from kafeat.io.storage.object_store import open_random_access, unreachable
+    def __init__(self, location: Location) -> None:
+        from kafeat.io.storage.object_store import unreachable
 
         self._location, self._refused = location, unreachable
-        self._file = open_random_access(location)
+        self._file = location.open_random()
         size = int(self._file.size())
         head = io.BytesIO(self._at(0, min(_HEAD, size)))
         version = np.lib.format.read_magic(head)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from kafeat.errors import UsageError
 from kafeat.io.storage.formats import INPUTS, PIPED, delimiter_of, format_of
-from kafeat.io.storage.locations import entry_of
+from kafeat.io.storage.location import Location, StandardStream
 
 if TYPE_CHECKING:
     from kafeat.io.readers.base import Reader
 
 
 def open_reader(
-    location: str,
+    location: Location,
     format: str | None = None,
     *,
     delimiter: str = ",",
@@ -24,21 +24,21 @@ def open_reader(
 
     `stamp` is the stamp of the file when it was listed. Without it, the file must not change from now on.
     """
-    if stamp is None and location != "-":
-        entry = entry_of(location)
+    if stamp is None:
+        entry = location.entry()
         stamp = None if entry is None else entry.stamp
     reader = _reader(location, format, delimiter, header)
     reader.origin = None if stamp is None else (location, stamp)
     return reader
 
 
-def _reader(location: str, format: str | None, delimiter: str, header: bool) -> Reader:
+def _reader(location: Location, format: str | None, delimiter: str, header: bool) -> Reader:
     name = format_of(location, format, INPUTS)
     if name not in INPUTS:
         raise UsageError(
             f"{location}: expected an input format of {', '.join(INPUTS)}, got {name}: it is written only"
         )
-    if location == "-" and name not in PIPED:
+    if isinstance(location, StandardStream) and name not in PIPED:
         raise UsageError(
             f"-: expected CSV, Arrow or LIBSVM on standard input, got {name}: it cannot be piped"
         )
@@ -46,7 +46,7 @@ def _reader(location: str, format: str | None, delimiter: str, header: bool) -> 
         from kafeat.io.readers.csv import CsvReader
         from kafeat.io.readers.text_stream import HashingStream
 
-        raw = HashingStream(location) if location == "-" else None
+        raw = HashingStream(location) if isinstance(location, StandardStream) else None
         if raw is not None and format is None and is_arrow(raw.magic):
             from kafeat.io.readers.arrow_ipc import open_arrow
 
@@ -60,7 +60,7 @@ def is_arrow(head: bytes) -> bool:
     return head.startswith((b"\xff\xff\xff\xff", b"ARROW1"[:4]))
 
 
-def _opened(location: str, name: str) -> Reader:
+def _opened(location: Location, name: str) -> Reader:
     if name == "parquet":
         from kafeat.io.readers.parquet import ParquetReader
 

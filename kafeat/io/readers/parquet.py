@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafeat.errors import DataError, KafeatError, first_line, quoted, spell_row
+from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.numbers import is_text, storage_of
 from kafeat.io.readers.base import wrong_count
 from kafeat.io.readers.table import PEEK, ArrowReader, fields_from
-from kafeat.io.storage.files import digest_of, open_regular
-from kafeat.io.storage.uri import is_remote, local_path, shown
+from kafeat.io.storage.files import damage
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Location
 from kafeat.types import Array
 
 READ_BUFFER = 1 << 16
 """Size of the buffer for column chunks: a row group is never held in memory as a whole."""
+
+_damage = partial(
+    damage,
+    expected="a sound Parquet file",
+    kinds=(pa.ArrowException, OSError, ValueError, OverflowError),
+)
 
 
 class ParquetReader(ArrowReader):
@@ -26,10 +33,11 @@ class ParquetReader(ArrowReader):
 
     seekable = True
 
-    def __init__(self, location: str) -> None:
-        self._location, self.location, self._remote = location, shown(location), is_remote(location)
+    def __init__(self, location: Location) -> None:
+        self._place, self.location = location, location.source
+        self._remote = not isinstance(location, LocalPath)
         if not self._remote:
-            open_regular(location).close()
+            location.open_random().close()
         with _damage(self.location):
             self._file = _opened(location)
             self.schema = self._file.schema_arrow
@@ -109,7 +117,7 @@ class ParquetReader(ArrowReader):
         return groups, skip
 
     def digest(self) -> str:
-        return digest_of(self._location)
+        return self._place.digest()
 
     def close(self) -> None:
         self._file.close(force=True)
@@ -138,26 +146,8 @@ def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
         raise
 
 
-def _opened(location: str) -> pq.ParquetFile:
-    if not is_remote(location):
-        return pq.ParquetFile(local_path(location), pre_buffer=False, buffer_size=READ_BUFFER)
-    from kafeat.io.storage.object_store import open_random_access
-
+def _opened(location: Location) -> pq.ParquetFile:
+    if isinstance(location, LocalPath):
+        return pq.ParquetFile(location.path, pre_buffer=False, buffer_size=READ_BUFFER)
     # Over a network, fetch all columns of a row group at once, and adjacent ranges together.
-    return pq.ParquetFile(open_random_access(location), pre_buffer=True)
-
-
-@contextmanager
-def _damage(location: str) -> Iterator[None]:
-    """Convert exceptions of the decoder into DataError with the file's location, unless the object store has failed."""
-    try:
-        yield
-    except KafeatError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        if isinstance(error, OSError) and "://" in location:
-            from kafeat.io.storage.object_store import is_of_transport, unreachable
-
-            if is_of_transport(error):
-                raise unreachable(location, error) from error
-        raise DataError(f"{location}: expected a sound Parquet file, got: {first_line(error)}") from error
+    return pq.ParquetFile(location.open_random(), pre_buffer=True)

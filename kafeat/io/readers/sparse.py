@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafeat.contract.sparse_rows import Rows, SparseRows
+from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field

@@ -18,7 +18,8 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
-from kafeat.io.storage.files import damage, digest_of, open_regular, read_full
+from kafeat.io.storage.files import damage, read_full
+from kafeat.io.storage.location import Location
 from kafeat.types import Array
 
 _MOST = 2**31 - 1
@@ -141,10 +142,11 @@ class MemoryCsr(CsrReader):
 class NpzReader(CsrReader):
     """A reader of a file of `scipy.sparse.save_npz`. Its arrays are read in parallel, and never held as a whole."""
 
-    def __init__(self, location: str) -> None:
-        self.location, self._file = location, open_regular(location)
+    def __init__(self, location: Location) -> None:
+        self._place, self.location = location, location.source
+        self._file = location.open_random()
         try:
-            with _damage(location):
+            with _damage(self.location):
                 self._open()
         except KafeatError:
             self._file.close()
@@ -211,7 +213,7 @@ class NpzReader(CsrReader):
             )
 
     def digest(self) -> str:
-        return digest_of(self.location)
+        return self._place.digest()
 
     def close(self) -> None:
         self._file.close()

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from kafeat.contract.sparse_rows import Rows, dense
+from kafeat.contract.tile import Rows, dense
 from kafeat.errors import InvalidValueError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field, indices_of
@@ -26,6 +26,7 @@ from kafeat.io.columns.numbers import (
     storage_of,
     to_doubles,
 )
+from kafeat.io.columns.times import spell_time_problem, to_seconds
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.types import Floats, Mask
 
@@ -150,13 +151,17 @@ class TableChunk(Chunk):
         value = self._table.column(index)[row].as_py()
         if column.categories is not None:
             return column.categories.problem(value)
-        return spell_problem(value, column.width, element, dtype)
+        return (
+            spell_time_problem(value) if column.times else spell_problem(value, column.width, element, dtype)
+        )
 
 
 def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
     """Decode a piece of a column into `out`. Return true if all numbers are finite."""
     if column.categories is not None:
         return cast_finite(column.categories.codes(piece)[:, None], out)
+    if column.times:
+        return cast_finite(to_seconds(piece)[:, None], out)
     if column.width is None:
         return cast_finite(to_doubles(piece)[:, None], out)
     return cast_finite(lists_to_doubles(piece, column.width), out)

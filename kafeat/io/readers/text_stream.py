@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kafeat.errors import DataError
-from kafeat.io.storage.files import opened, read_full, refused, standard_input
+from kafeat.io.storage.files import read_full, refused
+from kafeat.io.storage.location import Location
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
@@ -23,9 +24,9 @@ class HashingStream(io.RawIOBase):
 
     _file: io.RawIOBase | None = None  # if it cannot be opened, Python still calls close()
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: Location) -> None:
         self._location = location
-        self._file = standard_input() if location == "-" else opened(location)
+        self._file = location.open()
         self._hash = hashlib.sha256()
         # Arrow reads ahead in its own thread, also while `digest` reads the rest of a limited input.
         self._lock = threading.Lock()

@@ -5,19 +5,16 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
-from kafeat.io.storage.files import opened
-from kafeat.io.storage.formats import OUTPUTS, SUFFIXES, format_of
-from kafeat.io.storage.locations import Entry, entry_of, join, kind_of, listed
-from kafeat.io.storage.uri import identity, is_remote, lies_in, parent, parsed, path_of, shown
+from kafeat.io.storage.formats import OUTPUTS, format_of, suffix_of
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Entry, Location, lies_in
+from kafeat.io.storage.object_uri import is_remote, scheme_only
 
 MANIFEST = "_kafeat.json"
-_MAGIC = re.compile(r"[*?\[]")
-_REMOTE_MAGIC = re.compile(r"[*\[]")
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Part:
     """
 
     name: str
-    location: str
+    location: Location
     bytes: int
     stamp: str
     only: tuple[int, int] | None = None
@@ -41,16 +38,16 @@ class Parts:
     `pattern` is the pattern of their names below the folder. If it is empty, all files there are parts.
     """
 
-    location: str
-    folder: str | None
+    location: Location
+    folder: Location | None
     parts: tuple[Part, ...]
     pattern: str = ""
 
-    def would_hold(self, location: str, folder: bool = False) -> bool:
+    def would_hold(self, location: Location, folder: bool = False) -> bool:
         """Return true if a file at a location would be a part, too. With `folder`, if any file below it would be."""
         if self.folder is None:
             return False
-        inner, base = identity(location), identity(self.folder)
+        inner, base = location.identity, self.folder.identity
         if not lies_in(inner, base):
             return False
         if folder:
@@ -61,15 +58,15 @@ class Parts:
         )
 
 
-def is_data_set(location: str) -> bool:
+def is_data_set(location: Location) -> bool:
     """Return true if a location names many files: a folder, a glob, or a list of names."""
-    kind = None if location == "-" else kind_of(location)
+    kind = location.kind()
     if kind is not None:
         return kind == "folder" or (kind == "file" and _is_list(location))
-    return is_pattern(location) or path_of(location).endswith("/")
+    return is_pattern(location) or location.path.endswith("/")
 
 
-def list_parts(location: str, format: str | None = None) -> Parts:
+def list_parts(location: Location, format: str | None = None) -> Parts:
     """List the parts of a data set, sorted by name.
 
     Files and folders whose names begin with `_` or `.` are left out, as other readers of such data do. Files of unknown
@@ -83,19 +80,20 @@ def list_parts(location: str, format: str | None = None) -> Parts:
     return data_set
 
 
-def find_parts(location: str) -> Parts:
+def find_parts(location: Location) -> Parts:
     """List the parts without a check of their formats."""
     pattern = ""
-    if kind_of(location) == "file":
+    kind = location.kind()
+    if kind == "file":
         folder, parts = None, [_part(entry, at, name) for name, at, entry in named_in(location)]
-    elif kind_of(location) == "folder":
+    elif kind == "folder":
         folder, parts = location, list(_in_folder(location, ""))
     elif not is_pattern(location):
         raise SystemRefusedError(f"{location}: expected a folder, got nothing of that name")
     else:
         folder, pattern = _fixed(location)
-        if kind_of(folder) != "folder":
-            raise DataError(f"{location}: expected files of that pattern, got no folder {shown(folder)}")
+        if folder.kind() != "folder":
+            raise DataError(f"{location}: expected files of that pattern, got no folder {folder}")
         parts = [part for part in _in_folder(folder, pattern) if _matches(part.name, pattern)]
     return Parts(location, folder, tuple(sorted(parts, key=lambda part: part.name)), pattern)
 
@@ -108,7 +106,7 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
     """
     out: dict[str, Part] = {}
     for part in parts:
-        own_format = format_of(part.name, input_format)
+        own_format = format_of(LocalPath(part.name), input_format)
         target_format = format or (own_format if own_format in OUTPUTS else "parquet")
         name = part.name if _is_of(part.name, target_format) else f"{stem(part.name)}.{target_format}"
         if name in out:
@@ -122,17 +120,14 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
 
 def _is_of(name: str, format: str) -> bool:
     try:
-        return format_of(name) == format
+        return format_of(LocalPath(name)) == format
     except UsageError:
         return False
 
 
 def stem(name: str) -> str:
     """Return a name without the suffix of its format."""
-    known = next(
-        (suffix for suffix in sorted(SUFFIXES, key=len, reverse=True) if name.lower().endswith(suffix)), ""
-    )
-    return name[: len(name) - len(known)] if known else name
+    return name[: len(name) - len(suffix_of(LocalPath(name)))]
 
 
 def is_hidden(name: str) -> bool:
@@ -140,34 +135,31 @@ def is_hidden(name: str) -> bool:
     return any(piece.startswith(("_", ".")) for piece in name.split("/"))
 
 
-def is_pattern(location: str) -> bool:
-    """Return true if a location has wildcards. In a URI, `?` begins the options and is no wildcard."""
-    return bool((_REMOTE_MAGIC if is_remote(location) else _MAGIC).search(path_of(location)))
+def is_pattern(location: Location) -> bool:
+    """Return true if a location has wildcards."""
+    return location.wildcards.search(location.path) is not None
 
 
-def _is_list(location: str) -> bool:
-    return path_of(location).lower().endswith(LIST_SUFFIXES)
+def _is_list(location: Location) -> bool:
+    return location.path.lower().endswith(LIST_SUFFIXES)
 
 
-def _in_folder(folder: str, pattern: str) -> Iterator[Part]:
+def _in_folder(folder: Location, pattern: str) -> Iterator[Part]:
     hidden = is_hidden(pattern)  # a pattern that names a hidden file asks for it
-    for entry in listed(folder):
+    for entry in folder.listed():
         if hidden or not is_hidden(entry.name):
-            yield _part(entry, join(folder, entry.name), entry.name)
+            yield _part(entry, folder.join(entry.name), entry.name)
 
 
-def _part(entry: Entry, location: str, name: str) -> Part:
+def _part(entry: Entry, location: Location, name: str) -> Part:
     return Part(name, location, entry.bytes, entry.stamp)
 
 
-def _fixed(pattern: str) -> tuple[str, str]:
+def _fixed(pattern: Location) -> tuple[Location, str]:
     """Split a location at its first wildcard into a folder and a pattern."""
-    pieces = path_of(pattern).split("/")
-    first = next(i for i, piece in enumerate(pieces) if _MAGIC.search(piece))
-    folder = "/".join(pieces[:first]) if first else "."
-    if is_remote(pattern):
-        folder = replace(parsed(pattern), path="/".join(parsed(pattern).path.split("/")[:first])).spelled()
-    return folder or "/", "/".join(pieces[first:])
+    pieces = pattern.path.split("/")
+    first = next(i for i, piece in enumerate(pieces) if pattern.wildcards.search(piece))
+    return pattern.above(first), "/".join(pieces[first:])
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -185,13 +177,13 @@ def _pieces_match(names: list[str], patterns: list[str]) -> bool:
     )
 
 
-def _check(location: str, part: Part, format: str | None) -> None:
+def _check(location: Location, part: Part, format: str | None) -> None:
     if not part.name.isprintable():
         raise DataError(f"{location}: expected names of printable UTF-8, got {quoted(part.name)}; rename it")
     if format is not None:
         return
     try:
-        format_of(part.name)
+        format_of(LocalPath(part.name))
     except UsageError:
         raise DataError(
             f"{location}: expected data files, got {quoted(part.name)}; choose with a glob, or name the format with "
@@ -202,29 +194,31 @@ def _check(location: str, part: Part, format: str | None) -> None:
 LIST_SUFFIXES = (".json", ".txt", ".list")
 
 
-def named_in(location: str) -> Iterator[tuple[str, str, Entry]]:
+def named_in(location: Location) -> Iterator[tuple[str, Location, Entry]]:
     """Yield the name in an output, the location and the entry of each file in a list."""
     for name, at in _locations_in(location):
-        entry = entry_of(at)
+        entry = at.entry()
         if entry is None:
-            raise DataError(f"{location}: expected a file, got none of the name {quoted(shown(name))}")
+            raise DataError(
+                f"{location}: expected a file, got none of the name {quoted(str(at) if _is_whole(name) else name)}"
+            )
         inside = not _is_whole(name) and ".." not in name.split("/")
         yield os.path.normpath(name) if inside else entry.name, at, entry
 
 
-def locations_in(location: str) -> Iterator[str]:
+def locations_in(location: Location) -> Iterator[Location]:
     """Return the locations of the files in a list, without a check that they exist."""
     return (at for _, at in _locations_in(location))
 
 
-def _locations_in(location: str) -> Iterator[tuple[str, str]]:
-    with opened(location) as file:
-        text = file.readall().decode("utf-8", errors="surrogateescape")
-    folder = parent(location)
+def _locations_in(location: Location) -> Iterator[tuple[str, Location]]:
+    text = location.read().decode("utf-8", errors="surrogateescape")
+    folder = location.parent
     for name in _names(location, text):
         if not _can_be(name):
-            raise DataError(f"{location}: expected names that a file can have, got {quoted(shown(name))}")
-        yield name, name if _is_whole(name) else join(folder, name)
+            shown = scheme_only(name) if is_remote(name) else name
+            raise DataError(f"{location}: expected names that a file can have, got {quoted(shown)}")
+        yield name, Location.parse(name) if _is_whole(name) else folder.join(name)
 
 
 def _is_whole(name: str) -> bool:
@@ -238,8 +232,8 @@ def _can_be(name: str) -> bool:
         return False
 
 
-def _names(location: str, text: str) -> list[str]:
-    if not path_of(location).lower().endswith(".json"):
+def _names(location: Location, text: str) -> list[str]:
+    if not location.path.lower().endswith(".json"):
         return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     try:
         content = json.loads(text)

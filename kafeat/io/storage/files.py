@@ -1,20 +1,17 @@
-"""Open, read and lock files, compute their SHA-256, and convert errors of the system."""
+"""Read, write and lock open files, and convert errors of the system."""
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import os
 import select
-import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, first_line
-from kafeat.io.storage.uri import is_remote, local_path
 
 try:
     import fcntl
@@ -22,29 +19,9 @@ except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 
-def refused(location: str, error: OSError) -> SystemRefusedError:
+def refused(location: object, error: OSError) -> SystemRefusedError:
     """Convert an error of the operating system, with the location as the user spelled it."""
     return SystemRefusedError(f"{location}: {os.strerror(error.errno) if error.errno else error}")
-
-
-def opened(location: str) -> io.RawIOBase:
-    """Open a file or an object for reading, unbuffered."""
-    if is_remote(location):
-        from kafeat.io.storage.object_store import RemoteFile
-
-        return RemoteFile(location)
-    return _open_local(local_path(location))
-
-
-def _open_local(location: str) -> io.FileIO:
-    try:
-        if stat.S_ISDIR(os.stat(location).st_mode):
-            raise SystemRefusedError(f"{location}: expected a file, got a directory")
-        return open(location, "rb", buffering=0)
-    except ValueError as error:
-        raise SystemRefusedError(f"{location!r}: {error}") from error
-    except OSError as error:
-        raise refused(location, error) from error
 
 
 def standard_input() -> io.FileIO:
@@ -94,52 +71,22 @@ def write_full(file: io.FileIO, data: Any) -> None:
             rest = rest[written:]
 
 
-def open_regular(location: str) -> io.FileIO:
-    """Open a local file for a format that needs random access."""
-    file = _open_local(local_path(location))
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise SystemRefusedError(
-            f"{location}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
-        )
-    return file
-
-
-def ends_of(location: str, size: int, edge: int) -> bytes:
-    """Return the first and the last `edge` bytes of a file of `size` bytes, or all bytes of a short one."""
-    if is_remote(location):
-        from kafeat.io.storage.object_store import open_random_access
-
-        opening = open_random_access(location)
-    else:
-        opening = open_regular(location)
-    with opening as file:
-        try:
-            head: bytes = file.read(edge)
-            file.seek(max(len(head), size - edge))
-            tail: bytes = file.read(edge)
-            return head + tail
-        except OSError as error:
-            raise refused(location, error) from error
-
-
-def digest_of(location: str) -> str:
-    """Return the SHA-256 of the bytes, in hex."""
-    with opened(location) as file:
-        try:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise refused(location, error) from error
-
-
 @contextmanager
-def damage(location: str, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`."""
+def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`.
+
+    Errors of an object store keep their own message.
+    """
     try:
         yield
     except (KafeatError, GeneratorExit):
         raise
     except kinds as error:
+        if isinstance(error, OSError) and "://" in str(location):
+            from kafeat.io.storage.object_store import is_of_transport, unreachable
+
+            if is_of_transport(error):
+                raise unreachable(location, error) from error
         raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error
 
 

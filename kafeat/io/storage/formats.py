@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafeat.errors import UsageError
-from kafeat.io.storage.uri import path_of
+from kafeat.io.storage.location import Location, StandardStream
 
 SUFFIXES = {
     ".csv": "csv",
@@ -36,22 +36,28 @@ COUNTED = ("parquet", "npy", "npz")
 """Formats that always store their number of rows."""
 
 
-def format_of(location: str, given: str | None = None, among: tuple[str, ...] = FORMATS) -> str:
+def format_of(location: Location, given: str | None = None, among: tuple[str, ...] = FORMATS) -> str:
     """Return the given format, or the one of the suffix. `-` is CSV. Errors list the suffixes of `among`."""
     if given is not None:
         if given not in FORMATS:
             raise UsageError(f"{location}: expected a format of {', '.join(FORMATS)}, got {given!r}")
         return given
-    if location == "-":
+    if isinstance(location, StandardStream):
         return "csv"
-    for suffix, name in SUFFIXES.items():
-        if path_of(location).lower().endswith(suffix):
-            return name
+    suffix = suffix_of(location)
+    if suffix:
+        return SUFFIXES[suffix]
     options = {INPUTS: "--input-format", OUTPUTS: "--output-format"}
     raise UsageError(
         f"{location}: expected a name that ends in one of {', '.join(_suffixes(among))}; "
         f"else name the format with {options.get(among, ' or '.join(options.values()))}"
     )
+
+
+def suffix_of(location: Location) -> str:
+    """Return the suffix by which the format is recognised, or an empty text."""
+    name = location.path.lower()
+    return max((suffix for suffix in SUFFIXES if name.endswith(suffix)), key=len, default="")
 
 
 def _suffixes(formats: tuple[str, ...]) -> list[str]:
@@ -62,7 +68,7 @@ def _suffixes(formats: tuple[str, ...]) -> list[str]:
     ]  # fmt: skip
 
 
-def delimiter_of(location: str, delimiter: str) -> str:
+def delimiter_of(location: Location, delimiter: str) -> str:
     """Return a tab for .tsv if the delimiter is the default."""
-    tabs = delimiter == "," and path_of(location).lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
+    tabs = delimiter == "," and suffix_of(location).startswith(".tsv")
     return "\t" if tabs else delimiter

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pyarrow.fs as pa_fs
 
 from kafeat.errors import SystemRefusedError, UsageError, first_line
-from kafeat.io.storage.uri import Uri, parsed, shown
+from kafeat.io.storage.object_uri import ObjectUri
 
 # Every request of a sequential reader costs a round trip.
 STREAM_BUFFER = 8 << 20
@@ -21,23 +23,29 @@ STREAM_BUFFER = 8 << 20
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 
-def file_system(location: str) -> tuple[Any, str]:
+def file_system(uri: ObjectUri) -> tuple[Any, str]:
     """Return pyarrow's file system of a URI and the path in it. File systems are cached by host and options."""
-    uri = parsed(location)
-    if not uri.authority.rpartition("@")[2] and uri.scheme in ("s3", "gs", "gcs"):
-        raise UsageError(f"{location}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
+    if not uri.host and uri.scheme in ("s3", "gs", "gcs"):
+        raise UsageError(f"{uri}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
     settings = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_LISTENED)))
     try:
         fs = _file_system(uri.scheme, uri.authority, uri.query, settings, os.getpid())
     except (pa.ArrowInvalid, ValueError) as error:
         # Not chained: pyarrow's message shows the whole URI with its credentials.
-        raise UsageError(
-            f"{shown(location)}: expected options that pyarrow knows, got: {_brief(error)}"
-        ) from None
+        raise UsageError(f"{uri}: expected options that pyarrow knows, got: {_brief(error)}") from None
     except OSError as error:
-        raise unreachable(location, error) from None
-    host = uri.authority.rpartition("@")[2]
-    return fs, f"/{uri.key}" if uri.scheme in ("hdfs", "viewfs") else f"{host}/{uri.key}".rstrip("/")
+        raise unreachable(uri, error) from None
+    return fs, f"/{uri.path}" if uri.scheme in ("hdfs", "viewfs") else f"{uri.host}/{uri.path}".rstrip("/")
+
+
+@contextmanager
+def request(uri: ObjectUri) -> Iterator[tuple[Any, str]]:
+    """Yield the file system and the path for a request, and convert its errors."""
+    fs, path = file_system(uri)
+    try:
+        yield fs, path
+    except OSError as error:
+        raise unreachable(uri, error) from error
 
 
 _LISTENED = ("AWS_", "GOOGLE_", "CLOUDSDK_", "HADOOP_", "JAVA_HOME", "ARROW_LIBHDFS")
@@ -49,7 +57,7 @@ def _file_system(scheme: str, authority: str, query: str, settings: Any, process
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in query:
         # The default of pyarrow is a quarter of an hour.
         query = "&".join(filter(None, [query, "retry_limit_seconds=30"]))
-    fs, _ = pa_fs.FileSystem.from_uri(Uri(scheme, authority, "key", query).spelled())
+    fs, _ = pa_fs.FileSystem.from_uri(ObjectUri(scheme, authority, "key", query).text)
     return _patient(fs) if fs.type_name == "s3" else fs
 
 
@@ -68,38 +76,26 @@ def _patient(fs: Any) -> Any:
     )
 
 
-def info_of(location: str) -> Any:
-    """Return pyarrow's `FileInfo` of an object."""
-    fs, path = file_system(location)
-    try:
-        return fs.get_file_info(path)
-    except OSError as error:
-        raise unreachable(location, error) from error
-
-
-def bucket_is_missing(location: str) -> bool:
+def bucket_is_missing(uri: ObjectUri) -> bool:
     """Return true if the bucket does not exist. If the query is denied, assume that it does."""
-    fs, path = file_system(location)
+    fs, path = file_system(uri)
     try:
         info = fs.get_file_info(path.partition("/")[0]) if fs.type_name in ("s3", "gcs") else None
     except OSError as error:
         if _is_denied(str(error)):
             return False
-        raise unreachable(location, error) from error
+        raise unreachable(uri, error) from error
     return info is not None and info.type == pa_fs.FileType.NotFound
 
 
 class RemoteFile(io.RawIOBase):
     """The bytes of an object, from the first to the last."""
 
-    def __init__(self, location: str) -> None:
-        self._location = location
-        fs, path = file_system(location)
-        try:
+    def __init__(self, uri: ObjectUri) -> None:
+        self._uri = uri
+        with request(uri) as (fs, path):
             # Compression is recognised by the bytes, not by the name.
             self._stream = fs.open_input_stream(path, compression=None, buffer_size=STREAM_BUFFER)
-        except OSError as error:
-            raise unreachable(location, error) from error
 
     def readable(self) -> bool:
         return True
@@ -108,23 +104,12 @@ class RemoteFile(io.RawIOBase):
         try:
             return int(self._stream.readinto(buffer))
         except OSError as error:
-            raise unreachable(self._location, error) from error
+            raise unreachable(self._uri, error) from error
 
     def close(self) -> None:
         if not self.closed:
             self._stream.close()
         super().close()
-
-
-def open_random_access(location: str) -> Any:
-    """Open an object for random access."""
-    fs, path = file_system(location)
-    try:
-        file = fs.open_input_file(path)
-        file.size()
-    except OSError as error:
-        raise unreachable(location, error) from error
-    return file
 
 
 def is_of_transport(error: BaseException) -> bool:
@@ -134,9 +119,9 @@ def is_of_transport(error: BaseException) -> bool:
     )
 
 
-def unreachable(location: str, error: BaseException) -> SystemRefusedError:
+def unreachable(name: object, error: BaseException) -> SystemRefusedError:
     """Convert an error of a file system into one line: the location, the problem and the remedy."""
-    text, name = _brief(error), shown(location)
+    text = _brief(error)
     if "libhdfs" in text or "libjvm" in text:
         return SystemRefusedError(
             f"{name}: expected Hadoop's libhdfs and a Java, got: {text}; set JAVA_HOME, HADOOP_HOME and CLASSPATH"

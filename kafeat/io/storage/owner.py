@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
 from kafeat.errors import KafeatError, SystemRefusedError
-from kafeat.io.storage.locations import entry_of
-from kafeat.io.storage.uri import shown
+from kafeat.io.storage.location import Location
 
 NAME = ".kafeat.lock"
 
@@ -69,32 +68,32 @@ def signs_of_life(give: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def refuse_if_alive(folder: str, owner: Owner, location: str) -> None:
+def refuse_if_alive(folder: Location, owner: Owner, sign: Location) -> None:
     """Refuse a folder whose owner gives signs of life, which change the stamp of a file. Return if there are none.
 
     Stamps are compared with each other, and never with a clock of this machine.
     """
-    first, ends = entry_of(location), time.monotonic() + PATIENCE_SECONDS
+    first, ends = sign.entry(), time.monotonic() + PATIENCE_SECONDS
     while first is not None and time.monotonic() < ends:
         time.sleep(PATIENCE_SECONDS / 30)
-        now = entry_of(location)
+        now = sign.entry()
         if now is None:
             return
         if now != first:
             raise taken(folder, owner)
 
 
-def check(folder: str, owner: Owner | None, run: str) -> None:
+def check(folder: Location, owner: Owner | None, run: str) -> None:
     """Refuse a folder that belongs to another run, or to none."""
     if owner is None or owner.run != run:
         got = f"no owner: {NAME} is gone" if owner is None else _spelled(owner)
-        raise SystemRefusedError(f"{shown(folder)}: expected this run to own the folder, got {got}")
+        raise SystemRefusedError(f"{folder}: expected this run to own the folder, got {got}")
 
 
-def taken(folder: str, owner: Owner | None) -> SystemRefusedError:
+def taken(folder: Location, owner: Owner | None) -> SystemRefusedError:
     """Return the error for a folder in which another run is at work."""
     return SystemRefusedError(
-        f"{shown(folder)}: expected a folder that no run writes to, got one of {_spelled(owner)}; wait until it has "
+        f"{folder}: expected a folder that no run writes to, got one of {_spelled(owner)}; wait until it has "
         "ended, or end it"
     )
 

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from kafeat.io.storage.files import is_at, lock
-from kafeat.io.storage.uri import local_path
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Location
 
 # Temporary files of this process. Each is added before it is made and discarded after it is removed.
 _ours: set[str] = set()
@@ -59,10 +60,10 @@ def remove_stale(target: str) -> None:
                 _remove_if_stale(os.path.join(folder, name))
 
 
-def remove_stale_below(folder: str) -> None:
+def remove_stale_below(folder: Location) -> None:
     """Remove all stale temporary files below a folder."""
     pattern = re.compile(r"\..+\.kafeat-\d+-[0-9a-f]{8}\.tmp")
-    for above, _, names in os.walk(local_path(folder)):
+    for above, _, names in os.walk(folder.path) if isinstance(folder, LocalPath) else ():
         for name in names:
             if pattern.fullmatch(name):
                 _remove_if_stale(os.path.join(above, name))

@@ -7,27 +7,17 @@ closed only after its last byte. A stream that is given up is kept until the pro
 
 from __future__ import annotations
 
-import configparser
 import ctypes
-import datetime
-import hashlib
-import hmac
-import http.client
-import os
-import re
 import secrets
-import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlsplit
-from xml.etree import ElementTree
 
 from kafeat.errors import KafeatError, SystemRefusedError
-from kafeat.io.storage.files import opened
+from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import file_system, unreachable
+from kafeat.io.storage.object_uri import ObjectUri
 
 # The size of pyarrow's parts. A smaller piece would be copied.
 _PIECE = 10 << 20
@@ -36,8 +26,10 @@ _PIECES_AT_ONCE = 4
 # Wait this long for parts in flight. On a lost network, pyarrow gives up after half a minute.
 _GRACE_SECONDS = 15.0
 
+_LEFT = "parts that were uploaded may remain until a lifecycle rule of the bucket removes them: see docs/locations.md"
 
-def upload(local_file: str, location: str, may_stand: Callable[[], None]) -> None:
+
+def upload(local_file: str, location: ObjectUri, may_stand: Callable[[], None]) -> None:
     """Copy a local file to a remote location. Call `may_stand` right before the object gets its name."""
     fs, path = file_system(location)
     if fs.type_name not in ("s3", "gcs"):
@@ -50,7 +42,7 @@ def upload(local_file: str, location: str, may_stand: Callable[[], None]) -> Non
         left = sender.give_up() and not (fs.type_name == "s3" and abort_upload(fs, path))
         if isinstance(error, OSError):
             refusal = unreachable(location, error)
-            more = "; parts that were uploaded may remain: see docs/locations.md" if left else ""
+            more = f"; {_LEFT}" if left else ""
             raise SystemRefusedError(f"{refusal}{more}") from error
         raise
 
@@ -81,7 +73,7 @@ class _Sender:
 
     def _send(self) -> None:
         try:
-            with opened(self._local_file) as file:
+            with LocalPath(self._local_file).open() as file:
                 self._copy(file)
         except BaseException as error:
             self._error = error
@@ -120,12 +112,14 @@ def _let_go(stream: Any) -> None:
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(stream))
 
 
-def _by_rename(fs: Any, local_file: str, path: str, location: str, may_stand: Callable[[], None]) -> None:
+def _by_rename(
+    fs: Any, local_file: str, path: str, location: ObjectUri, may_stand: Callable[[], None]
+) -> None:
     """Upload to a file system with renames: write a temporary file and rename it when it is complete."""
     folder, _, name = path.rpartition("/")
     beside = f"{folder}/.{name[:100]}.kafeat-{secrets.token_hex(8)}.tmp"
     try:
-        with opened(local_file) as file, fs.open_output_stream(beside, compression=None) as stream:
+        with LocalPath(local_file).open() as file, fs.open_output_stream(beside, compression=None) as stream:
             while data := file.read(_PIECE):
                 stream.write(data)
         may_stand()
@@ -140,107 +134,50 @@ def _by_rename(fs: Any, local_file: str, path: str, location: str, may_stand: Ca
         raise
 
 
-_SECONDS = 10
-
-
-@dataclass(frozen=True)
-class _Keys:
-    access: str
-    secret: str
-    token: str
-
-
 def abort_upload(fs: Any, path: str) -> bool:
-    """Abort the only unfinished upload to a bucket and key. Return true if none is left.
+    """Abort the only unfinished upload to a bucket and key, with boto3. Return true if none is left.
 
     If there are several, it is unknown which one is ours, and all of them stay.
     """
     try:
-        _, (options,) = fs.__reduce__()
-        keys = _keys(options)
-        if keys is None:
-            return False
-        bucket, _, key = path.partition("/")
-        store = _Store(options, fs.region, keys)
-        found = _uploads(store.ask("GET", f"/{bucket}", {"prefix": key, "uploads": ""}), key)
-        if len(found) == 1:
-            store.ask("DELETE", f"/{bucket}/{key}", {"uploadId": found[0]})
-        return len(found) < 2
-    except (OSError, http.client.HTTPException, ValueError, ElementTree.ParseError, configparser.Error):
+        from boto3.exceptions import Boto3Error
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:
         return False
+    bucket, _, key = path.partition("/")
+    try:
+        client = _client(fs)
+        answer = client.list_multipart_uploads(Bucket=bucket, Prefix=key)
+        ours = [one["UploadId"] for one in answer.get("Uploads", ()) if one["Key"] == key]
+        if len(ours) == 1:
+            client.abort_multipart_upload(Bucket=bucket, Key=key, UploadId=ours[0])
+    except (Boto3Error, BotoCoreError, ClientError, OSError, ValueError):
+        return False
+    return len(ours) < 2
 
 
-def _uploads(answer: bytes, key: str) -> list[str]:
-    """Return the ids of the uploads to a key from the answer of the store."""
-    plain = ElementTree.fromstring(re.sub(rb'\sxmlns="[^"]*"', b"", answer))  # noqa: S314
-    uploads = (one for one in plain.iter("Upload") if one.findtext("Key") == key)
-    return [name for one in uploads if (name := one.findtext("UploadId"))]
+def _client(fs: Any) -> Any:
+    """Return a client of boto3 with the options of a file system. Options it lacks come from the environment."""
+    import boto3
+    from botocore.config import Config
 
-
-def _keys(options: dict[str, Any]) -> _Keys | None:
-    if options["access_key"]:
-        return _Keys(options["access_key"], options["secret_key"], options["session_token"] or "")
-    environ = os.environ
-    if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
-        token = environ.get("AWS_SESSION_TOKEN", "")
-        return _Keys(environ["AWS_ACCESS_KEY_ID"], environ["AWS_SECRET_ACCESS_KEY"], token)
-    file = configparser.RawConfigParser()
-    file.read(os.path.expanduser(environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")))
-    profile = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE") or "default"
-    if not file.has_option(profile, "aws_secret_access_key"):
-        return None
-    one = file[profile]
-    return _Keys(one["aws_access_key_id"], one["aws_secret_access_key"], one.get("aws_session_token", ""))
-
-
-class _Store:
-    """Requests with a signature of version 4 (AWS: Authenticating Requests), bucket in the path."""
-
-    def __init__(self, options: dict[str, Any], region: str, keys: _Keys) -> None:
-        named = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        scheme = options["scheme"] or "https"
-        where = options["endpoint_override"] or named or f"s3.{region}.amazonaws.com"
-        self._url = urlsplit(where if "://" in where else f"{scheme}://{where}")
-        self._region, self._keys, self._authorities = region, keys, options["tls_ca_file_path"] or None
-
-    def ask(self, method: str, path: str, query: dict[str, str]) -> bytes:
-        """Return the body of the answer. Raise OSError if the request was refused."""
-        path = quote(path, safe="/~")
-        asked = "&".join(f"{quote(k, safe='~')}={quote(v, safe='~')}" for k, v in sorted(query.items()))
-        connection = self._connection()
-        try:
-            connection.request(method, f"{path}?{asked}", headers=self._signed(method, path, asked))
-            answer = connection.getresponse()
-            body = answer.read()
-        finally:
-            connection.close()
-        if answer.status >= 300:
-            raise OSError(f"HTTP status {answer.status}")
-        return body
-
-    def _connection(self) -> http.client.HTTPConnection:
-        host, port = self._url.hostname or "", self._url.port
-        if self._url.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=_SECONDS)
-        context = ssl.create_default_context(cafile=self._authorities or os.environ.get("AWS_CA_BUNDLE"))
-        return http.client.HTTPSConnection(host, port, timeout=_SECONDS, context=context)
-
-    def _signed(self, method: str, path: str, query: str) -> dict[str, str]:
-        now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
-        empty = hashlib.sha256().hexdigest()
-        headers = {"host": self._url.netloc, "x-amz-content-sha256": empty, "x-amz-date": now}
-        if self._keys.token:
-            headers["x-amz-security-token"] = self._keys.token
-        names = ";".join(sorted(headers))
-        spelled = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
-        request = f"{method}\n{path}\n{query}\n{spelled}\n{names}\n{empty}"
-        scope = f"{now[:8]}/{self._region}/s3/aws4_request"
-        text = f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
-        key = f"AWS4{self._keys.secret}".encode()
-        for part in scope.split("/"):
-            key = hmac.digest(key, part.encode(), "sha256")
-        signature = hmac.digest(key, text.encode(), "sha256").hex()
-        headers["Authorization"] = (
-            f"AWS4-HMAC-SHA256 Credential={self._keys.access}/{scope}, SignedHeaders={names}, Signature={signature}"
-        )
-        return headers
+    _, (options,) = fs.__reduce__()
+    host = options["endpoint_override"]
+    style = "virtual" if options["force_virtual_addressing"] else "path"
+    return boto3.Session().client(
+        "s3",
+        region_name=fs.region,
+        endpoint_url=f"{options['scheme'] or 'https'}://{host}"
+        if host and "://" not in host
+        else host or None,
+        verify=options["tls_ca_file_path"] or None,
+        aws_access_key_id=options["access_key"] or None,
+        aws_secret_access_key=options["secret_key"] or None,
+        aws_session_token=options["session_token"] or None,
+        config=Config(
+            connect_timeout=5,
+            read_timeout=10,
+            retries={"total_max_attempts": 1},
+            s3={"addressing_style": style},
+        ),
+    )

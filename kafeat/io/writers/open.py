@@ -12,7 +12,7 @@ from kafeat.io.columns.fields import unique
 from kafeat.io.storage.atomic import WrittenFile, atomic
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.formats import OUTPUTS, PIPED, delimiter_of
-from kafeat.io.storage.uri import shown
+from kafeat.io.storage.location import Location, StandardStream
 from kafeat.io.writers.base import Layout, Writer
 
 if TYPE_CHECKING:
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_writer(
-    location: str, format: str, layout: Layout, written: WrittenFile | None = None
+    location: Location, format: str, layout: Layout, written: WrittenFile | None = None
 ) -> Iterator[Writer]:
     """Open a writer. Its file appears when the block ends without an error. `-` is standard output."""
-    options = layout.options
+    options, name = layout.options, str(location)
     passthrough = None
     if layout.passthrough_schema is not None and len(layout.passthrough_schema):
-        passthrough = _passthrough(shown(location), format, layout.passthrough_schema)
+        passthrough = _passthrough(name, format, layout.passthrough_schema)
     chosen = replace(
         layout,
         passthrough_schema=layout.passthrough_schema if passthrough is None else passthrough.schema,
         delimiter=delimiter_of(location, layout.delimiter),
         passthrough=passthrough,
     )
-    _refuse_clash(shown(location), chosen)
-    if location == "-":
+    _refuse_clash(name, chosen)
+    if isinstance(location, StandardStream):
         if format not in PIPED:
             raise UsageError(
                 f"-: expected CSV, Arrow or JSON lines on standard output, got {format}; name a file"
@@ -59,7 +59,7 @@ def open_writer(
             sweep=options.sweep,
             guard=options.guard,
         ) as output,
-        _ended(_writer(shown(location), output.path, output.regular, format, chosen)) as writer,
+        _ended(_writer(name, output.path, output.regular, format, chosen)) as writer,
     ):
         yield writer
 

@@ -10,6 +10,7 @@ from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose, match
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
+from kafeat.io.storage.location import Location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.fit.labels import read_label
 from kafeat.jobs.transform.transform import transform_file
@@ -31,12 +32,12 @@ def positional(width, rows=2):
 
 
 def test_choose_takes_what_is_numeric_in_order():
-    columns = choose(reader_of(TABLE), None, [], "class")
+    columns = choose(reader_of(TABLE), None, [], ["class"])
     assert columns == Columns((Column("height", None), Column("l", 2)), False, None)
     assert columns.names == ("height", "l[0]", "l[1]")
     assert columns.n_features == 3
-    assert choose(reader_of(TABLE), ["class", "height"], [], None).names == ("class", "height")
-    assert choose(reader_of(TABLE), None, ["l"], "class").names == ("height",)
+    assert choose(reader_of(TABLE), ["class", "height"], [], ()).names == ("class", "height")
+    assert choose(reader_of(TABLE), None, ["l"], ["class"]).names == ("height",)
 
 
 CLASHING = pa.table({"l[1]": [7.0, 8.0], "l": pa.array([[1, 2], [3, 4]], pa.list_(pa.int8(), 2))})
@@ -48,11 +49,11 @@ def test_no_two_features_have_one_name():
         r"column 'l\[1\]': expected another name than that of an element of the list column 'l', .*; rename"
     )
     with pytest.raises(DataError, match=message):
-        choose(reader_of(CLASHING), None, [], None)
+        choose(reader_of(CLASHING), None, [], ())
     with pytest.raises(DataError, match=message):
-        match(reader_of(CLASHING), choose(positional(3), None, [], None), [])
-    assert choose(reader_of(CLASHING), None, ["l[1]"], None).names == ("l[0]", "l[1]")
-    assert choose(reader_of(CLASHING), ["l[1]"], [], None).names == ("l[1]",)
+        match(reader_of(CLASHING), choose(positional(3), None, [], ()), [])
+    assert choose(reader_of(CLASHING), None, ["l[1]"], ()).names == ("l[0]", "l[1]")
+    assert choose(reader_of(CLASHING), ["l[1]"], [], ()).names == ("l[1]",)
 
 
 @pytest.mark.parametrize(
@@ -79,15 +80,86 @@ def test_no_two_features_have_one_name():
 )
 def test_choose_refuses(include, exclude, label, message):
     with pytest.raises(DataError, match=message):
-        choose(reader_of(TABLE), include, exclude, label)
+        choose(reader_of(TABLE), include, exclude, [] if label is None else [label])
 
 
 def test_what_is_left_out_may_be_absent():
-    assert choose(reader_of(TABLE), None, ["label", "l"], "class").names == ("height",)
-    assert choose(positional(2), None, ["label", "c1", "c10"], None).names == ("c0",)
+    assert choose(reader_of(TABLE), None, ["label", "l"], ["class"]).names == ("height",)
+    assert choose(positional(2), None, ["label", "c1", "c10"], ()).names == ("c0",)
     # A near name that is left out as well, or is no number, becomes no feature.
-    assert choose(reader_of(TABLE), ["height"], ["clas"], None).names == ("height",)
-    assert choose(reader_of(TABLE), None, ["class", "clas", "nam", "l"], None).names == ("height",)
+    assert choose(reader_of(TABLE), ["height"], ["clas"], ()).names == ("height",)
+    assert choose(reader_of(TABLE), None, ["class", "clas", "nam", "l"], ()).names == ("height",)
+
+
+PIXELS = pa.table({name: [1.0, 2.0] for name in ("p0", "p1", "i0", "label", "p*")} | {"note": ["a", "b"]})
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "names"),
+    [
+        (["p?"], [], ("p0", "p1", "p*")),
+        (["p*"], [], ("p*",)),  # the column of that very name
+        (["[!n]*"], [], ("p0", "p1", "i0", "p*")),  # all but the label
+        (["i0", "p[01]", "p1"], [], ("i0", "p0", "p1")),
+        (None, ["p[01]"], ("i0", "p*")),
+        (None, ["[ip]?", "absent"], ()),
+    ],
+)
+def test_names_may_be_patterns(include, exclude, names):
+    if not names:
+        with pytest.raises(DataError, match="expected at least one numeric feature column, got none"):
+            choose(reader_of(PIXELS), include, exclude, ["label"])
+        return
+    assert choose(reader_of(PIXELS), include, exclude, ["label"]).names == names
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "message"),
+    [
+        (["q*"], [], r"<table>: columns.include: expected columns that match 'q\*', got none"),
+        (None, ["P?"], r"<table>: columns.exclude: expected columns that match 'P\?', got none"),
+        (["*"], [], "column 'note': expected numbers, got string; one_hot codes texts"),
+        (["label*"], [], "expected at least one numeric feature column, got none"),
+    ],
+)
+def test_patterns_that_find_nothing_are_refused(include, exclude, message):
+    with pytest.raises(DataError, match=message):
+        choose(reader_of(PIXELS), include, exclude, ["label"])
+
+
+def test_patterns_take_no_names_of_rows(tmp_path):
+    (tmp_path / "a.csv").write_text(",x,y\n0,1,2\n")
+    with open_reader(Location.parse(tmp_path / "a.csv")) as source:
+        assert choose(source, ["*"], [], ()).names == ("x", "y")
+        assert choose(source, ["", "x"], [], ()).names == ("", "x")
+
+
+def test_a_map_keeps_the_names_that_matched(tmp_path):
+    """Also over the parts of a data set; columns that match and come later are no features."""
+    for part in range(2):
+        pq.write_table(PIXELS.select(["note", "p0", "p1", "i0", "label"]), tmp_path / f"{part}.parquet")
+    config = {"columns": {"include": ["p?"]}, "steps": [{"kind": "minmax"}]}
+    fm = kafeat.fit(config, tmp_path)
+    assert fm.columns.names == ("p0", "p1")
+    loaded = kafeat.model.load.loads(fm.dumps(), "map")
+    assert loaded.columns == fm.columns
+    assert loaded.config.columns.include == ("p?",)
+    more = PIXELS.append_column("p9", pa.array([5.0, 6.0]))
+    assert loaded.transform(more).tolist() == [[0.0, 0.0], [1.0, 1.0]]
+
+
+TIMES = pa.table({"n": [1.0], "t": pa.array([0], pa.timestamp("s"))})
+
+
+def test_columns_of_times_in_a_model_file():
+    columns = choose(reader_of(TIMES), None, [], (), times=["t"])
+    plain = columns.to_plain()
+    assert plain["features"] == [["n", None], ["t", None, "times"]]
+    assert Columns.from_plain(plain) == columns
+    assert columns.times == {"t"}
+    for entry in (["t", 2, "times"], ["t", None, "hours"], ["t", None, True], ["t", None, []]):
+        with pytest.raises(ValueError, match=r"columns\.features: expected times of a column without width"):
+            Columns.from_plain({**plain, "features": [entry]})
 
 
 NAMELESS = [[], [None, None], [[], [1, 2]], [[], None]]
@@ -95,11 +167,11 @@ NAMELESS = [[], [None, None], [[], [1, 2]], [[], None]]
 
 @pytest.mark.parametrize("values", NAMELESS)
 def test_lists_that_show_no_length_take_that_of_the_map(values):
-    fitted = choose(reader_of(TABLE.select(["height", "l"])), None, [], None)
+    fitted = choose(reader_of(TABLE.select(["height", "l"])), None, [], ())
     n = len(values)
     lists = pa.array(values, pa.list_(pa.int64()))
     source = reader_of(pa.table({"height": pa.array([1.0] * n, pa.float64()), "l": lists}))
-    array = choose(positional(3), None, [], None)
+    array = choose(positional(3), None, [], ())
     for found in (match(source, fitted, []), match(source, array, [])):
         assert found.names == ("height", "l[0]", "l[1]")
         if not n:
@@ -109,33 +181,33 @@ def test_lists_that_show_no_length_take_that_of_the_map(values):
             DataError, match=r"row 1 \(index 0\), column 'l\[0\]': expected a list of 2 numbers"
         ):
             read(source, columns=found)
-    number = choose(reader_of(pa.table({"l": [1.0]})), None, [], None)
+    number = choose(reader_of(pa.table({"l": [1.0]})), None, [], ())
     if not any(values):
         with pytest.raises(
             DataError, match="column 'l': expected lists of numbers in the first rows, got none"
         ):
-            choose(source, None, [], None)
+            choose(source, None, [], ())
     with pytest.raises(DataError, match="column 'l': expected numbers, got l"):
         match(source, number, [])
 
 
 def test_an_empty_csv_is_matched_by_position(tmp_path):
     (tmp_path / "a.csv").write_text("x,y,note\n")
-    with open_reader(str(tmp_path / "a.csv")) as source:
+    with open_reader(Location.parse(tmp_path / "a.csv")) as source:
         assert source.rows == 0
-        found = match(source, choose(positional(2), None, [], None), [])
+        found = match(source, choose(positional(2), None, [], ()), [])
         assert found.names == ("x", "y")
         assert read(source, columns=found).shape == (0, 2)
         with pytest.raises(DataError, match="expected 4 feature columns, got 3"):
-            match(source, choose(positional(4), None, [], None), [])
+            match(source, choose(positional(4), None, [], ()), [])
 
 
 def test_names_cannot_command_a_terminal():
     source = reader_of(pa.table({"x\x1b[2J": [1.0], "y" * 200: [2.0]}))
     with pytest.raises(DataError, match=r"column 'x\\x1b\[2J': expected a name without control characters"):
-        choose(source, None, [], None)
+        choose(source, None, [], ())
     with pytest.raises(DataError, match="expected columns 'z', got 'x") as refused:
-        choose(source, ["z"], [], None)
+        choose(source, ["z"], [], ())
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 200
 
@@ -152,7 +224,7 @@ def test_names_of_any_length_fit_a_line_wherever_they_stand(kind):
 
 
 def test_match_by_name_takes_any_order_and_ignores_the_rest():
-    columns = choose(reader_of(TABLE), None, [], "class")
+    columns = choose(reader_of(TABLE), None, [], ["class"])
     other = reader_of(TABLE.select(["l", "class", "height"]))
     assert match(other, columns, []).names == columns.names
     assert read(other, columns=match(other, columns, [])).tolist() == [[1, 1, 2], [2, 3, 4]]
@@ -168,18 +240,18 @@ def test_match_by_name_takes_any_order_and_ignores_the_rest():
     ],
 )
 def test_match_by_name_refuses(table, message):
-    columns = choose(reader_of(TABLE), None, [], "class")
+    columns = choose(reader_of(TABLE), None, [], ["class"])
     with pytest.raises(DataError, match=message):
         match(reader_of(table), columns, [])
 
 
 def test_match_by_position():
-    columns = choose(reader_of(TABLE), None, [], "class")
+    columns = choose(reader_of(TABLE), None, [], ["class"])
     assert match(positional(3), columns, []).names == ("c0", "c1", "c2")
     assert match(positional(4), columns, ["c1"]).names == ("c0", "c2", "c3")
     with pytest.raises(DataError, match="<array>: expected 3 feature columns, got 4; columns without names"):
         match(positional(4), columns, [])
-    fitted = choose(positional(4), None, ["c1"], None)
+    fitted = choose(positional(4), None, ["c1"], ())
     assert fitted.input_width == 4
     assert match(reader_of(TABLE), fitted, ["class"]).names == ("height", "l[0]", "l[1]")
     # As wide as the fitted source: the same columns; as wide as the map: by position.
@@ -188,7 +260,7 @@ def test_match_by_position():
 
 
 def test_plain_and_back():
-    for columns in (choose(reader_of(TABLE), None, [], None), choose(positional(3), None, [], None)):
+    for columns in (choose(reader_of(TABLE), None, [], ()), choose(positional(3), None, [], ())):
         assert Columns.from_plain(columns.to_plain()) == columns
 
 
@@ -217,8 +289,8 @@ def test_malformed_plain(change):
 
 def test_kept_columns_of_csv(tmp_path):
     (tmp_path / "a.csv").write_text("id,i,f,t,x\n007,1,1.50,,1\n008,-2,2,a,2\n")
-    with open_reader(str(tmp_path / "a.csv")) as source:
-        columns, keep = choose(source, ["x"], [], None), ["t", "id", "f", "i"]
+    with open_reader(Location.parse(tmp_path / "a.csv")) as source:
+        columns, keep = choose(source, ["x"], [], ()), ["t", "id", "f", "i"]
         kinds = [pa.string(), pa.string(), pa.float64(), pa.int64()]
         assert source.passthrough_schema(keep).types == kinds
         [chunk] = source.chunks(columns, keep, 10)
@@ -232,19 +304,17 @@ def test_kept_columns_of_csv(tmp_path):
 
 @pytest.mark.parametrize("late", ["007", "1.5", "abc"])
 def test_kept_value_that_does_not_fit(tmp_path, late):
-    (tmp_path / "a.csv").write_text("i,x\n" + "1,2\n" * 300_000 + f"{late},2\n")
-    with open_reader(str(tmp_path / "a.csv")) as source:
-        *_, last = source.chunks(choose(source, ["x"], [], None), ["i"], 4096)
-        message = (
-            rf"row 300001 \(index 300000\), column 'i': expected int64 as in the first rows, got '{late}'"
-        )
+    (tmp_path / "a.csv").write_text("i,x,wide\n" + f"1,2,{'w' * 100}\n" * 12_000 + f"{late},2,w\n")
+    with open_reader(Location.parse(tmp_path / "a.csv")) as source:
+        *_, last = source.chunks(choose(source, ["x"], [], ()), ["i"], 4096)
+        message = rf"row 12001 \(index 12000\), column 'i': expected int64 as in the first rows, got '{late}'"
         with pytest.raises(DataError, match=message):
             _ = last.passthrough
 
 
 def test_missing_label_is_refused():
     source = reader_of(pa.table({"y": ["a", None], "x": [1, 2]}))
-    [chunk] = source.chunks(choose(source, ["x"], [], "y"), ["y"], 5)
+    [chunk] = source.chunks(choose(source, ["x"], [], ["y"]), ["y"], 5)
     with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'y': expected a value, got null"):
         read_label(chunk, "y")
 
@@ -267,11 +337,11 @@ def test_a_hint_is_no_column_that_is_asked_for_or_that_has_another_number():
 
 
 def test_a_numbered_column_that_is_absent_is_no_slip_for_its_neighbour():
-    assert choose(reader_of(NUMBERED), None, ["x0012"], None).n_features == 12
+    assert choose(reader_of(NUMBERED), None, ["x0012"], ()).n_features == 12
     with pytest.raises(
         DataError, match=r"columns.exclude: expected columns 'x00003' \(did you mean 'x0003'\?\)"
     ):
-        choose(reader_of(NUMBERED), None, ["x00003"], None)
+        choose(reader_of(NUMBERED), None, ["x00003"], ())
 
 
 def test_spaces_beside_the_commas_of_keep_are_none_of_a_name(tmp_path):

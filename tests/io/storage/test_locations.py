@@ -18,17 +18,19 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError, without_secrets
-from kafeat.io.storage import locations, upload, uri
 from kafeat.io.storage import object_store as remote
-from kafeat.io.storage import upload as s3_uploads
+from kafeat.io.storage import upload
 from kafeat.io.storage.atomic import atomic, check_place, write_bytes
 from kafeat.io.storage.disk_space import require_space
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Entry, Location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
@@ -56,6 +58,7 @@ def folder(tmp_path_factory):
     np.save(path / "other.npy", X.astype(">f8"))
     pq.write_table(table, path / "in.parquet", row_group_size=700)
     pa.csv.write_csv(table, path / "in.csv")
+    pyarrow.feather.write_feather(table, path / "in.arrow")
     for packing in ("gz", "zst"):
         with pa.output_stream(path / f"in.csv.{packing}") as stream:
             stream.write((path / "in.csv").read_bytes())
@@ -71,7 +74,8 @@ def copy_in(store: Store, folder: Path, *names: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["in.csv", "in.csv.gz", "in.csv.zst", "in.parquet", "in.npy", "columns.npy", "other.npy"]
+    "name",
+    ["in.csv", "in.csv.gz", "in.csv.zst", "in.parquet", "in.arrow", "in.npy", "columns.npy", "other.npy"],
 )
 def test_every_format_is_read_as_from_a_file(store, folder, tmp_path, name):
     copy_in(store, folder, name)
@@ -141,11 +145,11 @@ def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
     np.save(tmp_path / "big.npy", data.reshape(-1, 1024))
     content = (tmp_path / "big.npy").read_bytes()
     with Gate(store.port) as gate:
-        write_bytes(store.uri("big.npy", port=gate.port), content)
+        write_bytes(Location.parse(store.uri("big.npy", port=gate.port)), content)
         assert gate.parts == 3
     assert store.get("big.npy") == content
     assert store.uploads() == []
-    assert locations.size_of(store.uri("big.npy")) == len(content)
+    assert Location.parse(store.uri("big.npy")).size() == len(content)
 
 
 @pytest.mark.parametrize(
@@ -158,14 +162,14 @@ def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
 )  # fmt: skip
 def test_odd_keys(store, folder, spelled, key):
     transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), store.uri(spelled))
-    fs, _ = remote.file_system(store.uri("x"))
+    fs, _ = remote.file_system(Location.parse(store.uri("x")))
     found = fs.get_file_info(pa_fs.FileSelector(BUCKET, recursive=True))
     assert [one.path for one in found if one.type == pa_fs.FileType.File] == [f"{BUCKET}/{key}"]
-    (entry,) = locations.listed(store.uri(""))
+    (entry,) = Location.parse(store.uri("")).listed()
     assert entry.name == key
-    again = locations.join(store.uri(""), entry.name)
-    assert locations.entry_of(again) == locations.Entry(key.rpartition("/")[2], entry.bytes, entry.stamp)
-    assert kafeat.fit(folder / "fit.yaml", again).provenance.sources[0].name == key.rpartition("/")[2]
+    again = Location.parse(store.uri("")).join(entry.name)
+    assert again.entry() == Entry(key.rpartition("/")[2], entry.bytes, entry.stamp)
+    assert kafeat.fit(folder / "fit.yaml", again.text).provenance.sources[0].name == key.rpartition("/")[2]
 
 
 # -- what is at a place
@@ -174,27 +178,28 @@ def test_odd_keys(store, folder, spelled, key):
 def test_places_of_an_object_store(store):
     for key in ("d/a.csv", "d/e/b.csv", "dd.csv"):
         store.put(key, b"123")
-    root = store.uri("d")
-    assert sorted(one.name for one in locations.listed(root)) == ["a.csv", "e/b.csv"]
-    assert [locations.kind_of(store.uri(key)) for key in ("d", "d/a.csv", "d/x", "d/e/")] == [
+    root = Location.parse(store.uri("d"))
+    assert sorted(one.name for one in root.listed()) == ["a.csv", "e/b.csv"]
+    assert [Location.parse(store.uri(key)).kind() for key in ("d", "d/a.csv", "d/x", "d/e/")] == [
         "folder", "file", None, "folder",
     ]  # fmt: skip
-    assert locations.entry_of(root) is None
-    assert locations.join(root, "e/b c.csv") == store.uri("d/e/b%20c.csv")
-    before = locations.entry_of(store.uri("d/a.csv"))
+    assert root.entry() is None
+    assert root.join("e/b c.csv") == Location.parse(store.uri("d/e/b%20c.csv"))
+    file = Location.parse(store.uri("d/a.csv"))
+    before = file.entry()
     store.put("d/a.csv", b"1234")
-    assert locations.entry_of(store.uri("d/a.csv")) != before
-    locations.make_folder(store.uri("new/folder"))
+    assert file.entry() != before
+    Location.parse(store.uri("new/folder")).make_folder()
     assert sorted(store.keys()) == ["d/a.csv", "d/e/b.csv", "dd.csv"]
-    locations.remove(store.uri("d/a.csv"))
-    locations.remove(store.uri("d/a.csv"))
-    assert locations.kind_of(store.uri("d/a.csv")) is None
+    file.remove()
+    file.remove()
+    assert file.kind() is None
     with pytest.raises(
         SystemRefusedError, match=f"s3://{BUCKET}/none: expected a folder with something in it"
     ):
-        list(locations.listed(store.uri("none")))
+        list(Location.parse(store.uri("none")).listed())
     with pytest.raises(SystemRefusedError, match="expected a bucket of that name, got none"):
-        locations.make_folder(store.uri("x").replace(BUCKET, "no-bucket"))
+        Location.parse(store.uri("x").replace(BUCKET, "no-bucket")).make_folder()
 
 
 def test_file_uris_are_local_paths(folder, tmp_path):
@@ -202,12 +207,12 @@ def test_file_uris_are_local_paths(folder, tmp_path):
     place = f"file://{tmp_path}/two%20words.csv"
     transform_file(f"file://{folder}/m.joblib", f"file://{folder}/in.parquet", place)
     assert os.listdir(tmp_path) == ["two words.csv"]
-    assert locations.kind_of(place) == "file"
-    assert locations.size_of(place) == out.stat().st_size
+    assert Location.parse(place).kind() == "file"
+    assert Location.parse(place).size() == out.stat().st_size
     with pytest.raises(UsageError, match="expected an output apart from the input, got the same file"):
         refuse_files({"the input": str(out)}, {"an output": place})
     with pytest.raises(UsageError, match="expected file:///folder/name, got the host 'host'"):
-        locations.kind_of("file://host/x")
+        Location.parse("file://host/x")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +235,7 @@ def test_uris_that_are_none(folder, place, match):
 
 
 def test_other_stores_are_handed_to_their_file_systems(monkeypatch):
-    fs, path = remote.file_system("gs://anonymous@bucket/a/b%20c.csv")
+    fs, path = remote.file_system(Location.parse("gs://anonymous@bucket/a/b%20c.csv"))
     assert (fs.type_name, path) == ("gcs", "bucket/a/b c.csv")
     assert fs.__reduce__()[1][0]["retry_time_limit"].total_seconds() == 30
     asked = []
@@ -246,7 +251,7 @@ def test_other_stores_are_handed_to_their_file_systems(monkeypatch):
             type("Fake", (), {"FileSystem": type("F", (), {"from_uri": staticmethod(from_uri)})}),
         )
         with pytest.raises(SystemRefusedError, match="expected Hadoop's libhdfs and a Java") as caught:
-            remote.file_system("hdfs://user@node:8020/a.csv?replication=2")
+            remote.file_system(Location.parse("hdfs://user@node:8020/a.csv?replication=2"))
     assert asked == ["hdfs://user@node:8020/key?replication=2"]
     assert str(caught.value) == (
         "hdfs://node:8020/a.csv: expected Hadoop's libhdfs and a Java, got: Unable to load libjvm; "
@@ -257,7 +262,7 @@ def test_other_stores_are_handed_to_their_file_systems(monkeypatch):
 # -- failures
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.npy", "x.joblib"])
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.arrow", "x.npy", "x.joblib"])
 def test_what_is_missing(store, folder, name):
     def read(place):
         return kafeat.load(place) if name == "x.joblib" else kafeat.fit(folder / "fit.yaml", place)
@@ -284,7 +289,7 @@ def test_a_missing_bucket_is_told_before_the_work(store, folder):
     ):
         transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place)
     with pytest.raises(SystemRefusedError, match="expected the name of an object, got that of a folder"):
-        check_place(store.uri("d/"), True)
+        check_place(Location.parse(store.uri("d/")), True)
 
 
 def test_credentials_that_are_denied(folder):
@@ -338,7 +343,7 @@ def test_no_clobber(store, folder, monkeypatch):
         transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place, writing=keep)
     with (
         pytest.raises(UsageError, match="g.csv: expected no file of that name, got one"),
-        atomic(store.uri("g.csv"), clobber=False) as output,
+        atomic(Location.parse(store.uri("g.csv")), clobber=False) as output,
     ):
         Path(output.path).write_bytes(b"ours")
         store.put("g.csv", b"of someone who was faster")
@@ -373,7 +378,7 @@ def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_
     with pytest.raises(
         SystemRefusedError, match=r"f.csv: expected room for 1.0 PiB, got .* free in .*TMPDIR"
     ):
-        require_space(store.uri("f.csv"), 1 << 50)
+        require_space(Location.parse(store.uri("f.csv")), 1 << 50)
     assert (store.keys(), store.get("f.csv"), store.uploads()) == (["f.csv"], b"previous", [])
 
 
@@ -431,18 +436,19 @@ def test_a_killed_process_leaves_an_upload_that_nobody_sees(store, folder, wide,
 def test_a_part_that_is_refused_leaves_nothing(store):
     with Gate(store.port, broken_part=3) as gate:
         with pytest.raises(SystemRefusedError, match=r"f\.bin: access denied|f\.bin: .*UploadPart"):
-            write_bytes(store.uri("f.bin", port=gate.port), bytes(BIG))
+            write_bytes(Location.parse(store.uri("f.bin", port=gate.port)), bytes(BIG))
         assert any(one.startswith("DELETE") and "uploadId" in one for one in gate.asked)
     assert (store.keys(), store.uploads()) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_spool_that_cannot_be_read_completes_nothing(store, monkeypatch):
     """Also when the stream has lost everyone who knew it, which would complete the object."""
-    real = upload.opened
+    real = LocalPath.open
 
     class Torn:
         def __init__(self, place):
-            self._file, self._left = real(place), 2
+            self._file, self._left = real(LocalPath(place)), 2
 
         def __enter__(self):
             return self
@@ -456,9 +462,9 @@ def test_a_spool_that_cannot_be_read_completes_nothing(store, monkeypatch):
                 raise OSError(5, "Input/output error")
             return self._file.read(size)
 
-    monkeypatch.setattr(upload, "opened", Torn)
+    monkeypatch.setattr(LocalPath, "open", lambda place: Torn(place.path))
     with pytest.raises(SystemRefusedError, match=r"f\.bin: .*Input/output error"):
-        write_bytes(store.uri("f.bin"), bytes(BIG))
+        write_bytes(Location.parse(store.uri("f.bin")), bytes(BIG))
     gc.collect()
     assert (store.keys(), store.uploads()) == ([], [])
 
@@ -469,10 +475,11 @@ def test_uploads_of_others_are_left_alone(store):
     with (
         Gate(store.port, broken_part=3) as gate,
         pytest.raises(
-            SystemRefusedError, match=r"parts that were uploaded may remain: see docs/locations.md"
+            SystemRefusedError,
+            match="parts that were uploaded may remain until a lifecycle rule of the bucket removes them",
         ),
     ):
-        write_bytes(store.uri("f.bin", port=gate.port), bytes(BIG))
+        write_bytes(Location.parse(store.uri("f.bin", port=gate.port)), bytes(BIG))
     assert len(store.uploads()) == 2
     assert store.keys() == []
 
@@ -482,7 +489,7 @@ def test_where_there_are_renames_a_draft_takes_the_name(tmp_path, monkeypatch):
     out = tmp_path / "out"
     fs = pa_fs.LocalFileSystem()
     monkeypatch.setattr(upload, "file_system", lambda place: (fs, str(out)))
-    upload.upload(str(tmp_path / "draft"), "hdfs://n/out", lambda: None)
+    upload.upload(str(tmp_path / "draft"), Location.parse("hdfs://n/out"), lambda: None)
     assert out.read_bytes() == b"new"
 
     def late():
@@ -490,28 +497,39 @@ def test_where_there_are_renames_a_draft_takes_the_name(tmp_path, monkeypatch):
 
     (tmp_path / "draft").write_bytes(b"newer")
     with pytest.raises(UsageError, match="too late"):
-        upload.upload(str(tmp_path / "draft"), "hdfs://n/out", late)
+        upload.upload(str(tmp_path / "draft"), Location.parse("hdfs://n/out"), late)
     assert out.read_bytes() == b"new"
     assert sorted(os.listdir(tmp_path)) == ["draft", "out"]
 
 
-def test_requests_are_signed_as_boto_signs_them(monkeypatch):
-    auth = pytest.importorskip("botocore.auth")
-    from botocore.awsrequest import AWSRequest
-    from botocore.credentials import Credentials
+@pytest.mark.slow
+def test_without_boto3_an_unfinished_upload_stays(store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    monkeypatch.setitem(sys.modules, "boto3.exceptions", None)
+    with (
+        Gate(store.port, broken_part=3) as gate,
+        pytest.raises(
+            SystemRefusedError, match="may remain until a lifecycle rule of the bucket removes them"
+        ),
+    ):
+        write_bytes(Location.parse(store.uri("f.bin", port=gate.port)), bytes(BIG))
+    assert (store.keys(), len(store.uploads())) == ([], 1)
 
-    options = {"scheme": "https", "endpoint_override": "s3.example.com:9000", "tls_ca_file_path": ""}
-    ours = s3_uploads._Store(options, "eu-west-1", s3_uploads._Keys("AKIA", "hush", "token"))._signed(
-        "DELETE", "/b/a%20b%2B", "uploadId=x%2Fy"
+
+def test_an_upload_is_aborted_with_the_keys_of_its_file_system(monkeypatch):
+    """The store of the other tests accepts any key, so the client itself is looked at."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "OTHER")
+    place = "s3://AKIA:hush%2Fhush@b/k?endpoint_override=s3.example.com:9000&scheme=https&region=eu-west-1"
+    client = upload._client(remote.file_system(Location.parse(place))[0])
+    keys = client._request_signer._credentials
+    assert (keys.access_key, keys.secret_key) == ("AKIA", "hush/hush")
+    assert (client.meta.endpoint_url, client.meta.region_name) == ("https://s3.example.com:9000", "eu-west-1")
+    signed = client.generate_presigned_url(
+        "abort_multipart_upload", {"Bucket": "b", "Key": "k", "UploadId": "u"}
     )
-    theirs = AWSRequest("DELETE", "https://s3.example.com:9000/b/a%20b%2B?uploadId=x%2Fy")
-    theirs.context["timestamp"] = ours["x-amz-date"]
-    theirs.headers["X-Amz-Date"] = ours["x-amz-date"]
-    signer = auth.S3SigV4Auth(Credentials("AKIA", "hush", "token"), "s3", "eu-west-1")
-    theirs.headers["X-Amz-Content-SHA256"] = ours["x-amz-content-sha256"]
-    theirs.headers["X-Amz-Security-Token"] = "token"
-    text = signer.string_to_sign(theirs, signer.canonical_request(theirs))
-    assert ours["Authorization"].endswith(signer.signature(text, theirs))
+    assert signed.startswith("https://s3.example.com:9000/b/k?")
+    others = upload._client(remote.file_system(Location.parse("s3://b/k?region=eu-west-1"))[0])
+    assert others._request_signer._credentials.access_key == "OTHER"
 
 
 # -- secrets
@@ -588,8 +606,8 @@ def test_what_cannot_be_parsed_is_not_spelled(place, folder, tmp_path, in_proces
 
 def test_one_place_by_two_names(monkeypatch):
     there = "s3://b/a%20b.csv?region=us-east-1"
-    assert uri.identity(there) == uri.identity("s3://k:s@b/a b.csv")
-    assert uri.identity(there) != uri.identity("s3://b/a b.csv?endpoint_override=other")
+    assert Location.parse(there).identity == Location.parse("s3://k:s@b/a b.csv").identity
+    assert Location.parse(there).identity != Location.parse("s3://b/a b.csv?endpoint_override=other").identity
     with pytest.raises(UsageError, match=r"s3://b/a%20b.csv: expected an output apart from the input"):
         refuse_files({"the input": there}, {"an output": "s3://b/a b.csv".replace(" ", "%20")})
 

@@ -9,8 +9,9 @@ import pytest
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage import owner
 from kafeat.io.storage.atomic import write_bytes
+from kafeat.io.storage.location import Location
 from kafeat.io.storage.owner import NAME, Owner
-from kafeat.io.storage.ownership import Token, owning
+from kafeat.io.storage.run_token import Token, owning
 
 pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
@@ -32,43 +33,46 @@ def of_the_dead(store):
     dead = Owner.new()
     store.put(f"out/{NAME}", dead.dumps())
     store.put(f"out/{NAME}.{dead.run}", b".")
-    return Token(dead.run, (store.uri("out"),))
+    return Token(dead.run, (Location.parse(store.uri("out")),))
 
 
 def test_another_run_is_refused_while_there_are_signs_of_life(store, monkeypatch):
-    with owning(store.uri("out")) as token:
+    with owning(Location.parse(store.uri("out"))) as token:
         assert json.loads(store.get(f"out/{NAME}"))["run"] == token.run
         monkeypatch.setattr(owner, "PATIENCE_SECONDS", 20.0)
         with pytest.raises(
             SystemRefusedError, match=r"^s3://rows/out: expected a folder that no run writes to"
         ):
-            owning(store.uri("out")).__enter__()
+            owning(Location.parse(store.uri("out"))).__enter__()
         with token.publishing():
             pass
     assert objects(store) == []
 
 
+@pytest.mark.slow
 def test_what_is_left_of_a_dead_run_completes_no_upload(store):
     late = of_the_dead(store)
-    write_bytes(store.uri("out/part"), b"of the dead", guard=late.publishing)  # nobody has the folder yet
-    with owning(store.uri("out")) as token:
-        write_bytes(store.uri("out/part"), b"of the new one", guard=token.publishing)
+    write_bytes(
+        Location.parse(store.uri("out/part")), b"of the dead", guard=late.publishing
+    )  # nobody has the folder yet
+    with owning(Location.parse(store.uri("out"))) as token:
+        write_bytes(Location.parse(store.uri("out/part")), b"of the new one", guard=token.publishing)
         for size in (11, 11 << 20):  # in one request, and in parts
             with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got a run"):
-                write_bytes(store.uri("out/part"), bytes(size), guard=late.publishing)
+                write_bytes(Location.parse(store.uri("out/part")), bytes(size), guard=late.publishing)
     with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got no owner"):
-        write_bytes(store.uri("out/part"), b"of the dead", guard=late.publishing)
+        write_bytes(Location.parse(store.uri("out/part")), b"of the dead", guard=late.publishing)
     assert objects(store) == ["out/part"]
     assert store.get("out/part") == b"of the new one"
     assert store.uploads() == []
 
 
 def test_of_two_that_begin_at_once_the_later_owns_the_folder(store):
-    with owning(store.uri("out")) as first:
+    with owning(Location.parse(store.uri("out"))) as first:
         store.ask("DELETE", f"/out/{NAME}")  # as if both had looked before either wrote
-        with owning(store.uri("out")) as second:
+        with owning(Location.parse(store.uri("out"))) as second:
             with second.publishing():
                 pass
             with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got a run"):
-                write_bytes(store.uri("out/part"), b"of the first", guard=first.publishing)
+                write_bytes(Location.parse(store.uri("out/part")), b"of the first", guard=first.publishing)
     assert objects(store) == []

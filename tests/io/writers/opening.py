@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from kafeat.io.storage.atomic import WrittenFile
+from kafeat.io.storage.location import Location
 from kafeat.io.writers import open as opening
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.options import OutputOptions
@@ -15,8 +16,10 @@ OPTIONS = {field.name for field in fields(OutputOptions)} - {"dtype"}
 
 
 def open_writer(
-    place: str, format: str, *, written: WrittenFile | None = None, **values: Any
+    place: str | Location, format: str, *, written: WrittenFile | None = None, **values: Any
 ) -> AbstractContextManager[Writer]:
     """Each keyword is a field of the layout or of the options."""
     options = {name: values.pop(name) for name in OPTIONS & set(values)}
-    return opening.open_writer(place, format, Layout(**values, options=OutputOptions(**options)), written)
+    return opening.open_writer(
+        Location.parse(place), format, Layout(**values, options=OutputOptions(**options)), written
+    )

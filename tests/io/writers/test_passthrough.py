@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.open import open_reader
+from kafeat.io.storage.location import Location
 from kafeat.io.writers.jsonl import Spelling
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
@@ -324,5 +325,5 @@ def test_lists_of_fixed_length_and_empty_structs():
 def test_a_whole_number_of_thousands_of_digits_is_kept_as_text(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(f"a,b,c\n1,{'9' * 400},{'9' * 5000}\n")
-    with open_reader(str(path)) as source:
+    with open_reader(Location.parse(path)) as source:
         assert source.passthrough_schema(["a", "b", "c"]).types == [pa.int64(), pa.string(), pa.string()]

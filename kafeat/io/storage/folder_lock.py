@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.files import is_at, lock, refused
-from kafeat.io.storage.locations import absolute, join
+from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.owner import NAME, Owner, check, refuse_if_alive, signs_of_life, taken
 
 # Another process may hold the exclusive lock, or be giving a file its name, for this long.
@@ -24,9 +24,9 @@ _LOOK_SECONDS = 0.02
 
 
 @contextmanager
-def holding_local(folder: str, run: str) -> Iterator[None]:
+def holding_local(folder: LocalPath, run: str) -> Iterator[None]:
     """Keep the folder with its run until the end of the block. Refuse it if it belongs to another run."""
-    location = join(folder, NAME)
+    location = folder.join(NAME).path
     try:
         file = os.open(location, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -43,9 +43,9 @@ def holding_local(folder: str, run: str) -> Iterator[None]:
 
 
 @contextmanager
-def owning_local(folder: str, owner: Owner) -> Iterator[None]:
+def owning_local(folder: LocalPath, owner: Owner) -> Iterator[None]:
     """Own the folder until the end of the block. Refuse it while another run owns it."""
-    location = join(absolute(folder), NAME)
+    location = folder.absolute().join(NAME).path
     try:
         file = _claimed(folder, location, owner)
     except OSError as error:
@@ -58,7 +58,7 @@ def owning_local(folder: str, owner: Owner) -> Iterator[None]:
         os.close(file)
 
 
-def _claimed(folder: str, location: str, owner: Owner) -> int:
+def _claimed(folder: LocalPath, location: str, owner: Owner) -> int:
     """Return the open file after writing our run to it and locking it (shared)."""
     ends = time.monotonic() + _MOMENT_SECONDS
     while True:
@@ -77,7 +77,7 @@ def _claimed(folder: str, location: str, owner: Owner) -> int:
         time.sleep(_LOOK_SECONDS)
 
 
-def _claim(file: int, folder: str, location: str, owner: Owner) -> bool:
+def _claim(file: int, folder: LocalPath, location: str, owner: Owner) -> bool:
     """Try to make the file ours. Return false if another process holds it, or if it was removed after it was opened."""
     locked = lock(file, wait=False)
     if locked is False or not is_at(file, location):
@@ -85,7 +85,7 @@ def _claim(file: int, folder: str, location: str, owner: Owner) -> bool:
     before = _owner_of(file)
     # Some file systems have no locks, and some do not share locks between hosts.
     if before is not None and (locked is None or before.host != owner.host):
-        refuse_if_alive(folder, before, location)
+        refuse_if_alive(folder, before, LocalPath(location))
     try:
         os.ftruncate(file, 0)
         os.pwrite(file, owner.dumps(), 0)

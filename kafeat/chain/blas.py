@@ -4,42 +4,51 @@ number of threads that split it.
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
-from threadpoolctl import OpenBLASController, threadpool_limits
+from threadpoolctl import OpenBLASController, get_cached_controller
 
 _lock = threading.Lock()
 _inside = 0
-_limits: threadpool_limits | None = None
+_restore_limits: list[Callable[[], None]] = []
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS, which is one for the whole process: the first to come sets the limit, the last to leave lifts it."""
-    global _inside, _limits
+def one_blas_thread(linalg: bool = False) -> Iterator[None]:
+    """Limit BLAS, which is one for the whole process: the first to come sets the limit, the last to leave lifts it.
+
+    A library that is loaded inside is not limited. SciPy brings one of its own, which comes with `scipy.linalg`: say
+    `linalg` where the block may import that, in any module, and it is loaded before.
+    """
+    global _inside
+    loads = linalg and "scipy.linalg" not in sys.modules
+    if loads:
+        import_module("scipy.linalg")
     with _lock:
-        if _inside == 0:
+        if _inside == 0 or loads:
             _take_control()
-            _limits = threadpool_limits(limits=1, user_api="blas")
+            # The libraries are looked for again only after an import: a search of its own takes a millisecond or more.
+            limits = get_cached_controller().limit(limits=1, user_api="blas")
+            _restore_limits.append(limits.restore_original_limits)
         _inside += 1
     try:
         yield
     finally:
         with _lock:
             _inside -= 1
-            if _inside == 0 and _limits is not None:
+            if _inside == 0:
                 _take_control()
-                _limits.restore_original_limits()
-                _limits = None
+                while _restore_limits:
+                    _restore_limits.pop()()
 
 
 def _take_control() -> None:
-    """From 3.8 on, threadpoolctl lets the thread that set a limit first set others, and silently ignores the rest.
+    """Let this thread set the limits: threadpoolctl ignores all threads but the one that set a limit first.
 
     Here the first to come and the last to leave may be any threads: the lock makes them take turns.
     """
-    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
-    if clear is not None:
-        clear(force=True)
+    OpenBLASController.clear_controlling_thread(force=True)

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafeat.contract.checks import beyond, round_to
-from kafeat.contract.memory_order import is_feature_major, shaped
-from kafeat.contract.sparse_rows import Rows, SparseRows
 from kafeat.contract.step import DOUBLE, Step, Transform, total_clipped
+from kafeat.contract.tile import Rows, SparseRows, is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Scratch
+
+
+class _Buffers(NamedTuple):
+    between: list[Floats]
+    """The outputs of all steps but the last."""
+    steps: list[Scratch]
+    wide: Floats
+    """The float64 output of the step that is rounded."""
+    every: Floats
+    """The outputs that the kept ones are taken from."""
 
 
 class BoundChain(Transform):
@@ -48,32 +57,35 @@ class BoundChain(Transform):
     def widest(self) -> int:
         return max(transform.widest for transform in self._transforms)
 
-    def scratch(self, rows: int) -> Scratch:
+    def scratch(self, rows: int) -> _Buffers:
         between = [
             np.empty((rows, transform.n_features_out), dtype=dtype)
             for transform, dtype in zip(self._transforms, self._handed_on, strict=False)
         ]
         width = 0 if self._rounded is None else self._transforms[self._rounded].n_features_out
         every = np.empty(0 if self._outputs is None else rows * self._all, dtype=self._dtype)
-        return tuple(between), tuple(t.scratch(rows) for t in self._transforms), np.empty(rows * width), every
+        return _Buffers(between, [t.scratch(rows) for t in self._transforms], np.empty(rows * width), every)
 
     @property
     def takes_sparse(self) -> bool:
         return self._transforms[0].takes_sparse
 
-    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         self._apply(X, out, scratch)
 
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: _Buffers) -> None:
         self._apply(X, out, scratch)
 
-    def _apply(self, X: Rows, out: Floats, scratch: Scratch) -> None:
-        between, of_steps, wide, every = scratch
-        last = out if self._outputs is None else shaped(every, (len(X), self._all), is_feature_major(out))
-        for i, (target, own) in enumerate(zip((*between, last), of_steps, strict=True)):
+    def _apply(self, X: Rows, out: Floats, scratch: _Buffers) -> None:
+        last = (
+            out
+            if self._outputs is None
+            else shaped(scratch.every, (len(X), self._all), is_feature_major(out))
+        )
+        for i, (target, own) in enumerate(zip((*scratch.between, last), scratch.steps, strict=True)):
             made = target
             if i == self._rounded:
-                made = shaped(wide, target.shape, is_feature_major(target))
+                made = shaped(scratch.wide, target.shape, is_feature_major(target))
             self._step(i, X, made, own)
             if made is not target:
                 self._round(i, made, target)
@@ -103,8 +115,8 @@ class BoundChain(Transform):
             raise InvalidValueError(row, None, beyond(value, out.dtype))
         raise after(InvalidValueError(row, column, beyond(value, out.dtype, "a value")), self._steps[: i + 1])
 
-    def clipped(self, scratch: Scratch) -> Array | None:
-        return total_clipped(t.clipped(own) for t, own in zip(self._transforms, scratch[1], strict=True))
+    def clipped(self, scratch: _Buffers) -> Array | None:
+        return total_clipped(t.clipped(own) for t, own in zip(self._transforms, scratch.steps, strict=True))
 
 
 def after(refused: InvalidValueError, steps: Sequence[Step]) -> InvalidValueError:

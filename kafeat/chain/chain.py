@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,56 +10,14 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.bound_chain import BoundChain, after
+from kafeat.chain.fit_step import FitCache, fit_step
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.chain.precision import agree, demanding_rows
-from kafeat.chain.tiles import TileLoop
-from kafeat.contract.checks import remedy
+from kafeat.chain.tiles import run_tiles
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
-from kafeat.contract.step import DOUBLE, MOST_FEATURES, Sample, Scaler, Step, Transform
+from kafeat.contract.step import DOUBLE, Sample, Scaler, Step, Transform
 from kafeat.errors import DataError, InvalidValueError
-from kafeat.types import Array, Floats, Shape, State
-
-_FLOATS = ("float32", "float64")
-
-
-@dataclass(frozen=True)
-class FittedStep:
-    """A recipe, what it learned, and the width that it learned it on."""
-
-    step: Step
-    state: State
-    n_features_in: int
-
-    @classmethod
-    def checked(cls, step: Step, state: State, n_features_in: int) -> FittedStep:
-        """Build a step from an untrusted recipe and state; raise ValueError if they disagree."""
-        _check_arrays(state, step.state_shapes(state, n_features_in), step.state_dtypes)
-        step.check_state(state, n_features_in)
-        fitted = cls(step, state, n_features_in)
-        fitted.check_width()
-        return fitted
-
-    @property
-    def n_features_out(self) -> int:
-        """The width of the output."""
-        return self.step.n_features_out(self.state, self.n_features_in)
-
-    def check_width(self) -> None:
-        """ValueError for an output that nobody could hold: some kinds multiply their inputs."""
-        if not 1 <= self.n_features_out <= MOST_FEATURES:
-            raise ValueError(
-                f"{self.step.kind}: expected from 1 to {MOST_FEATURES:,} outputs, got {self.n_features_out:,}"
-            )
-
-    def bind(self, dtype: np.dtype[Any]) -> Transform:
-        """The transform in `dtype`."""
-        try:
-            with np.errstate(over="raise", divide="raise", invalid="raise"):
-                return self.step.bind(self.state, self.n_features_in, dtype)
-        except FloatingPointError as error:
-            raise DataError(
-                f"{self.step.kind}: expected a state that {dtype} can hold, got one that cannot be cast ({error}): "
-                f"{remedy(dtype)}"
-            ) from None
+from kafeat.types import Array, Floats, State
 
 
 @dataclass(frozen=True)
@@ -79,35 +37,32 @@ class Chain:
         sample: Sample,
         rng: np.random.Generator,
         begins: Callable[[int, Floats], None] | None = None,
+        cache: FitCache | None = None,
     ) -> Chain:
         """Fit each step on the sample as the steps before it hand it on; each draws from a stream of its own.
 
         All of it in float64. How many steps of a float32 chain compute in float64 later is measured: the leading
         scalers, or all where float32 would not do. `begins` is told the number of each step, from 0, and the rows
-        that it is fitted on.
+        that it is fitted on. Several chains that are fitted on one sample with one `rng` may share a `cache`: the
+        steps with which they begin alike are fitted once.
         """
         if any(step.searches for step in steps):
             raise TypeError("parameters that are chosen from the data have to be settled first")
         fitted: list[FittedStep] = []
-        X, given = sample.X, dict(sample.given)
+        before = sample
         # One BLAS thread: what is learned must not depend on the number of cores.
-        with one_blas_thread():
-            for i, (step, stream) in enumerate(zip(steps, rng.spawn(len(steps)), strict=True)):
+        with one_blas_thread(linalg=True):
+            for i, stream in enumerate(rng.spawn(len(steps))):
+                if begins is not None:
+                    begins(i, before.X)
+                known = None if cache is None else cache.find(steps[: i + 1])
                 try:
-                    here = replace(sample, X=X, given=given)
-                    if not all(before.keeps_categories for before in steps[:i]):
-                        here = replace(here, names=None, n_categories=None)
-                    if begins is not None:
-                        begins(i, X)
-                    fitted.append(FittedStep(step, _learned(step, here, stream), X.shape[1]))
-                    _refuse_width(fitted[-1], i)
-                    # The last step is bound as well, so that the fit reports what float64 cannot hold.
-                    bound = fitted[-1].bind(DOUBLE)
-                    if i + 1 < len(steps):
-                        given = {name: _run_given(bound, name, rows) for name, rows in given.items()}
-                        X = _run(bound, X, DOUBLE)
+                    one, before = known or fit_step(steps, i, before, stream)
                 except InvalidValueError as refused:
                     raise after(refused, steps[:i]) from None
+                fitted.append(one)
+                if cache is not None and i + 1 < len(steps):
+                    cache.keep(steps[: i + 1], (one, before))
             return cls(tuple(fitted), cast_after=leading_scalers(steps))._with_enough_precision(sample)
 
     def _with_enough_precision(self, sample: Sample) -> Chain:
@@ -164,7 +119,7 @@ class Chain:
     def transform(self, X: Floats) -> Floats:
         """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
         with one_blas_thread():
-            return _run(self.bind(X.dtype), X, X.dtype)
+            return run_tiles(self.bind(X.dtype), X, X.dtype)
 
     def exact(self, X: Floats, Y: Floats, dtype: np.dtype[Any] = DOUBLE) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).
@@ -192,7 +147,7 @@ class Chain:
                     raise TypeError(f"{fitted.step.kind} needs coordinates, and there are none")
                 before = self._first(i).bind(dtype)
                 both = (rows.astype(before.reads(dtype)) for rows in (inputs.x, inputs.y))
-                x, y = (_run(before, rows, dtype).astype(np.float64) for rows in both)
+                x, y = (run_tiles(before, rows, dtype).astype(np.float64) for rows in both)
                 pair = Coordinates(x, y)
             pair = fitted.step.exact(fitted.state, pair)
         return pair
@@ -200,25 +155,30 @@ class Chain:
     def numbers(self, X: Floats) -> Floats:
         """Rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers."""
         steps = [f.step for f in self.steps]
-        most = max((i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.coded_columns), default=0)
-        if not most or not all(s.missing != "refuse" or s.coded_columns for s in steps[:most]):
+        most = max((i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.reads_columns), default=0)
+        if not most or not all(s.missing != "refuse" or s.reads_columns for s in steps[:most]):
             return X
         return self._first(most).transform(X)
 
     def exact_kernel_note(self) -> str | None:
-        """Say from which step on the exact kernel is one of computed features; None if it never is."""
-        after_sampler, computed = False, None
+        """Say where the exact kernel is one of computed features; None if it never is."""
+        notes, after_sampler, computed = [], False, None
         for i, fitted in enumerate(self.steps):
             if after_sampler and fitted.step.needs_coordinates:
                 computed = i
             # A scaler turns coordinates into coordinates, unless it stands after a sampler itself.
             after_sampler = _gives_gram(fitted.step, after_sampler)
-        if computed is None:
-            return None
-        return (
-            f"steps[{computed}] ({self.steps[computed].step.kind}) needs coordinates after a sampler: the exact "
-            f"kernel is that of the computed outputs of the steps before it"
-        )
+            if fitted.step.own_kernel is not None:
+                notes.append(
+                    f"steps[{i}] ({fitted.step.kind}): {fitted.step.own_kernel} has no given kernel: its exact kernel "
+                    "is that of the features themselves, so their error is only rounding"
+                )
+        if computed is not None:
+            notes.append(
+                f"steps[{computed}] ({self.steps[computed].step.kind}) needs coordinates after a sampler: the exact "
+                f"kernel is that of the computed outputs of the steps before it"
+            )
+        return "; ".join(notes) or None
 
 
 def leading_scalers(steps: Sequence[Step]) -> int:
@@ -230,51 +190,3 @@ def _gives_gram(step: Step, after_sampler: bool) -> bool:
     if isinstance(step, Scaler):
         return after_sampler and not step.needs_coordinates
     return True
-
-
-def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
-    """Fit the step. Overflow on the way is ignored, as the state is checked afterwards."""
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        state = step.fit(sample, rng)
-    for name, value in state.items():
-        if not np.isfinite(value).all():
-            raise DataError(
-                f"{step.kind}: expected rows that it can learn from in float64, got {name} = "
-                f"{value[~np.isfinite(value)][0]:g}: scale the input, or choose another gamma"
-            )
-    return state
-
-
-def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
-    try:
-        return _run(transform, rows, DOUBLE)
-    except InvalidValueError as refused:  # the row is in an extra file of the step, which the message names
-        raise DataError(f"{name}: {refused}") from None
-
-
-def _run(transform: Transform, X: Floats, dtype: np.dtype[Any]) -> Floats:
-    out = np.empty((len(X), transform.n_features_out), dtype=dtype)
-    TileLoop(transform, dtype)(X, out)
-    return out
-
-
-def _refuse_width(fitted: FittedStep, i: int) -> None:
-    try:
-        fitted.check_width()
-    except ValueError as error:
-        raise DataError(f"steps[{i}]: {error}: take fewer columns, or fewer outputs of each") from None
-
-
-def _check_arrays(state: State, shapes: Mapping[str, Shape], dtypes: Mapping[str, str]) -> None:
-    if set(state) != set(shapes):
-        raise ValueError(f"state: expected {sorted(shapes)}, got {sorted(state)!s:.200}")
-    for name, shape in shapes.items():
-        allowed = (dtypes[name],) if name in dtypes else _FLOATS
-        if state[name].dtype not in allowed:
-            raise ValueError(
-                f"state.{name}: expected numbers of {' or '.join(allowed)}, got {state[name].dtype}"
-            )
-        if state[name].shape != tuple(shape):
-            raise ValueError(f"state.{name}: expected the shape {tuple(shape)}, got {state[name].shape}")
-        if not np.isfinite(state[name]).all():
-            raise ValueError(f"state.{name}: expected finite numbers")

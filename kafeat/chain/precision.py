@@ -46,15 +46,15 @@ def agree(narrow: Transform, wide: Transform, X: Floats, rows: Indices, dtype: n
     Half of the digits of `dtype` may be lost in a row: of its length, or that of a typical row if that is more. Over
     all rows, two digits have to be left of every feature. Rows whose features `dtype` cannot hold have to be refused.
     """
-    exact, found = features(wide, X, rows, DOUBLE), features(narrow, X, rows, dtype)
+    exact, rounded = features(wide, X, rows, DOUBLE), features(narrow, X, rows, dtype)
     sound = (np.abs(exact) <= np.finfo(dtype).max).all(axis=1)
-    if np.isfinite(found[~sound]).all(axis=1).any():
+    if np.isfinite(rounded[~sound]).all(axis=1).any():
         return False
     if not sound.any():
         return True
     # Rounded as they will be: what that alone changes is no fault of the computation.
     exact = exact[sound].astype(dtype).astype(np.float64)
-    apart = found[sound].astype(np.float64) - exact
+    apart = rounded[sound].astype(np.float64) - exact
     sizes, off = (np.linalg.norm(Z, axis=1) for Z in (exact, apart))
     in_rows = off <= np.sqrt(np.finfo(dtype).eps) * np.maximum(sizes, np.median(sizes))
     in_columns = np.linalg.norm(apart, axis=0) <= _OF_COLUMN * np.linalg.norm(exact, axis=0)

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from kafeat.contract.checks import beyond, round_to
-from kafeat.contract.memory_order import is_feature_major, shaped
-from kafeat.contract.sparse_rows import Rows, SparseRows
 from kafeat.contract.step import Transform
+from kafeat.contract.tile import Rows, SparseRows, is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, Mask
 
@@ -89,10 +88,10 @@ class TileLoop:
             # A row that goes this way takes the places of those that do not, and of those that are not there.
             which = np.full(self.rows, int(way.argmax()))
             which[: len(X)] = np.where(way, np.arange(len(X)), which[0])
-            here = out if number == 0 else np.empty_like(out)
-            part = X[which]
+            target = out if number == 0 else np.empty_like(out)
+            part = X if way.all() and len(X) == self.rows else X[which]
             try:
-                self._apply(part if way is thin else part.dense(self._input), here)
+                self._apply(part if way is thin else part.dense(self._input), target)
             except InvalidValueError as refused:
                 raise InvalidValueError(int(which[refused.row]), refused.column, refused.problem) from None
             counts = self._transform.clipped(self._scratch)
@@ -100,7 +99,7 @@ class TileLoop:
                 merged = None if counts is None else counts.copy()
                 continue
             rows = np.flatnonzero(way)
-            out[rows] = here[rows]
+            out[rows] = target[rows]
             if merged is not None and counts is not None:
                 merged[rows] = counts[rows]
         return merged
@@ -141,3 +140,10 @@ def _copy(features: Floats, out: Floats) -> None:
             f"expected features that {out.dtype} can hold, got {features[place]:g}: "
             "choose a wider --output-dtype, or scale the input",
         )
+
+
+def run_tiles(transform: Transform, X: Floats, dtype: np.dtype[Any]) -> Floats:
+    """Return the image of rows X (n, d), by the calling thread."""
+    out = np.empty((len(X), transform.n_features_out), dtype=dtype)
+    TileLoop(transform, dtype)(X, out)
+    return out

@@ -64,8 +64,8 @@ class Declaration(NamedTuple):
 
     def bound(self, name: str) -> Any:
         """The bound of that name (gt, ge, lt, le, min_length, max_length), or None."""
-        found = (getattr(entry, name, None) for entry in self.metadata)
-        return next((bound for bound in found if bound is not None), None)
+        bounds = (getattr(entry, name, None) for entry in self.metadata)
+        return next((bound for bound in bounds if bound is not None), None)
 
 
 def headline(documented: type) -> str:

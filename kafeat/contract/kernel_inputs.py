@@ -25,6 +25,54 @@ def distances(x: Floats, y: Floats, metric: Literal["sqeuclidean", "cityblock"])
     return result
 
 
+# With this many columns a matrix product is several times as fast as differences.
+_WIDE = 32
+# Below this share of ‖x‖² + ‖y‖², a distance from a product has lost digits, and is computed by differences.
+_NEAR = 1e-3
+# Rows at once, and the share of near pairs beyond which differences alone are faster.
+_ROWS, _MANY = 256, 0.1
+
+
+def squared_distances(x: Floats, y: Floats) -> Floats:
+    """Squared distances (n, m) between rows x (n, d) and y (m, d), without cancellation.
+
+    Distances of wide rows come from ‖x‖² + ‖y‖² − 2xᵀy about the mean row, with a relative error of at most about
+    d · 1e-13: pairs that are near each other, for which it would be larger, are computed by differences.
+    """
+    if x.shape[1] < _WIDE or not (len(x) and len(y)):
+        return distances(x, y, "sqeuclidean")
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = y.mean(axis=0)
+        out = _by_products(x, y, middle)
+    return distances(x, y, "sqeuclidean") if out is None else out
+
+
+def _by_products(x: Floats, y: Floats, middle: Floats) -> Floats | None:
+    """Return squared distances from products about `middle`; None if numbers are extreme, or many pairs are near."""
+    around_x, around_y = x - middle, y - middle
+    of_x, of_y = (np.einsum("ij,ij->i", rows, rows) for rows in (around_x, around_y))
+    largest = max(float(of_x.max()), float(of_y.max()))
+    if not 1e-200 < largest < 1e200:
+        return None
+    out: Floats = around_x @ around_y.T
+    near = 0
+    for start in range(0, len(x), _ROWS):
+        rows = out[start : start + _ROWS]
+        sizes = of_x[start : start + _ROWS, None] + of_y
+        rows *= -2.0
+        rows += sizes
+        sizes *= _NEAR
+        i, j = np.nonzero(rows < sizes)
+        near += len(i)
+        if near > _MANY * len(x) * len(y):
+            return None
+        for some in range(0, len(i), _ROWS * _ROWS):
+            a, b = i[some : some + _ROWS * _ROWS], j[some : some + _ROWS * _ROWS]
+            apart = x[start + a] - y[b]
+            rows[a, b] = np.einsum("ij,ij->i", apart, apart)
+    return out
+
+
 @dataclass(frozen=True)
 class Coordinates:
     """Rows `x` (n, d) and `y` (m, d), float64."""
@@ -44,8 +92,8 @@ class Coordinates:
 
     @cached_property
     def squared_distances(self) -> Floats:
-        """‖x_i − y_j‖², (n, m), by differences: no cancellation."""
-        return distances(self.x, self.y, "sqeuclidean")
+        """‖x_i − y_j‖², (n, m), without cancellation."""
+        return squared_distances(self.x, self.y)
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,12 @@ from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
-from kafeat.contract.sparse_rows import SparseRows
+from kafeat.contract.tile import SparseRows
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 T = TypeVar("T")
 Spreads = Literal["needs", "evens", "keeps", "ignores"]
+Names = tuple[str | None, ...]
 
 DOUBLE = np.dtype(np.float64)
 
@@ -45,17 +46,21 @@ class Sample:
     `X` (n, d) are the sampled rows in float64, as the steps before hand them on; `label` (n,) is the
     label column if there is one; `n_rows` counts the rows of the whole input. `given` holds the rows that a step
     asked for by `given_rows`, under the same names, as the steps before hand them on. `names` are those of the
-    features and `n_categories` says how many categories a feature is the code of, 0 for a plain number; both are
-    None after a step that does not hand its input columns on. `dtype` is that of the map's features.
+    features, None for one that is no input column. `n_categories` says how many categories a feature is the code of,
+    0 for a plain number. Both are None after a step that does not hand its input columns on. `times` are the names of
+    the columns that were read as times. `dtype` is that of the map's features. `rows` (n,) are the numbers of the rows
+    in the input; None counts them in the sample.
     """
 
     X: Floats
     label: Array | None
     n_rows: int
     given: Mapping[str, Floats] = field(default_factory=dict)
-    names: tuple[str, ...] | None = None
+    names: Names | None = None
     n_categories: tuple[int, ...] | None = None
+    times: frozenset[str] = frozenset()
     dtype: np.dtype[Any] = DOUBLE
+    rows: Array | None = None
 
 
 class Transform(ABC):
@@ -77,7 +82,7 @@ class Transform(ABC):
 
     def scratch(self, rows: int) -> Scratch:
         """Buffers that one worker needs for tiles of `rows` rows."""
-        return ()
+        return None
 
     @abstractmethod
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
@@ -102,8 +107,8 @@ class Transform(ABC):
 
 def total_clipped(counts: Iterable[Array | None]) -> Array | None:
     """Sum the clipped values of several transforms of one tile."""
-    found = [count for count in counts if count is not None]
-    return np.sum(found, axis=0) if found else None
+    counted = [count for count in counts if count is not None]
+    return np.sum(counted, axis=0) if counted else None
 
 
 class Step(BaseModel, ABC):
@@ -118,8 +123,6 @@ class Step(BaseModel, ABC):
     """True if output column j depends on input column j alone, so that a later error can name the column."""
     missing: ClassVar[Literal["refuse", "pass", "fill"]] = "refuse"
     """The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none."""
-    keeps_categories: ClassVar[bool] = False
-    """True if columns keep their order, and codes of categories their values."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -128,7 +131,23 @@ class Step(BaseModel, ABC):
     @property
     def label_needs(self) -> Mapping[str, str]:
         """The parameters that make `fit` need a label, by their place in the step, and what each needs it for."""
-        return {"gamma: validate": "to score by"} if "gamma" in self._searches else {}
+        return {
+            f"{name}: validate": "to score by" for name, one in self._searches.items() if "validate" in one
+        }
+
+    @property
+    def takes_label(self) -> bool:
+        """True if `fit` learns from a label where there is one."""
+        return bool(self.label_needs)
+
+    @property
+    def refuses_negative(self) -> bool:
+        """True if there is a bound, 0 or less, below which `fit` and the transform refuse values."""
+        return False
+
+    def width_warning(self, n_features_in: int) -> str | None:
+        """Return a sentence about a width of the output that is valid for this input but may be a mistake, or None."""
+        return None
 
     @property
     def keeps_rows(self) -> bool:
@@ -142,8 +161,25 @@ class Step(BaseModel, ABC):
 
     @property
     def coded_columns(self) -> Mapping[str, bool]:
-        """Input columns to read as codes of categories, by name: whether an unknown one is let through, as -1."""
+        """Input columns to read as codes of categories, by name or pattern: true if an unknown one passes, as -1."""
         return {}
+
+    @property
+    def time_columns(self) -> Sequence[str]:
+        """Input columns to read as times, in seconds since 1970 (UTC), by name or pattern."""
+        return ()
+
+    @property
+    def reads_columns(self) -> bool:
+        """True if there are input columns that are features only through this step."""
+        return bool(self.coded_columns or self.time_columns)
+
+    def names_out(self, names: Names, state: State) -> Names | None:
+        """Return the names of the outputs, or None for a step whose outputs are not input columns.
+
+        An output that is an unchanged input column has the name of that column. Others have none.
+        """
+        return None
 
     @property
     def spreads(self) -> Spreads:
@@ -170,6 +206,11 @@ class Step(BaseModel, ABC):
         return None
 
     @property
+    def own_kernel(self) -> str | None:
+        """Return the parameter that makes the exact kernel that of the features themselves, or None."""
+        return None
+
+    @property
     def needs_coordinates(self) -> bool:
         """True if `exact` needs coordinates, as dot products of the inputs do not determine it."""
         return True
@@ -186,6 +227,10 @@ class Step(BaseModel, ABC):
     def searches(self) -> bool:
         """True if a parameter is yet to be chosen from the data; before that, the step cannot be fitted."""
         return bool(self._searches)
+
+    def settled(self, sample: Sample) -> Self:
+        """The recipe to fit and to keep, with choices that depend on the sample made."""
+        return self
 
     def recipe(self) -> dict[str, Any]:
         """The kind and every parameter, defaults included, as builtins."""
@@ -224,6 +269,10 @@ class Step(BaseModel, ABC):
     @abstractmethod
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         """The transform in `dtype`."""
+
+    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
+        """Return the rows (n, n_features_in) with the outputs Z, those of least norm of many; None: there is no way."""
+        return None
 
     @abstractmethod
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
@@ -295,7 +344,9 @@ class ScalerTransform(Transform):
     def __init__(self, scaler: Scaler, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in, self.n_features_out = n_features, scaler.n_features_out(state, n_features)
         self._scaler = scaler
-        self._state = {name: value.astype(dtype) for name, value in state.items()}
+        self._state = {
+            name: value.astype(dtype) if value.dtype.kind == "f" else value for name, value in state.items()
+        }
 
     def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         out[...] = self._scaler.scale(self._state, X)

@@ -1,17 +1,26 @@
-"""γ read off the data: `scale`, `median`, `auto`, or a number as it is."""
+"""γ read off the data: `scale`, `median`, `auto`, a multiple of one of these, or a number as it is."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
+from kafeat.contract.describe import Described
 from kafeat.errors import DataError
 from kafeat.maths.kernel import Kernel
 from kafeat.maths.units import power_of_two
 from kafeat.types import Floats
 
-Rule = Literal["scale", "median", "auto"]
+# A number above 0.
+_NUMBER = r"([0-9]*[1-9][0-9]*\.?[0-9]*|[0-9]*\.[0-9]*[1-9][0-9]*)([eE][+-]?[0-9]{1,2})?"
+Multiple = Annotated[
+    str,
+    Field(pattern=rf"^{_NUMBER}\*(scale|median|auto)$"),
+    Described("a multiple of a rule ('3*median')", "multiples of a rule ('3*median')"),
+]
+Rule = Literal["scale", "median", "auto"] | Multiple
 
 # Enough for the median of a distance to about 1 %, and cheap at any width.
 _PAIRS = 20_000
@@ -27,6 +36,9 @@ def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random
     """
     if not isinstance(gamma, str):
         return gamma
+    multiple, _, rule = gamma.rpartition("*")
+    if multiple:
+        return _multiplied(float(multiple), resolve_gamma(rule, kernel, X, rng), gamma)
     if gamma == "auto" or (gamma == "median" and kernel.distance == "none"):
         return float(1.0 / X.shape[1])
     unit = _unit(X)
@@ -41,6 +53,13 @@ def resolve_gamma(gamma: float | Rule, kernel: Kernel, X: Floats, rng: np.random
     squared = kernel.distance in ("euclidean", "matern")
     factor = 2.0 if kernel.distance == "euclidean" else 1.0
     return _inverse(factor * middle, unit, 2 if squared else 1, "median", "distance between rows")
+
+
+def _multiplied(multiple: float, gamma: float, spelled: str) -> float:
+    product = multiple * gamma
+    if not np.finfo(np.float64).tiny <= product < np.inf:
+        raise DataError(f"gamma: {spelled}: expected a number above 0 that float64 can hold, got {product:g}")
+    return product
 
 
 def _unit(X: Floats) -> float:

@@ -6,11 +6,11 @@ H_{ab} = H_a ⊗ H_b, so a transform of 2^p points is two small matrix products,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafeat.contract.memory_order import is_feature_major
+from kafeat.contract.tile import is_feature_major
 from kafeat.types import Array, Floats
 
 
@@ -73,6 +73,20 @@ def written_out(factors: Array, rows: Array) -> Array:
     return matrix
 
 
+def last_column(factors: Array, rows: Array) -> Array:
+    """The last column (m,) of `written_out`."""
+    blocks, last = np.arange(len(rows)) // padded_width(factors.shape[1]), factors.shape[1] - 1
+    column: Array = factors[blocks, last] * np.where(np.bitwise_count(rows & last) & 1, -1.0, 1.0)
+    return column
+
+
+class HadamardBuffers(NamedTuple):
+    """Buffers of a sampled Hadamard transform; maps of the same shape and type may share them."""
+
+    blocks: Array
+    between: Array
+
+
 class SampledHadamard:
     """u ↦ (H diag(f_b) u)_r on feature-major tiles, for the m rows r of blocks b; H has entries ±1.
 
@@ -90,12 +104,12 @@ class SampledHadamard:
         self._rows = rows * blocks + np.arange(len(rows)) // width
         self._hadamard = HadamardTransform(width, dtype, orthonormal=False)
 
-    def scratch(self, rows: int) -> tuple[Array, Array]:
-        """Two buffers for tiles of `rows` rows; maps of the same shape and type may share them."""
+    def scratch(self, rows: int) -> HadamardBuffers:
+        """Return buffers for tiles of `rows` rows."""
         blocks = np.empty((*self._shape, rows), dtype=self.dtype)
-        return blocks, np.empty_like(blocks)
+        return HadamardBuffers(blocks, np.empty_like(blocks))
 
-    def __call__(self, inputs: Floats, out: Array, scratch: tuple[Array, Array]) -> None:
+    def __call__(self, inputs: Floats, out: Array, scratch: HadamardBuffers) -> None:
         """Write the image of `inputs` (d, rows), real, into `out` (m, rows), C order."""
         blocks, between = scratch
         d = len(inputs)

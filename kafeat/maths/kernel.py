@@ -88,6 +88,11 @@ class DifferentiableKernel(Kernel):
         """Return k and dk/dr² at r² = `squared`."""
 
 
+def spelled_out(name: object) -> object:
+    """Return the name of a kernel for the short name that scikit-learn has for it, and anything else as it is."""
+    return "polynomial" if name == "poly" else name
+
+
 def kernel_names(form: type = Kernel) -> tuple[str, ...]:
     """Return the names of the kernels that have a form, in alphabetical order."""
     return tuple(name for name in names_in(kafeat.maths.kernels) if isinstance(find_kernel(name), form))
@@ -98,9 +103,7 @@ def find_kernel(name: str) -> Kernel:
     """Return the kernel of that name; only its own module is imported."""
     if name not in names_in(kafeat.maths.kernels):
         raise KeyError(name)
-    kernel = load_class(kafeat.maths.kernels, name)()
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"{kernel} is no kernel")
+    kernel: Kernel = load_class(kafeat.maths.kernels, name, Kernel, "Kernel")()
     return kernel
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import distances
-from kafeat.types import Array, Floats
+from kafeat.errors import UsageError
+from kafeat.maths.kernel_loops import Profile, profile_loop, sums_loop
+from kafeat.types import Array, Floats, Scratch
 
 Finish = Callable[[Floats], None]
 """Turn c·r², or dot products, into the kernel, in place."""
@@ -29,12 +31,12 @@ class KernelTile(ABC):
         self._landmarks = np.ascontiguousarray(landmarks, dtype=dtype)
         self._dtype = self.dtype = dtype
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        """Buffers for tiles of `rows` rows."""
-        return (np.empty((rows, self._landmarks.shape[1]), dtype=self._dtype),)
+    def scratch(self, rows: int) -> Scratch:
+        """Return buffers for tiles of `rows` rows: by default, one as large as the rows."""
+        return np.empty((rows, self._landmarks.shape[1]), dtype=self._dtype)
 
     @abstractmethod
-    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         """Write the kernel of `X` (rows, d) with the landmarks (m, d) into `out` (rows, m), C order."""
 
 
@@ -45,7 +47,7 @@ class ProductTile(KernelTile):
         super().__init__(landmarks, dtype)
         self._finish = finish
 
-    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         np.matmul(X, self._landmarks.T, out=out)
         if self._finish:
             self._finish(out)
@@ -56,7 +58,7 @@ class DistanceTile(KernelTile):
 
     Both sides are moved to `centre` first: the sum cancels less when the rows lie far from 0. Landmarks so far from it
     that float64 would cancel too much are compared by differences. Without a centre, as in files of format 1, it is the
-    mean of the landmarks, and there are none of these.
+    mean of the landmarks, and there are none of these. A `profile` says what `finish` computes, for a compiled loop.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class DistanceTile(KernelTile):
         factor: float,
         finish: Finish,
         centre: Floats | None,
+        profile: Profile | None = None,
+        alpha: float = 0.0,
     ) -> None:
         middle = np.asarray(landmarks, dtype=np.float64).mean(axis=0) if centre is None else centre
         self._centre = middle.astype(dtype)
@@ -80,21 +84,28 @@ class DistanceTile(KernelTile):
         self._both = np.ascontiguousarray(both, dtype=dtype)
         # rounding must not take r² below 0
         self._clip = np.maximum if factor > 0.0 else np.minimum
-        self._finish = finish
+        self._finish, self._loop = finish, profile_loop(profile, dtype, alpha)
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        return (np.ones((rows, len(self._both)), dtype=self._dtype),)
+    def scratch(self, rows: int) -> Floats:
+        return np.ones((rows, len(self._both)), dtype=self._dtype)
 
-    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        (inputs,) = scratch
-        moved = inputs[:, :-2]
-        np.subtract(X, self._centre, out=moved)
-        np.einsum("ij,ij->i", moved, moved, out=inputs[:, -2])
-        np.matmul(inputs, self._both, out=out)
-        self._clip(out, 0.0, out=out)
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
+        moved = np.subtract(X, self._centre, out=scratch[:, :-2])
+        np.einsum("ij,ij->i", moved, moved, out=scratch[:, -2])
+        np.matmul(scratch, self._both, out=out)
         if len(self._far):
             out[:, self._far] = self._factor * distances(X.astype(np.float64), self._far_rows, "sqeuclidean")
-        self._finish(out)
+        if self._loop:
+            self._loop(out)
+        else:
+            self._clip(out, 0.0, out=out)
+            self._finish(out)
+
+
+class _HarmonicBuffers(NamedTuple):
+    inverse: Floats
+    terms: Floats
+    sums: Floats
 
 
 class HarmonicTile(KernelTile):
@@ -106,29 +117,78 @@ class HarmonicTile(KernelTile):
 
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
         super().__init__(landmarks, dtype)
+        # halves, whose sums are numbers
+        self._loop = sums_loop("harmonic", 0.5 * self._landmarks, dtype)
         with np.errstate(divide="ignore", over="ignore"):
             self._inverses = (1.0 / self._landmarks)[:, :, None]
         self._ones = np.ones(self._landmarks.shape[1], dtype=dtype)
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
+    def scratch(self, rows: int) -> Scratch:
+        if self._loop:
+            return super().scratch(rows)
         m, d = self._landmarks.shape
         block = min(m, max(1, _CACHED // max(1, rows * d)))
         shapes = ((d, rows), (block, d, rows), (m, rows))
-        return tuple(np.empty(shape, dtype=self._dtype) for shape in shapes)
+        return _HarmonicBuffers(*(np.empty(shape, dtype=self._dtype) for shape in shapes))
 
-    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         refuse_negative(X)
-        inverse, terms, values = scratch
+        if self._loop:
+            self._loop(np.multiply(X, self._dtype.type(0.5), out=scratch), out)
+            out *= self._dtype.type(2.0)
+            self.finish(X, out, out)
+        else:
+            self._by_passes(X, out, scratch)
+
+    def _by_passes(self, X: Floats, out: Floats, scratch: _HarmonicBuffers) -> None:
+        inverse, terms, sums = scratch
         with np.errstate(divide="ignore", over="ignore"):
             np.divide(1.0, X.T, out=inverse)
-            for start in range(0, len(values), len(terms)):
+            for start in range(0, len(sums), len(terms)):
                 landmarks = self._inverses[start : start + len(terms)]
                 block = terms[: len(landmarks)]
                 np.add(inverse, landmarks, out=block)
                 np.divide(1.0, block, out=block)
-                np.matmul(self._ones, block, out=values[start : start + len(terms)])
-        self.finish(X, values.T, out)
+                np.matmul(self._ones, block, out=sums[start : start + len(terms)])
+        self.finish(X, sums.T, out)
 
     def finish(self, X: Floats, sums: Floats, out: Floats) -> None:
         """Write the kernel that follows from the `sums` (rows, m) into `out`."""
         np.multiply(sums, self._dtype.type(2.0), out=out)
+
+
+class ColumnTile(KernelTile):
+    """The input row holds k(x, ·) already; landmarks are numbers of columns."""
+
+    def __init__(self, columns: Array, scale: float, dtype: np.dtype[Any]) -> None:
+        super().__init__(np.empty((len(columns), 0)), dtype)
+        self._columns = columns
+        self._scale = dtype.type(scale)
+
+    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        np.take(X, self._columns, axis=1, out=out, mode="clip")  # they were checked; "raise" would buffer
+        out /= self._scale
+
+
+class FunctionTile(KernelTile):
+    """A Python function k(X, Y) → (n, m)."""
+
+    def __init__(
+        self, function: Callable[[Floats, Floats], Any], landmarks: Floats, scale: float, dtype: np.dtype[Any]
+    ) -> None:
+        super().__init__(landmarks, dtype)
+        self._function = function
+        self._scale = scale
+
+    def evaluate(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+        out[...] = call_kernel(self._function, X, self._landmarks) / self._scale
+
+
+def call_kernel(function: Callable[[Floats, Floats], Any], X: Floats, Y: Floats) -> Floats:
+    """k(X, Y) by a function of the user's, which may be wrong about its shape."""
+    values = np.asarray(function(X, Y))
+    if values.shape != (len(X), len(Y)):
+        raise UsageError(
+            f"kernel: expected a function that gives an array of shape {(len(X), len(Y))}, got {values.shape}"
+        )
+    return values

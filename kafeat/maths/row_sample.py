@@ -74,6 +74,11 @@ class RowSample:
         hashes = row_hashes(self._seed, start, rows)
         return ~hashes if self._largest else hashes
 
+    @property
+    def labelled(self) -> bool | None:
+        """True if the rows have labels; None if no row has been taken."""
+        return self._parts[0][3] is not None if self._parts else None
+
     def _candidates(self, order: Hashes) -> npt.NDArray[np.bool_]:
         if self._threshold is None:
             return np.ones(len(order), dtype=bool)
@@ -113,8 +118,8 @@ class RowSample:
         while self._parts:
             _, rows, part, _ = self._parts.pop()
             places = np.searchsorted(kept, rows)
-            found = np.flatnonzero(kept[np.minimum(places, len(kept) - 1)] == rows)
-            X[places[found]] = part[found]
+            positions = np.flatnonzero(kept[np.minimum(places, len(kept) - 1)] == rows)
+            X[places[positions]] = part[positions]
         return X
 
     def result(self) -> tuple[npt.NDArray[np.int64], Array, Array | None]:

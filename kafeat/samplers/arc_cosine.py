@@ -10,10 +10,11 @@ from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.arc_cosine import ArcCosine as ArcCosineKernel
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.maths.kernels.arc_cosine import ArcCosineKernel
+from kafeat.types import Floats, Shape, State
 
 
 class ArcCosine(Step):
@@ -75,13 +76,12 @@ class _RectifiedTransform(Transform):
         self._step = dtype.type(scale)
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        return (np.empty(rows * self._m, dtype=self._dtype),)
+    def scratch(self, rows: int) -> Floats:
+        return np.empty(rows * self._m, dtype=self._dtype)
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
         m = self._m
-        feature_major = out.strides[0] < out.strides[1]
-        products = scratch[0].reshape(m, len(X)).T if feature_major else scratch[0].reshape(len(X), m)
+        products = shaped(scratch, (len(X), m), is_feature_major(out))
         np.matmul(X, self._directions.T, out=products)
         first, second = out[:, :m], out[:, m:]
         if self._order:

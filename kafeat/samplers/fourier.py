@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from kafeat.chain.chain import Chain
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.errors import DataError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.fourier.features import (
     FEATURES,
-    FREQUENCIES,
     N_COMPONENTS,
     WEIGHTS,
     Frequencies,
@@ -54,7 +55,7 @@ class Fourier(Step):
     N(0, γI)·√(2ν/χ²_{2ν}) for matern; N(0, 2γsI), s ~ Gamma(α, rate α), for rational_quadratic.
 
     Source: Rahimi & Recht 2007, algorithm 1; Yu et al. 2016 (orthogonal, structured); Le, Sarlós & Smola 2013
-    (fastfood); Avron et al. 2016 (qmc); weights and learning: this project.
+    (fastfood); Avron et al. 2016 (qmc); weights, learning and supervision: this project.
     """
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")
@@ -65,7 +66,11 @@ class Fourier(Step):
         1.0, "ℓ, divides the inputs before γ applies: one number, or one for each input"
     )
     n_components: Width = N_COMPONENTS
-    frequencies: Frequencies = FREQUENCIES
+    frequencies: Frequencies = parameter(
+        "learned",
+        "how the frequencies are drawn, or learned from the sample (least error; slow to fit on wide inputs), or "
+        "trained for the label (supervised)",
+    )
     features: Features = FEATURES
     weights: Weights = WEIGHTS
 
@@ -75,14 +80,27 @@ class Fourier(Step):
         if self.frequencies in _DIRECTIONS and self._exact.needs_coordinates:
             refuse_parameter(
                 "frequencies",
-                f"'iid', 'qmc' or 'learned' for the kernel {self.kernel}",
+                f"'iid', 'qmc', 'learned' or 'supervised' for the kernel {self.kernel}",
                 repr(self.frequencies),
             )
         return self
 
     @property
     def needs_coordinates(self) -> bool:
-        return self._exact.needs_coordinates or isinstance(self.length_scale, tuple)
+        return (
+            self._exact.needs_coordinates
+            or isinstance(self.length_scale, tuple)
+            or self.frequencies == "supervised"
+        )
+
+    @property
+    def label_needs(self) -> Mapping[str, str]:
+        own = {"frequencies: supervised": "to train for"} if self.frequencies == "supervised" else {}
+        return {**super().label_needs, **own}
+
+    @property
+    def own_kernel(self) -> str | None:
+        return "frequencies: supervised" if self.frequencies == "supervised" else None
 
     @property
     def _exact(self) -> ShiftInvariantKernel:
@@ -103,7 +121,8 @@ class Fourier(Step):
                 "fourier: length_scale: expected rows that float64 can hold after it, got larger ones"
             )
         gamma = resolve_gamma(self.gamma, self._exact, X, of_gamma)
-        state = fit_random_features(self._exact.frequencies(self._parameters(gamma)), X, of_features, self)
+        law = self._exact.frequencies(self._parameters(gamma))
+        state = fit_random_features(law, X, of_features, self, sample.label)
         return {"gamma": np.array(gamma), **state}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
@@ -129,6 +148,11 @@ class Fourier(Step):
         return bind_random_features(state, n_features_in, dtype, input_scale=scales)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
+        if self.own_kernel:
+            if not isinstance(pair, Coordinates):
+                raise TypeError("the kernel of supervised frequencies needs coordinates")
+            chain = Chain((FittedStep(self, state, pair.x.shape[1]),))
+            return Coordinates(chain.transform(pair.x), chain.transform(pair.y))
         if self.length_scale != 1.0:
             if isinstance(pair, Coordinates):
                 scales = length_scales(self.length_scale, pair.x.shape[1])

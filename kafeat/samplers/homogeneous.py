@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
-from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
+from kafeat.contract.tile import is_feature_major, runs, shaped
 from kafeat.maths.homogeneous import windows
 from kafeat.maths.homogeneous.additive import additive_kernel, additive_names
-from kafeat.maths.homogeneous.ratios import ratio_weights, widest_ratio
+from kafeat.maths.homogeneous.windows import ratio_weights, widest_ratio
 from kafeat.maths.kernel import KernelParameters
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Floats, Shape, State
 
 # Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
 _UNSEEN_SHARE = 1e-3
@@ -90,6 +91,10 @@ class Homogeneous(Step):
     def spreads(self) -> Spreads:
         return "ignores"
 
+    @property
+    def refuses_negative(self) -> bool:
+        return self.negative == "error"
+
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         if self.negative == "error":
             refuse_negative(sample.X)
@@ -126,12 +131,12 @@ class Homogeneous(Step):
         if self.criterion == "max" or order > windows.MOST_SOLVED:
             return least_max
         rows = _some_rows(X, order, rng)
-        of_max, of_mean = (self._kernel_error(found, rows) for found in (least_max, least_mean))
+        of_max, of_mean = (self._kernel_error(window, rows) for window in (least_max, least_mean))
         return least_max if of_max <= _DEARER * of_mean else least_mean
 
-    def _kernel_error(self, found: windows.Coefficients, X: Floats) -> float:
+    def _kernel_error(self, window: windows.Coefficients, X: Floats) -> float:
         """‖ZZᵀ − K‖_F of the rows X."""
-        state = dict(zip(("frequencies", "coefficients"), found, strict=True))
+        state = dict(zip(("frequencies", "coefficients"), window, strict=True))
         transform = self.bind(state, X.shape[1], X.dtype)
         Z = np.empty((len(X), transform.n_features_out))
         transform.apply(X, Z, transform.scratch(len(X)))
@@ -158,7 +163,11 @@ class Homogeneous(Step):
         return n_features_in * (2 * self.n + 1)
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        return _HomogeneousTransform(self, state, n_features_in, dtype)
+        tile = (ARRAY, SIZE, SIZE, SIZE)
+        run = loop("homogeneous", dtype, *tile, ARRAY, ARRAY, SIZE, FLAG, FLAG, ARRAY, SIZE, SIZE)
+        if run is None or self.homogeneity not in (1.0, 2.0):
+            return _HomogeneousTransform(self, state, n_features_in, dtype)
+        return _HomogeneousLoop(self, state, n_features_in, dtype, run)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         return additive_kernel(self.kernel).gram(pair, KernelParameters(homogeneity=self.homogeneity))
@@ -172,16 +181,72 @@ def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:
     return rows
 
 
+class _Buffers(NamedTuple):
+    root: Floats
+    logs: Floats
+    angles: Floats
+
+
+class _RotationBuffers(NamedTuple):
+    root: Floats
+    logs: Floats
+    cos: Floats
+    sin: Floats
+    x: Floats
+    y: Floats
+    product: Floats
+
+
+class _HomogeneousLoop(Transform):
+    """Everything in one compiled pass, for roots that are square roots or the numbers themselves."""
+
+    def __init__(
+        self, recipe: Homogeneous, state: State, n_features: int, dtype: np.dtype[Any], loop: Loop
+    ) -> None:
+        self.n_features_in, self.n_features_out = n_features, n_features * (2 * recipe.n + 1)
+        self._frequencies, self._amplitudes = _waves(state, dtype)
+        self._signed, self._loop, self._dtype = recipe.negative == "signed", loop, dtype
+        self._how = len(self._frequencies), recipe.homogeneity == 2.0, self._signed
+
+    def scratch(self, rows: int) -> Floats:
+        return np.empty(rows * self.n_features_in, dtype=self._dtype)
+
+    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
+        if not self._signed:
+            refuse_negative(X)
+        feature_major = is_feature_major(out)
+        if feature_major:
+            entries = shaped(scratch, X.shape, True)
+            entries[...] = X
+        else:
+            entries = np.ascontiguousarray(X)
+        numbers = address(self._frequencies), address(self._amplitudes)
+        step = out.strides[1] // out.itemsize
+        self._loop(
+            address(entries),
+            *runs(entries, feature_major),
+            *numbers,
+            *self._how,
+            address(out),
+            runs(out, feature_major)[2],
+            self.n_features_in * step,
+        )
+
+
+def _waves(state: State, dtype: np.dtype[Any]) -> tuple[Floats, Floats]:
+    """The frequencies, and the amplitudes of the constant and of each pair."""
+    coefficients = state["coefficients"].copy()
+    coefficients[1:] *= 2.0
+    return state["frequencies"].astype(dtype), np.sqrt(coefficients).astype(dtype)
+
+
 class _HomogeneousTransform(Transform):
     """One logarithm and one square root per entry; the rest are cosines and sines in cache."""
 
     def __init__(self, recipe: Homogeneous, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
         self.n_features_in = n_features
         self.n_features_out = n_features * (2 * recipe.n + 1)
-        coefficients = state["coefficients"].copy()
-        coefficients[1:] *= 2.0
-        self._amplitudes = np.sqrt(coefficients).astype(dtype)
-        self._frequencies = state["frequencies"].astype(dtype)
+        self._frequencies, self._amplitudes = _waves(state, dtype)
         self._exponent = recipe.homogeneity / 2.0
         self._signed = recipe.negative == "signed"
         self._dtype = dtype
@@ -195,41 +260,46 @@ class _HomogeneousTransform(Transform):
             and np.allclose(state["frequencies"], multiples, 1e-14, 0.0)
         )
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        count = 7 if self._rotates else 3
-        return tuple(np.empty(rows * self.n_features_in, dtype=self._dtype) for _ in range(count))
+    def scratch(self, rows: int) -> _Buffers | _RotationBuffers:
+        kind = _RotationBuffers if self._rotates else _Buffers
+        return kind(*(np.empty(rows * self.n_features_in, dtype=self._dtype) for _ in kind._fields))
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers | _RotationBuffers) -> None:
         # All passes run in the memory order of the output: what is in another costs five times as much.
         feature_major = is_feature_major(out)
-        buffers = tuple(shaped(flat, X.shape, feature_major) for flat in scratch)
+        buffers = type(scratch)(*(shaped(flat, X.shape, feature_major) for flat in scratch))
         blocks = np.split(out, self.n_features_out // self.n_features_in, axis=1)
-        root, logs = buffers[:2]
-        if self._signed:
-            np.abs(X, out=logs)
-        else:
-            refuse_negative(X)
-            logs[...] = X
-        if self._exponent == 0.5:
-            np.sqrt(logs, out=root)
-        elif self._exponent == 1.0:
-            root[...] = logs
-        else:
-            np.power(logs, self._exponent, out=root)
-        if self._signed:
-            np.copysign(root, X, out=root)
+        root, logs = buffers.root, buffers.logs
+        self._roots(X, root, logs)
         np.multiply(root, self._amplitudes[0], out=blocks[0])
         if not len(self._frequencies):
             return
         # log 0 would be −∞ and 0·cos(∞) not a number; the square root is 0 there, so any finite logarithm does.
         np.maximum(logs, np.finfo(self._dtype).smallest_subnormal, out=logs)
         np.log(logs, out=logs)
-        if self._rotates:
-            self._by_rotation(blocks[1:], root, logs, buffers[2:])
+        if isinstance(buffers, _RotationBuffers):
+            self._by_rotation(blocks[1:], buffers)
         else:
-            self._one_by_one(blocks[1:], root, logs, buffers[2])
+            self._one_by_one(blocks[1:], buffers)
 
-    def _one_by_one(self, blocks: list[Floats], root: Floats, logs: Floats, angles: Floats) -> None:
+    def _roots(self, X: Floats, root: Floats, sizes: Floats) -> None:
+        """Write the root of each entry with its sign, x^(γ/2), and its size."""
+        if self._signed:
+            np.abs(X, out=sizes)
+        else:
+            refuse_negative(X)
+            sizes[...] = X
+        if self._exponent == 0.5:
+            np.sqrt(sizes, out=root)
+        elif self._exponent == 1.0:
+            root[...] = sizes
+        else:
+            np.power(sizes, self._exponent, out=root)
+        if self._signed:
+            np.copysign(root, X, out=root)
+
+    def _one_by_one(self, blocks: list[Floats], buffers: _Buffers) -> None:
+        root, logs, angles = buffers
         for j, (frequency, amplitude) in enumerate(zip(self._frequencies, self._amplitudes[1:], strict=True)):
             cos, sin = blocks[2 * j : 2 * j + 2]
             np.multiply(logs, frequency, out=angles)
@@ -239,10 +309,8 @@ class _HomogeneousTransform(Transform):
             cos *= scaled
             sin *= scaled
 
-    def _by_rotation(
-        self, blocks: list[Floats], root: Floats, logs: Floats, buffers: tuple[Floats, ...]
-    ) -> None:
-        cos, sin, x, y, product = buffers
+    def _by_rotation(self, blocks: list[Floats], buffers: _RotationBuffers) -> None:
+        root, logs, cos, sin, x, y, product = buffers
         logs *= self._frequencies[0]
         np.cos(logs, out=cos)
         np.sin(logs, out=sin)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -12,8 +12,8 @@ from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Spreads, Step, Transform, parameter
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.intersection import Intersection
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.maths.kernels.intersection import IntersectionKernel
+from kafeat.types import Array, Floats, Mask, Shape, State
 
 
 class IntersectionBins(Step):
@@ -34,6 +34,10 @@ class IntersectionBins(Step):
     def spreads(self) -> Spreads:
         return "ignores"
 
+    @property
+    def refuses_negative(self) -> bool:
+        return True
+
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         refuse_negative(sample.X)
         return {"maximum": sample.X.max(axis=0).astype(np.float64)}
@@ -52,7 +56,13 @@ class IntersectionBins(Step):
         return _BinsTransform(self.n_bins, state["maximum"], dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return Intersection().gram(pair, KernelParameters())
+        return IntersectionKernel().gram(pair, KernelParameters())
+
+
+class _Buffers(NamedTuple):
+    level: Floats
+    above: Mask
+    clipped: Array
 
 
 class _BinsTransform(Transform):
@@ -66,18 +76,20 @@ class _BinsTransform(Transform):
         self._divisor = np.where(self._maximum > 0.0, self._maximum, dtype.type(1.0))
         self._amplitude = np.sqrt(maximum / n_bins).astype(dtype)
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
+    def scratch(self, rows: int) -> _Buffers:
         shape = (rows, self.n_features_in)
-        return np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool), np.empty(rows, dtype=np.intp)
+        return _Buffers(
+            np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool), np.empty(rows, dtype=np.intp)
+        )
 
-    def clipped(self, scratch: tuple[Array, ...]) -> Array:
-        return scratch[-1]
+    def clipped(self, scratch: _Buffers) -> Array:
+        return scratch.clipped
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        level, above, clipped = scratch
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         refuse_negative(X)
-        np.greater(X, self._maximum, out=above)
-        np.sum(above, axis=1, out=clipped)
+        np.greater(X, self._maximum, out=scratch.above)
+        np.sum(scratch.above, axis=1, out=scratch.clipped)
+        level = scratch.level
         np.minimum(X, self._maximum, out=level)
         level /= self._divisor
         level *= self._n_bins

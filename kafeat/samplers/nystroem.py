@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
 from kafeat.contract.describe import Described
@@ -24,14 +24,22 @@ from kafeat.contract.step import (
 )
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
-from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, find_kernel, kernel_names
+from kafeat.maths.kernel import (
+    DifferentiableKernel,
+    KernelParameters,
+    TiledKernel,
+    find_kernel,
+    kernel_names,
+    spelled_out,
+)
 from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
-from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS
-from kafeat.maths.nystroem.landmarks.given import Given
+from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
 from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whitening
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
+from kafeat.maths.task import MOST_CLASSES, count_classes
 from kafeat.types import Array, Floats, Shape, State
 
+_WITH_TOLERANCE = ("rpcholesky", "greedy")
 _DIFFERENTIABLE = kernel_names(DifferentiableKernel)
 
 if TYPE_CHECKING:
@@ -53,7 +61,7 @@ class Nystroem(Step):
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
 
-    kernel: KernelName | Function = parameter("rbf", "the kernel to approximate")
+    kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly is polynomial")
     gamma: PositiveFloat | Rule = parameter(
         "median", "γ, or how it is read off the fit sample; median is 1/d for kernels of dot products"
     )
@@ -73,15 +81,21 @@ class Nystroem(Step):
             "greedy",
             "leverage",
             "farthest",
+            "residual",
             "dual_weighted",
             "dual_kmeans",
         ]
         | Rows
     ) = parameter(
-        "auto", "how the landmarks are chosen; auto: kmeans, and rpcholesky where only rows will do"
+        "auto",
+        "how the landmarks are chosen; auto: residual with a label, else kmeans, or rpcholesky if only rows will do",
     )
     dual_l1: Annotated[float, Field(ge=0, lt=1)] = parameter(
         0.0, "τ, the ℓ1 penalty on the duals of dual_weighted and dual_kmeans"
+    )
+    tolerance: Annotated[float, Field(gt=0, lt=1)] | None = parameter(
+        None,
+        "for rpcholesky and greedy: outputs end where this share of the kernel's trace is left, n_components at most",
     )
     weights: Literal["exact", "fitted"] = parameter(
         "exact", "of the landmarks: exact on them, or fitted to the kernel of the fit sample"
@@ -92,10 +106,33 @@ class Nystroem(Step):
     rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-12, "eigenvalues below rcond·λ_max are cut off")
     clip_negative: bool = parameter(False, "accept an indefinite kernel and cut its negative part off")
 
+    @field_validator("kernel", mode="before")
+    @classmethod
+    def _long_name(cls, kernel: object) -> object:
+        return spelled_out(kernel)
+
+    @model_validator(mode="after")
+    def _own_kernel_has_no_parameters(self) -> Self:
+        """A kernel that is given brings its numbers along, so these would do nothing."""
+        if isinstance(self.kernel, str) and not self._precomputed:
+            return self
+        given = "a precomputed kernel" if self._precomputed else "a Python function"
+        for name in ("gamma", "nu", "alpha", "degree", "coef0"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                refuse_parameter(name, f"none beside {given}", getattr(self, name))
+        return self
+
     @model_validator(mode="after")
     def _enough_landmarks(self) -> Self:
         if self.n_landmarks is not None and self.n_landmarks < self.n_components:
             refuse_parameter("n_landmarks", f"at least n_components = {self.n_components}", self.n_landmarks)
+        if self.tolerance is not None:
+            if self._selector not in _WITH_TOLERANCE:
+                refuse_parameter(
+                    "tolerance", f"landmarks: {' or '.join(_WITH_TOLERANCE)} with it", self._selector
+                )
+            if self.n_landmarks is not None:
+                refuse_parameter("n_landmarks", "none beside a tolerance", self.n_landmarks)
         if self.root == "symmetric":
             if self.n_landmarks not in (None, self.n_components):
                 refuse_parameter(
@@ -127,6 +164,20 @@ class Nystroem(Step):
         return "rpcholesky" if self._precomputed or callable(self.kernel) else "kmeans"
 
     @property
+    def takes_label(self) -> bool:
+        return super().takes_label or (self.landmarks == "auto" and self._selector == "kmeans")
+
+    def settled(self, sample: Sample) -> Self:
+        if self.landmarks != "auto" or self._selector != "kmeans" or sample.label is None:
+            return self
+        n_classes = count_classes(sample.label)
+        return (
+            self.model_copy(update={"landmarks": "residual"})
+            if n_classes is None or 2 <= n_classes <= MOST_CLASSES
+            else self
+        )
+
+    @property
     def needs_coordinates(self) -> bool:
         return (
             not isinstance(self.kernel, str)
@@ -143,6 +194,11 @@ class Nystroem(Step):
     def spreads(self) -> Spreads:
         given = not isinstance(self.kernel, str) or self._precomputed
         return "ignores" if given or find_kernel(str(self.kernel)).non_negative else "needs"
+
+    @property
+    def refuses_negative(self) -> bool:
+        named = isinstance(self.kernel, str) and not self._precomputed
+        return named and find_kernel(str(self.kernel)).non_negative
 
     @property
     def keeps_rows(self) -> bool:
@@ -185,22 +241,24 @@ class Nystroem(Step):
             gamma = resolve_gamma(self.gamma, find_kernel(self.kernel), X, of_gamma)
         kernel = self._kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            landmarks = self._choose(sample, kernel, of_landmarks)
+            landmarks, chosen = self._choose(sample, kernel, of_landmarks)
             K = kernel.matrix(landmarks, X)
             scale = kernel.scale(K.diagonal())
             W = self._factor(K / scale, kernel)
             centre = kernel.centre(landmarks)
-            projection = self._project(W, kernel, landmarks, scale, X, of_weights)
+            width = self.n_components if self.tolerance is None else len(K)
+            projection = self._project(W, kernel, landmarks, scale, X, width, of_weights)
         kept = projection.shape[1]
-        padded = np.zeros((len(K), self.n_components))
+        padded = np.zeros((len(K), width))
         if self.root == "symmetric":
             # W's columns are those of V, scaled
             projection = projection @ (projection / np.linalg.norm(projection, axis=0)).T
-        elif len(K) == self.n_components:
+        elif len(K) == width:
             projection = trapezoid(projection)
         padded[:, : projection.shape[1]] = projection * np.sqrt(scale)
         return {
             **({} if centre is None else {"centre": centre}),
+            **({} if chosen is None else {"rows": chosen}),
             "landmarks": landmarks,
             "projection": padded,
             "gain": np.array(gain_of(padded) / scale),
@@ -209,27 +267,36 @@ class Nystroem(Step):
             "rank": np.array(kept),
         }
 
-    def _choose(self, sample: Sample, kernel: LandmarkKernel, rng: np.random.Generator) -> Array:
-        """The landmarks: rows (m, d), or numbers of columns (m,) of a precomputed kernel."""
+    def _choose(
+        self, sample: Sample, kernel: LandmarkKernel, rng: np.random.Generator
+    ) -> tuple[Array, Array | None]:
+        """The landmarks: rows (m, d), or numbers of columns (m,) of a precomputed kernel.
+
+        Landmarks that are rows of the sample come with the numbers of these rows in the input, (m,).
+        """
         X = sample.X
         if isinstance(self.landmarks, Given):
-            return self._given(sample, self.landmarks)
+            return self._given(sample, self.landmarks), None
         m = self.n_landmarks or self.n_components
+        if self.tolerance is not None:
+            m = min(m, len(X))
         if len(X) < m:
             raise DataError(
                 f"nystroem: expected at least as many rows as landmarks ({m}), got {len(X)}: "
                 "lower n_landmarks or n_components"
             )
-        view = kernel.view(sample, self.dual_l1)
+        view = kernel.view(sample, self.dual_l1, self.tolerance)
         try:
             if self._selector in POINTS:
                 points = POINTS[self._selector](view, m, rng)
                 # a centre of rows that are never negative, but for rounding
-                return np.maximum(points, 0.0) if kernel.non_negative else points
+                return np.maximum(points, 0.0) if kernel.non_negative else points, None
             chosen = ROWS[self._selector](view, m, rng)
         except UsageError as error:
             raise UsageError(f"nystroem: landmarks: {self._selector}: {error}") from None
-        return np.sort(chosen).astype(np.int64) if self._precomputed else X[chosen]
+        if self._precomputed:
+            return np.sort(chosen).astype(np.int64), None
+        return X[chosen], np.asarray(chosen if sample.rows is None else sample.rows[chosen], dtype=np.int64)
 
     def _given(self, sample: Sample, landmarks: Given) -> Floats:
         rows = sample.given.get(landmarks.key)
@@ -264,10 +331,11 @@ class Nystroem(Step):
         landmarks: Array,
         scale: float,
         X: Floats,
+        width: int,
         rng: np.random.Generator,
     ) -> Floats:
         """The weights (m, D) of the landmarks: W itself, its leading directions, or fitted ones."""
-        if self.weights == "exact" and W.shape[1] <= self.n_components:
+        if self.weights == "exact" and W.shape[1] <= width:
             return W
         tile = kernel.tile(landmarks, scale, np.dtype(np.float64), kernel.centre(landmarks))
 
@@ -279,8 +347,8 @@ class Nystroem(Step):
             return evaluate(own, rows, np.arange(len(rows)), len(rows))
 
         if self.weights == "exact":
-            return leading(W, with_landmarks, X, self.n_components, rng)
-        return fitted(W, with_landmarks, exact, X, self.n_components, rng)
+            return leading(W, with_landmarks, X, width, rng)
+        return fitted(W, with_landmarks, exact, X, width, rng)
 
     def _kernel(self, gamma: float) -> LandmarkKernel:
         parameters = KernelParameters(
@@ -290,14 +358,14 @@ class Nystroem(Step):
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         m = self.n_landmarks or self.n_components
-        if isinstance(self.landmarks, Given):
+        if isinstance(self.landmarks, Given) or self.tolerance is not None:
             m = count_rows(state, "landmarks")
-        # the first files of format 1 have no gain, and all of them no centre
-        later: dict[str, Shape] = {"gain": (), "centre": (n_features_in,)}
+        # the first files of format 1 have no gain, and all of them no centre and no rows
+        later: dict[str, Shape] = {"gain": (), "centre": (n_features_in,), "rows": (m,)}
         return {
             **{name: shape for name, shape in later.items() if name in state},
             "landmarks": (m,) if self._precomputed else (m, n_features_in),
-            "projection": (m, self.n_components),
+            "projection": (m, self.n_features_out(state, n_features_in)),
             "gamma": (),
             "scale": (),
             "rank": (),
@@ -305,12 +373,14 @@ class Nystroem(Step):
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
-        return {"rank": "int64", **({"landmarks": "int64"} if self._precomputed else {})}
+        return {"rank": "int64", "rows": "int64", **({"landmarks": "int64"} if self._precomputed else {})}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
         if self._precomputed:
             check_indices("landmarks", state["landmarks"], n_features_in)
+        if "rows" in state and (state["rows"] < 0).any():
+            raise ValueError("state.rows: expected numbers of rows, at least 0")
         projection = state["projection"]
         if self._is_triangle(projection) and np.triu(projection, 1).any():
             raise ValueError("state.projection: expected zeros above the diagonal")
@@ -318,7 +388,9 @@ class Nystroem(Step):
             raise ValueError(f"scale: expected a number above 0, got {float(state['scale']):g}")
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
-        return self.n_components
+        if self.tolerance is None:
+            return self.n_components
+        return min(self.n_components, count_rows(state, "landmarks"))
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])
@@ -334,7 +406,7 @@ class Nystroem(Step):
         return dtype
 
     def _is_triangle(self, projection: Floats) -> bool:
-        return self.root == "triangular" and len(projection) == self.n_components
+        return self.root == "triangular" and len(projection) == projection.shape[1]
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if self.no_exact:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import comb, lgamma, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, parameter
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.types import Floats, Shape, State
 
 MAX_WIDTH = 100_000
 
@@ -84,6 +84,11 @@ def monomial_weights(recipe: PolynomialFeatures, d: int, q: int) -> Floats:
     return weights
 
 
+class _Buffers(NamedTuple):
+    scaled: Floats
+    lower: Floats
+
+
 class _MonomialTransform(Transform):
     """Degree by degree: x_j times the monomials of one degree less that have no variable before j."""
 
@@ -100,16 +105,13 @@ class _MonomialTransform(Transform):
         ).astype(dtype)
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        between = sum(self._widths[: self._lowest])
-        return np.empty((rows, self.n_features_in), dtype=self._dtype), np.empty(
-            rows * between, dtype=self._dtype
-        )
+    def scratch(self, rows: int) -> _Buffers:
+        lower = np.empty(rows * sum(self._widths[: self._lowest]), dtype=self._dtype)
+        return _Buffers(np.empty((rows, self.n_features_in), dtype=self._dtype), lower)
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        scaled, flat = scratch
-        np.multiply(X, self._root, out=scaled)
-        levels = self._levels(out, flat)
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
+        scaled = np.multiply(X, self._root, out=scratch.scaled)
+        levels = self._levels(out, scratch.lower)
         levels[0][...] = 1.0
         d = self.n_features_in
         for q in range(1, self._degree + 1):

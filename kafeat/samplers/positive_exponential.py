@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -11,12 +11,13 @@ from pydantic import model_validator
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma
 from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.exponential import Exponential
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.maths.kernels.exponential import ExponentialKernel
+from kafeat.types import Floats, Shape, State
 
 # Enough for a median; the tilt is flat around its best value.
 _PAIRS = 10_000
@@ -77,7 +78,7 @@ class PositiveExponential(Step):
         return _ExponentialTransform(state, self.n_components, dtype)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return Exponential().gram(pair, KernelParameters(gamma=float(state["gamma"])))
+        return ExponentialKernel().gram(pair, KernelParameters(gamma=float(state["gamma"])))
 
 
 def best_tilt(phi: float, d: int) -> float:
@@ -97,6 +98,11 @@ def _median_sum(X: Floats, rng: np.random.Generator) -> float:
     return float(np.median(np.concatenate(parts)))
 
 
+class _Buffers(NamedTuple):
+    angles: Floats
+    scaled: Floats
+
+
 class _ExponentialTransform(Transform):
     """One product, all exponents written into the output, one exponential."""
 
@@ -112,17 +118,15 @@ class _ExponentialTransform(Transform):
         self._low, self._high = float(np.log(bounds.tiny)), float(np.log(bounds.max))
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
+    def scratch(self, rows: int) -> _Buffers:
         m, d = self._w.shape
-        return np.empty(rows * m, dtype=self._dtype), np.empty((rows, d), dtype=self._dtype)
+        return _Buffers(np.empty(rows * m, dtype=self._dtype), np.empty((rows, d), dtype=self._dtype))
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        flat, scaled = scratch
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         m = len(self._w)
-        feature_major = out.strides[0] < out.strides[1]
-        angles = flat.reshape(m, len(X)).T if feature_major else flat.reshape(len(X), m)
+        angles = shaped(scratch.angles, (len(X), m), is_feature_major(out))
         np.matmul(X, self._w.T, out=angles)
-        np.multiply(X, self._root, out=scaled)
+        scaled = np.multiply(X, self._root, out=scratch.scaled)
         squares = np.einsum("ij,ij->i", scaled, scaled)[:, None]
         parts = (out[:, :m], out[:, m:]) if self.n_features_out > m else (out,)
         for part, combine in zip(parts, (np.add, np.subtract), strict=False):

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.sparse_rows import SparseRows
+from kafeat.contract.sparse_product import SparseMatrix, times_dense
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
-from kafeat.errors import DataError
-from kafeat.maths.hadamard import SampledHadamard, count_blocks, draw_rows, padded_width
+from kafeat.contract.tile import SparseRows
+from kafeat.errors import DataError, counted
+from kafeat.maths.hadamard import (
+    HadamardBuffers,
+    SampledHadamard,
+    count_blocks,
+    draw_rows,
+    padded_width,
+    written_out,
+)
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.linear import Linear
-from kafeat.types import Array, Floats, Shape, State
+from kafeat.maths.kernels.linear import LinearKernel
+from kafeat.types import Floats, Scratch, Shape, State
 
 
 class Projection(Step):
@@ -76,6 +84,14 @@ class Projection(Step):
             )
         return D
 
+    def width_warning(self, n_features_in: int) -> str | None:
+        if self.n_components == "auto" or self.n_components <= n_features_in:
+            return None
+        return (
+            f"projection: n_components: {self.n_components:,} outputs are more than {counted(n_features_in, 'input')}, "
+            "so nothing is reduced; give fewer, or leave the step out"
+        )
+
     def n_features_out(self, state: State, n_features_in: int) -> int:
         if self.n_components != "auto":
             return self.n_components
@@ -115,8 +131,20 @@ class Projection(Step):
             return _HadamardTransform(state, dtype)
         return _SparseTransform(state, n_features_in, dtype)
 
+    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
+        if self.matrix == "gaussian":
+            matrix = state["matrix"]
+        elif self.matrix == "srht":
+            matrix = written_out(state["signs"] / np.sqrt(len(state["rows"])), state["rows"])
+        else:
+            of_entries = np.repeat(np.arange(len(state["starts"]) - 1), np.diff(state["starts"]))
+            matrix = np.zeros((len(state["starts"]) - 1, n_features_in))
+            matrix[of_entries, state["columns"]] = state["values"]
+        rows: Floats = Z @ np.linalg.pinv(matrix).T
+        return rows
+
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return Linear().gram(pair, KernelParameters())
+        return LinearKernel().gram(pair, KernelParameters())
 
 
 def jl_width(n_rows: int, eps: float) -> int:
@@ -131,7 +159,7 @@ class _DenseTransform(Transform):
         self._matrix = np.ascontiguousarray(matrix, dtype=dtype)
         self.n_features_out, self.n_features_in = matrix.shape
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
         np.matmul(X, self._matrix.T, out=out)
 
     @property
@@ -142,43 +170,38 @@ class _DenseTransform(Transform):
     def _by_inputs(self) -> Floats:
         return np.ascontiguousarray(self._matrix.T)
 
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: tuple[Array, ...]) -> None:
-        out[...] = X.times(self._by_inputs)
-        refuse_infinite(out)
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
+        if not times_dense(X, self._by_inputs, out):
+            refuse_infinite(out)
 
 
 class _SparseTransform(Transform):
-    """One product of a sparse with a dense matrix."""
+    """One product with a sparse matrix."""
 
     def __init__(self, state: State, n_features: int, dtype: np.dtype[Any]) -> None:
-        from scipy.sparse import csr_array
+        self._matrix = SparseMatrix(state["values"], state["columns"], state["starts"], n_features, dtype)
+        self.n_features_out, self.n_features_in = self._matrix.shape
 
-        self.n_features_in, self.n_features_out = n_features, len(state["starts"]) - 1
-        self._matrix = csr_array(
-            (state["values"].astype(dtype), state["columns"], state["starts"]),
-            shape=(self.n_features_out, n_features),
-        )
+    def scratch(self, rows: int) -> Floats:
+        return self._matrix.scratch(rows)
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        return (np.empty((self.n_features_in, rows), dtype=self._matrix.dtype),)
-
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        (inputs,) = scratch
-        inputs[...] = X.T
-        out[...] = (self._matrix @ inputs).T
-        refuse_infinite(out)
+    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
+        if not self._matrix.of_rows(X, out, scratch):
+            refuse_infinite(out)
 
     @property
     def takes_sparse(self) -> bool:
         return True
 
-    @cached_property
-    def _by_inputs(self) -> Any:
-        return self._matrix.T.tocsr()
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
+        if not self._matrix.of_sparse_rows(X, out):
+            refuse_infinite(out)
 
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: tuple[Array, ...]) -> None:
-        out[...] = (X.csr @ self._by_inputs).toarray()
-        refuse_infinite(out)
+
+class _HadamardInOut(NamedTuple):
+    inputs: Floats
+    outputs: Floats
+    inner: HadamardBuffers
 
 
 class _HadamardTransform(Transform):
@@ -190,16 +213,16 @@ class _HadamardTransform(Transform):
         self._project = SampledHadamard(signs / np.sqrt(len(rows)), rows, dtype)
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> tuple[Any, ...]:
+    def scratch(self, rows: int) -> _HadamardInOut:
         inputs = np.empty((self.n_features_in, rows), dtype=self._dtype)
         outputs = np.empty((self.n_features_out, rows), dtype=self._dtype)
-        return inputs, outputs, self._project.scratch(rows)
+        return _HadamardInOut(inputs, outputs, self._project.scratch(rows))
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Any, ...]) -> None:
-        inputs, outputs, own = scratch
+    def apply(self, X: Floats, out: Floats, scratch: _HadamardInOut) -> None:
+        inputs, outputs, inner = scratch
         inputs[...] = X.T
         if out.T.flags.c_contiguous:
-            self._project(inputs, out.T, own)
+            self._project(inputs, out.T, inner)
         else:
-            self._project(inputs, outputs, own)
+            self._project(inputs, outputs, inner)
             out[...] = outputs.T

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows
-from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, Width, parameter
+from kafeat.contract.kernel_inputs import Gram, KernelInputs
+from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
-from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.exponential import Exponential
+from kafeat.maths.kernel import KernelParameters, spelled_out
+from kafeat.maths.kernels.exponential import ExponentialKernel
 from kafeat.types import Array, Floats, Shape, State
 
 _PAIRS = 1_000
@@ -26,8 +28,15 @@ _RESOLUTION = 2.0**-53
 _CUT_OFF = 1e-4
 
 
+Coefficients = Annotated[
+    tuple[Annotated[float, Field(ge=0)], ...],
+    Field(min_length=1, max_length=_DEGREES - 1),
+    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+]
+
+
 class RandomMaclaurin(Step):
-    """Random Maclaurin features: z(x)·z(y) ≈ (γ x·y + c₀)^p or e^{γ x·y}, unbiased.
+    """Random Maclaurin features: z(x)·z(y) ≈ (γ x·y + c₀)^p, e^{γ x·y}, or any Σ a_n (γ x·y)^n with a_n ≥ 0, unbiased.
 
     The kernel is Σ a_n (x·y)^n. An output is √(a_n/(m q_n)) Π_{j ≤ n} w_j·x with random signs w_j and a degree n drawn
     with probability q_n, m of them. Any q > 0 is unbiased; least variance has q_n ∝ a_n√V_n, V_n the variance of
@@ -38,11 +47,36 @@ class RandomMaclaurin(Step):
     Source: Kar & Karnick 2012, algorithm 1 and section 6 (H0/1).
     """
 
-    kernel: Literal["polynomial", "exponential"] = parameter("polynomial", "the kernel to approximate")
+    kernel: Literal["polynomial", "exponential", "series"] = parameter(
+        "polynomial", "the kernel to approximate; series: the one with these coefficients"
+    )
+    coefficients: Coefficients | None = parameter(
+        None, "a₀, a₁, … of the series Σ a_n (γ x·y)^n, each at least 0; null: none, for the other kernels"
+    )
     degree: Degree = parameter(2, "p, the degree of a polynomial kernel")
     gamma: Gamma = GAMMA
     coef0: Coef0 = parameter(1.0, "c₀ of a polynomial kernel")
     n_components: Width = parameter(1024, "D, the number of outputs")
+
+    @field_validator("kernel", mode="before")
+    @classmethod
+    def _long_name(cls, kernel: object) -> object:
+        return spelled_out(kernel)
+
+    @model_validator(mode="after")
+    def _of_its_kernel(self) -> Self:
+        if self.kernel != "series":
+            if self.coefficients is not None:
+                refuse_parameter("coefficients", "kernel: series with them", self.kernel)
+            return self
+        if self.coefficients is None or not any(self.coefficients):
+            refuse_parameter(
+                "coefficients", "numbers of which one is above 0, for a series", self.coefficients
+            )
+        for name in ("degree", "coef0"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                refuse_parameter(name, "none beside coefficients", getattr(self, name))
+        return self
 
     @property
     def needs_coordinates(self) -> bool:
@@ -78,6 +112,11 @@ class RandomMaclaurin(Step):
         if self.kernel == "exponential":
             result: Floats = -gammaln(np.arange(_DEGREES) + 1.0)
             return result
+        if self.coefficients is not None:
+            with np.errstate(divide="ignore"):
+                # two at least, as the linear part is looked at
+                series: Floats = np.log(np.array([*self.coefficients, 0.0]))
+            return series
         n, p = np.arange(self.degree + 1), self.degree
         with np.errstate(divide="ignore", invalid="ignore"):
             powers = np.where(n == p, 0.0, (p - n) * np.log(self.coef0))
@@ -87,7 +126,8 @@ class RandomMaclaurin(Step):
     @property
     def _constant(self) -> bool:
         """True if the first output carries a₀."""
-        return self.n_components > 1 and (self.kernel == "exponential" or self.coef0 > 0)
+        first = self.coef0 if self.coefficients is None else self.coefficients[0]
+        return self.n_components > 1 and (self.kernel == "exponential" or first > 0)
 
     def _plan(self, logs: Floats, spread: Floats, d: int) -> _Monomials:
         """Plan for the least variance: the degrees to draw, their counts, and whether degree 1 is exact."""
@@ -135,8 +175,16 @@ class RandomMaclaurin(Step):
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         gamma = float(state["gamma"])
         if self.kernel == "exponential":
-            return Exponential().gram(pair, KernelParameters(gamma=gamma))
+            return ExponentialKernel().gram(pair, KernelParameters(gamma=gamma))
+        if self.coefficients is not None:
+            x, y = (self._series(gamma * norms) for norms in pair.squared_norms)
+            return Gram(self._series(gamma * pair.dots), (x, y))
         return polynomial(pair, gamma, self.degree, self.coef0)
+
+    def _series(self, dots: Floats) -> Floats:
+        """Σ a_n t^n of every entry t."""
+        values: Floats = np.polynomial.polynomial.polyval(dots, np.array(self.coefficients))
+        return values
 
 
 @dataclass(frozen=True)
@@ -230,23 +278,18 @@ class _MaclaurinTransform(Transform):
         self.n_features_out = self._exact + len(degrees)
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
+    def scratch(self, rows: int) -> Floats:
         widest = len(self._levels[0]) if self._levels else 0
-        return (np.empty(rows * widest, dtype=self._dtype),)
+        return np.empty(rows * widest, dtype=self._dtype)
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        (flat,) = scratch
-        rows = len(X)
+    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
         if self._constant is not None:
             out[:, 0] = self._constant
         if self._linear is not None:
             np.multiply(X, self._linear, out=out[:, self._exact - self.n_features_in : self._exact])
         drawn = out[:, self._exact :]
         drawn[...] = self._weights
-        feature_major = out.strides[0] < out.strides[1]
         for signs in self._levels:
-            m = len(signs)
-            part = flat[: rows * m]
-            factor = part.reshape(m, rows).T if feature_major else part.reshape(rows, m)
+            factor = shaped(scratch, (len(X), len(signs)), is_feature_major(out))
             np.matmul(X, signs.T, out=factor)
-            drawn[:, :m] *= factor
+            drawn[:, : len(signs)] *= factor

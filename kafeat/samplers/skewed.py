@@ -24,8 +24,8 @@ from kafeat.maths.fourier.features import (
 )
 from kafeat.maths.fourier.transform import Features, log_warp
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.skewed_chi2 import SkewedChi2
-from kafeat.maths.kernels.skewed_intersection import SkewedIntersection
+from kafeat.maths.kernels.skewed_chi2 import SkewedChi2Kernel
+from kafeat.maths.kernels.skewed_intersection import SkewedIntersectionKernel
 from kafeat.types import Shape, State
 
 
@@ -53,12 +53,16 @@ class Skewed(Step):
         return self
 
     @property
-    def _exact(self) -> SkewedChi2 | SkewedIntersection:
-        return SkewedChi2() if self.kernel == "chi2" else SkewedIntersection()
+    def _exact(self) -> SkewedChi2Kernel | SkewedIntersectionKernel:
+        return SkewedChi2Kernel() if self.kernel == "chi2" else SkewedIntersectionKernel()
 
     @property
     def spreads(self) -> Spreads:
         return "ignores"
+
+    @property
+    def refuses_negative(self) -> bool:
+        return True
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         logs = np.empty_like(sample.X)

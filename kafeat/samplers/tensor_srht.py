@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -12,7 +12,15 @@ from kafeat.contract.checks import check_indices
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
-from kafeat.maths.hadamard import SampledHadamard, count_blocks, draw_rows, padded_width
+from kafeat.maths.exact_terms import ExactTerms, choose_terms, exact_terms, rest_of_product
+from kafeat.maths.hadamard import (
+    HadamardBuffers,
+    SampledHadamard,
+    count_blocks,
+    draw_rows,
+    last_column,
+    padded_width,
+)
 from kafeat.types import Array, Floats, Shape, State
 
 _REAL = np.array([1.0, -1.0])
@@ -25,6 +33,7 @@ class TensorSrht(Step):
     An output is √(1/m) Π_q (H F_q u)_{r_q}, with u = [√γ x, √c₀] padded to a power of two, H of entries ±1, F_q
     diagonal and random, and rows r_q drawn without replacement; more outputs than the padded width stack independent
     blocks. The rows of a block are orthogonal, which independent projections are not; the error falls like 1/√D.
+    One output carries c₀^p exactly, and d outputs the linear part where that leaves less variance.
     With `complex_to_real` F has entries 1, i, −1, −i, and the real and imaginary parts of m = D/2 products are the
     outputs: at degree p a factor's fourth moment counts 2^p in place of 3^p.
 
@@ -47,33 +56,42 @@ class TensorSrht(Step):
     def needs_coordinates(self) -> bool:
         return False
 
-    @property
-    def _products(self) -> int:
-        return self.n_components // 2 if self.complex_to_real else self.n_components
+    def exact_terms(self, state: State) -> ExactTerms | None:
+        """The terms that the first outputs carry; None: the products are of the whole kernel."""
+        return exact_terms(state, self.degree, self.coef0)
 
-    def _shapes(self, n_features: int) -> tuple[Shape, Shape]:
+    def _shapes(self, state: State, n_features: int) -> tuple[Shape, Shape]:
+        terms = self.exact_terms(state)
+        left = self.n_components - (0 if terms is None else terms.count(n_features))
+        m = max(0, left) // 2 if self.complex_to_real else max(0, left)
         # Without c₀ there is no constant to carry, which matters where d is a power of two.
         width = n_features + (self.coef0 > 0)
-        blocks = count_blocks(self._products, width)
-        return (self.degree, blocks, width), (self.degree, self._products)
+        return (self.degree, count_blocks(m, width), width), (self.degree, m)
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         gamma = fit_gamma(self.gamma, sample.X, rng)
-        of_turns, (_, m) = self._shapes(sample.X.shape[1])
+        least = 2 if self.complex_to_real else 1
+        carried = choose_terms(sample.X, gamma, self.degree, self.coef0, self.n_components, least)
+        state = {**carried, "gamma": np.array(gamma)}
+        of_turns, (_, m) = self._shapes(state, sample.X.shape[1])
         turns = rng.integers(4 if self.complex_to_real else 2, size=of_turns, dtype=np.int8)
         rows = np.stack([draw_rows(m, of_turns[-1], rng) for _ in range(self.degree)])
-        return {"turns": turns, "rows": rows, "gamma": np.array(gamma)}
+        return {**state, "turns": turns, "rows": rows}
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        of_turns, of_rows = self._shapes(n_features_in)
-        return {"turns": of_turns, "rows": of_rows, "gamma": ()}
+        of_turns, of_rows = self._shapes(state, n_features_in)
+        # maps of the first formats carry nothing
+        carried: dict[str, Shape] = {"linear": ()} if "linear" in state else {}
+        return {"turns": of_turns, "rows": of_rows, "gamma": (), **carried}
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
-        return {"turns": "int8", "rows": "int64"}
+        return {"turns": "int8", "rows": "int64", "linear": "bool"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
+        if not state["rows"].shape[1]:
+            raise ValueError("state.linear: expected fewer exact outputs than there are outputs")
         check_indices("state.turns", state["turns"], 4 if self.complex_to_real else 2)
         check_indices("state.rows", state["rows"], padded_width(state["turns"].shape[-1]))
 
@@ -87,6 +105,13 @@ class TensorSrht(Step):
         return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
+class _Buffers(NamedTuple):
+    inputs: Floats
+    products: Array
+    factor: Array
+    inner: HadamardBuffers
+
+
 class _SrhtTransform(Transform):
     """One fast projection a degree, multiplied entry by entry."""
 
@@ -97,35 +122,56 @@ class _SrhtTransform(Transform):
         scale = np.full(self._width, np.sqrt(float(state["gamma"])))
         scale[n_features:] = np.sqrt(recipe.coef0)
         units = _COMPLEX if recipe.complex_to_real else _REAL
+        self._terms = recipe.exact_terms(state)
+        self._exact = 0 if self._terms is None else self._terms.count(n_features)
         # √(1/m) in equal parts, so that no factor leaves the range of the dtype alone
         scale *= self._m ** (-0.5 / recipe.degree)
-        self._factors = [
-            SampledHadamard(units[turns] * scale, rows, dtype)
-            for turns, rows in zip(state["turns"], state["rows"], strict=True)
-        ]
+        factors = units[state["turns"]] * scale
+        if self._terms is not None:
+            # the constant is the last input, and stands beside the projections
+            of_constant = [last_column(*pair)[:, None] for pair in zip(factors, state["rows"], strict=True)]
+            factors[:, :, -1] = 0.0
+        self._factors = [SampledHadamard(*pair, dtype) for pair in zip(factors, state["rows"], strict=True)]
+        if self._terms is not None:
+            self._constants = [column.astype(self._factors[0].dtype) for column in of_constant]
         self._dtype = dtype
 
-    def scratch(self, rows: int) -> tuple[Any, ...]:
+    def scratch(self, rows: int) -> _Buffers:
         # The last input is the constant 1, which carries c₀.
         first = self._factors[0]
         products = np.empty((self._m, rows), dtype=first.dtype)
         inputs = np.ones((self._width, rows), dtype=self._dtype)
-        return inputs, products, np.empty_like(products), first.scratch(rows)
+        return _Buffers(inputs, products, np.empty_like(products), first.scratch(rows))
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Any, ...]) -> None:
-        inputs, products, factor, of_factors = scratch
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
+        inputs, products, factor, inner = scratch
         inputs[: self.n_features_in] = X.T
-        self._factors[0](inputs, products, of_factors)
+        if self._terms is not None:
+            self._terms.write(X, out)
+            rest = rest_of_product(
+                self._projections(scratch), self._constants, self._terms.linear is not None
+            )
+            _write_parts(rest, out[:, self._exact :])
+            return
+        self._factors[0](inputs, products, inner)
         for project in self._factors[1:]:
-            project(inputs, factor, of_factors)
+            project(inputs, factor, inner)
             np.multiply(products, factor, out=products)
         _write_parts(products, out)
+
+    def _projections(self, scratch: _Buffers) -> Iterator[Array]:
+        """Yield the factors one after the other; the first stays when the next is made."""
+        for i, project in enumerate(self._factors):
+            out = scratch.factor if i else scratch.products
+            project(scratch.inputs, out, scratch.inner)
+            yield out
 
 
 def _write_parts(products: Array, out: Floats) -> None:
     m = len(products)
     if products.dtype.kind == "c":
         out[:, :m] = products.real.T
-        out[:, m:] = products.imag.T
+        out[:, m : 2 * m] = products.imag.T
+        out[:, 2 * m :] = 0.0  # one, where an odd number of outputs is left
     else:
         out[...] = products.T

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -13,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from kafeat.chain.chain import Chain
 from kafeat.contract.checks import check_indices
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
+from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import (
     NestedStep,
     PositiveFloat,
@@ -36,10 +36,16 @@ class UnionMember(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     columns: Annotated[tuple[str, ...], Field(min_length=1), _AS_TUPLE] | None = Field(
-        default=None, description="the columns that the map sees; null: all"
+        default=None, description="the columns that the map sees, by name or pattern; null: all"
     )
     weight: PositiveFloat = Field(default=1.0, description="factor of the map's kernel in the sum")
     steps: Annotated[tuple[NestedStep, ...], Field(min_length=1), _AS_TUPLE] = Field(description="the chain")
+
+    @property
+    def takes_missing(self) -> bool:
+        """True if a missing number does no harm: the chain fills it, or has only categories, which are never NaN."""
+        coded = {name for step in self.steps for name in step.coded_columns}
+        return takes_missing(self.steps) or (self.columns is not None and coded.issuperset(self.columns))
 
 
 class Union(Step):
@@ -63,6 +69,17 @@ class Union(Step):
     def searches(self) -> bool:
         return any(step.searches for step in self._steps)
 
+    def settled(self, sample: Sample) -> Self:
+        maps = [
+            part.model_copy(update={"steps": tuple(step.settled(sample) for step in part.steps)})
+            for part in self.maps
+        ]
+        return self.model_copy(update={"maps": tuple(maps)})
+
+    @property
+    def takes_label(self) -> bool:
+        return any(step.takes_label for step in self._steps)
+
     @property
     def label_needs(self) -> Mapping[str, str]:
         return {
@@ -81,6 +98,10 @@ class Union(Step):
         return [(part.columns, part.steps) for part in self.maps]
 
     @property
+    def refuses_negative(self) -> bool:
+        return any(part.steps[0].refuses_negative for part in self.maps)
+
+    @property
     def keeps_rows(self) -> bool:
         return any(step.keeps_rows for step in self._steps)
 
@@ -93,8 +114,12 @@ class Union(Step):
         return {name: unknown for step in self._steps for name, unknown in step.coded_columns.items()}
 
     @property
+    def time_columns(self) -> Sequence[str]:
+        return [name for step in self._steps for name in step.time_columns]
+
+    @property
     def missing(self) -> Literal["refuse", "pass", "fill"]:  # type: ignore[override]  # depends on the maps
-        return "fill" if all(takes_missing(part.steps) for part in self.maps) else "refuse"
+        return "fill" if all(part.takes_missing for part in self.maps) else "refuse"
 
     @property
     def unsaved(self) -> str | None:
@@ -103,6 +128,10 @@ class Union(Step):
     @property
     def no_exact(self) -> str | None:
         return next((step.no_exact for step in self._steps if step.no_exact), None)
+
+    @property
+    def own_kernel(self) -> str | None:
+        return next((step.own_kernel for step in self._steps if step.own_kernel), None)
 
     @property
     def needs_coordinates(self) -> bool:
@@ -137,7 +166,7 @@ class Union(Step):
 
     def chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
         """Per map, the indices of its columns and its chain; ValueError where the state disagrees with the recipe."""
-        found = []
+        chains = []
         for i, (part, states) in enumerate(self._parts(state)):
             indices = np.arange(n_features_in)
             if part.columns is not None:
@@ -150,8 +179,8 @@ class Union(Step):
             if cast_after.ndim:
                 raise ValueError(f"state.{i}.cast_after: expected one number")
             check_indices(f"state.{i}.cast_after", cast_after, len(part.steps) + 1)
-            found.append((indices, Chain.checked(part.steps, states, len(indices), int(cast_after))))
-        return found
+            chains.append((indices, Chain.checked(part.steps, states, len(indices), int(cast_after))))
+        return chains
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         shapes: dict[str, Shape] = {}
@@ -196,7 +225,7 @@ class Union(Step):
                 Chain.without_widths(part.steps, states).exact_pair(pair)
                 for part, states in self._parts(state)
             ]
-        dots, x, y = (np.zeros_like(found) for found in (grams[0].dots, *grams[0].squared_norms))
+        dots, x, y = (np.zeros_like(term) for term in (grams[0].dots, *grams[0].squared_norms))
         for part, gram in zip(self.maps, grams, strict=True):
             dots += part.weight * gram.dots
             x += part.weight * gram.squared_norms[0]
@@ -204,21 +233,17 @@ class Union(Step):
         return Gram(dots, (x, y))
 
 
-def _indices(columns: Sequence[str], names: Sequence[str] | None, i: int) -> Array:
+def _indices(columns: Sequence[str], names: Sequence[str | None] | None, i: int) -> Array:
     if names is None:
         raise DataError(
             f"union: maps[{i}].columns: expected no columns after a step that does not hand them on"
         )
-    where = {name: j for j, name in enumerate(names)}
-    found: list[int] = []
-    for column in columns:
-        # A list column is named as a whole: l stands for l[0], l[1], ...
-        element = re.compile(rf"{re.escape(column)}\[[0-9]+\]")
-        several = [j for j, name in enumerate(names) if element.fullmatch(name)]
-        if column not in where and not several:
+    found: dict[int, None] = {}
+    for column, places in feature_places(columns, names):
+        if not places:
             raise DataError(f"union: maps[{i}].columns: expected columns of the input, got {quoted(column)}")
-        found += [where[column]] if column in where else several
-    return np.array(found)
+        found |= dict.fromkeys(places)
+    return np.array(list(found))
 
 
 def _subset(sample: Sample, indices: Array) -> Sample:
@@ -237,6 +262,11 @@ def _subset(sample: Sample, indices: Array) -> Sample:
 def _of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
     column = None if refused.column is None else int(indices[refused.column])
     return InvalidValueError(refused.row, column, refused.problem)
+
+
+class _MapBuffers(NamedTuple):
+    inputs: Floats
+    inner: Scratch
 
 
 class _UnionTransform(Transform):
@@ -260,28 +290,31 @@ class _UnionTransform(Transform):
     def widest(self) -> int:
         return max(super().widest, *(transform.widest for _, transform in self._maps))
 
-    def scratch(self, rows: int) -> Scratch:
-        return tuple(
-            (np.empty((rows, len(indices)), dtype=transform.reads(self._dtype)), transform.scratch(rows))
+    def scratch(self, rows: int) -> list[_MapBuffers]:
+        return [
+            _MapBuffers(
+                np.empty((rows, len(indices)), dtype=transform.reads(self._dtype)), transform.scratch(rows)
+            )
             for indices, transform in self._maps
-        )
+        ]
 
-    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
+    def apply(self, X: Floats, out: Floats, scratch: list[_MapBuffers]) -> None:
         start = 0
-        for (indices, transform), amplitude, (inputs, own) in zip(
+        for (indices, transform), amplitude, buffers in zip(
             self._maps, self._amplitudes, scratch, strict=True
         ):
-            inputs[...] = X[:, indices]
+            buffers.inputs[...] = X[:, indices]
             part = out[:, start : start + transform.n_features_out]
             start += transform.n_features_out
             try:
-                transform.apply(inputs, part, own)
+                transform.apply(buffers.inputs, part, buffers.inner)
             except InvalidValueError as refused:
                 raise _of_whole(refused, indices) from None
             if amplitude != 1.0:
                 part *= amplitude
 
-    def clipped(self, scratch: Scratch) -> Array | None:
+    def clipped(self, scratch: list[_MapBuffers]) -> Array | None:
         return total_clipped(
-            transform.clipped(own) for (_, transform), (_, own) in zip(self._maps, scratch, strict=True)
+            transform.clipped(buffers.inner)
+            for (_, transform), buffers in zip(self._maps, scratch, strict=True)
         )

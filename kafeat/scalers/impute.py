@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from kafeat.contract.step import Sample, Scaler, parameter
+from kafeat.contract.step import Names, Sample, Scaler, parameter
 from kafeat.errors import InvalidValueError
 from kafeat.types import Floats, Shape, State
 
@@ -22,7 +22,6 @@ class Impute(Scaler):
 
     columnwise: ClassVar[bool] = True
     missing: ClassVar[Literal["refuse", "pass", "fill"]] = "fill"
-    keeps_categories: ClassVar[bool] = True
 
     strategy: Literal["mean", "median", "constant"] = parameter("mean", "what a missing number becomes")
     value: float = parameter(0.0, "the constant of strategy constant")
@@ -41,6 +40,9 @@ class Impute(Scaler):
                 )  # fmt: skip
             fill[j] = middle(seen)
         return {"fill": fill}
+
+    def names_out(self, names: Names, state: State) -> Names:
+        return names
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"fill": (n_features_in,)}

@@ -21,6 +21,10 @@ class Log1p(Scaler):
     columnwise: ClassVar[bool] = True
     missing: ClassVar[Literal["refuse", "pass", "fill"]] = "pass"
 
+    @property
+    def refuses_negative(self) -> bool:
+        return True
+
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         _refuse(sample.X)
         return {}

@@ -41,3 +41,6 @@ class Minmax(Scaler):
         if self.clip:
             np.clip(moved, 0.0, 1.0, out=moved)
         return moved
+
+    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
+        return None if self.clip else state["low"] + Z * state["width"]

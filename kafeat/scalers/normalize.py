@@ -10,7 +10,7 @@ import numpy as np
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Scaler, parameter
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.cosine import Cosine
+from kafeat.maths.kernels.cosine import CosineKernel
 from kafeat.types import Floats, Shape, State
 
 
@@ -52,5 +52,5 @@ class Normalize(Scaler):
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if isinstance(pair, Gram):
-            return Cosine().gram(pair, KernelParameters())
+            return CosineKernel().gram(pair, KernelParameters())
         return super().exact(state, pair)

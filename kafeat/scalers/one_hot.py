@@ -6,22 +6,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.describe import Described, near
-from kafeat.contract.step import Sample, Scaler, Transform, parameter
-from kafeat.errors import DataError, quoted
+from kafeat.contract.named_columns import ColumnNames, places_of
+from kafeat.contract.step import Names, PositiveInt, Sample, Scaler, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 
 _MOST_CATEGORIES = 10_000
-
-
-def _as_tuple(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
-
-
-_Name = Annotated[str, Field(min_length=1), Described("a name (text, not empty)", "names")]
 
 
 class OneHot(Scaler):
@@ -34,16 +26,19 @@ class OneHot(Scaler):
 
     Outputs: first every column that is not named, unchanged and in the order of the input; then, in the order of
     `columns`, each named column's categories: numbers by size if all of them are, else texts by code point.
-    It reads input columns by name, so only `impute` may come before it.
+    With `min_frequency`, categories that fewer rows of the fit sample have share one output, the last of their column.
+    It reads input columns by name, so only steps that keep them may come before it.
     """
 
     missing: ClassVar[Literal["refuse", "pass", "fill"]] = "pass"
 
-    columns: Annotated[tuple[_Name, ...], BeforeValidator(_as_tuple)] = parameter(
-        (), "the columns to code, by name"
-    )
+    columns: ColumnNames = parameter((), "the columns to code, by name or pattern")
     unknown: Literal["error", "ignore"] = parameter(
         "error", "refuse a missing category and one that the fit has not seen, or make it all zeros"
+    )
+    min_frequency: PositiveInt | Annotated[float, Field(gt=0, lt=1)] | None = parameter(
+        None,
+        "the number, or share, of rows of the fit sample below which categories share an output; null: no limit",
     )
 
     @property
@@ -51,39 +46,49 @@ class OneHot(Scaler):
         return dict.fromkeys(self.columns, self.unknown == "ignore")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        names = sample.names
-        if names is None:
-            if self.columns:
-                raise DataError(
-                    "one_hot: expected to come first, or after impute, as it reads input columns by name"
-                )
-            names = ()
-        places = []
-        for name in dict.fromkeys(self.columns):
-            if name not in names:
-                meant = near(name, names)
-                hint = "" if meant is None else f" (did you mean {quoted(meant)}?)"
-                raise DataError(f"one_hot: columns: expected names of features, got {quoted(name)}{hint}")
-            places.append(names.index(name))
-        columns = np.array(places, dtype=np.int64)
-        return {"columns": columns, "sizes": np.array([_size(sample, j) for j in places], dtype=np.int64)}
+        columns = places_of(self.kind, self.columns, sample.names)
+        sizes = np.array([_size(sample, j) for j in columns], dtype=np.int64)
+        state = {"columns": columns, "sizes": sizes}
+        if self.min_frequency is None:
+            return state
+        outputs = [self._outputs(sample.X[:, j], size) for j, size in zip(columns, sizes, strict=True)]
+        return {**state, "outputs": np.concatenate([*outputs, np.empty(0, dtype=np.int64)])}
+
+    def _outputs(self, codes: Floats, size: int) -> Array:
+        """Return the output of each category of a column, from 0: the rare ones share the last."""
+        least = self.min_frequency or 0
+        if isinstance(least, float):
+            least *= len(codes)
+        counts = np.bincount(np.rint(codes[codes >= 0.0]).astype(np.intp), minlength=size)
+        rare = counts < least
+        return np.where(rare, np.sum(~rare), np.cumsum(~rare) - 1)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        k = len(dict.fromkeys(self.columns))
-        return {"columns": (k,), "sizes": (k,)}
+        k = np.size(state.get("columns", ()))
+        shapes: dict[str, Shape] = {"columns": (k,), "sizes": (k,)}
+        if self.min_frequency is not None:
+            shapes["outputs"] = (int(np.sum(state.get("sizes", 0))),)
+        return shapes
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
-        return {"columns": "int64", "sizes": "int64"}
+        return {"columns": "int64", "sizes": "int64", "outputs": "int64"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         check_indices("state.columns", state["columns"], n_features_in)
         check_indices("state.sizes", state["sizes"], _MOST_CATEGORIES + 1)
         if len(np.unique(state["columns"])) != len(state["columns"]):
             raise ValueError("state.columns: expected every column once")
+        for outputs in outputs_of(state):
+            check_indices("state.outputs", outputs, max(1, len(outputs)))
+
+    def names_out(self, names: Names, state: State) -> Names:
+        others = np.setdiff1d(np.arange(len(names)), state["columns"])
+        coded = self.n_features_out(state, len(names)) - len(others)
+        return (*(names[j] for j in others), *[None] * coded)
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
-        return n_features_in - len(state["columns"]) + int(state["sizes"].sum())
+        return n_features_in - len(state["columns"]) + sum(map(width_of, outputs_of(state)))
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         return _OneHotTransform(self, state, n_features_in)
@@ -100,12 +105,24 @@ def _size(sample: Sample, column: int) -> int:
     return int(sample.X[:, column].max(initial=-1.0)) + 1
 
 
+def outputs_of(state: State) -> list[Array]:
+    """Return per column the output of each category, from 0: its own if no outputs are shared."""
+    if "outputs" not in state:
+        return [np.arange(size) for size in state["sizes"]]
+    return np.split(state["outputs"], np.cumsum(state["sizes"]))[:-1]
+
+
+def width_of(outputs: Array) -> int:
+    """Return the number of outputs of a column."""
+    return int(outputs.max(initial=-1)) + 1
+
+
 class _OneHotTransform(Transform):
     """Zeros, and a one where the code points to; a code outside of the vocabulary is nobody's."""
 
     def __init__(self, step: OneHot, state: State, n_features: int) -> None:
         self._columns: Array = state["columns"]
-        self._sizes: Array = state["sizes"]
+        self._outputs = outputs_of(state)
         self._others = np.setdiff1d(np.arange(n_features), self._columns)
         self.n_features_in = n_features
         self.n_features_out = step.n_features_out(state, n_features)
@@ -114,8 +131,8 @@ class _OneHotTransform(Transform):
         first = len(self._others)
         out[:, :first] = X[:, self._others]
         out[:, first:] = 0.0
-        for column, size in zip(self._columns, self._sizes, strict=True):
+        for column, outputs in zip(self._columns, self._outputs, strict=True):
             codes = np.rint(X[:, column])
-            rows = np.flatnonzero((codes >= 0.0) & (codes < size))
-            out[rows, first + codes[rows].astype(np.intp)] = 1.0
-            first += int(size)
+            rows = np.flatnonzero((codes >= 0.0) & (codes < len(outputs)))
+            out[rows, first + outputs[codes[rows].astype(np.intp)]] = 1.0
+            first += width_of(outputs)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from kafeat.contract.step import Sample, Scaler, Spreads
+from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
+from kafeat.contract.scaler_loop import ScalerLoop
+from kafeat.contract.step import DOUBLE, Sample, Scaler, Spreads, Transform
 from kafeat.types import Floats, Shape, State
 
 _MOST_ROWS = 10_000
@@ -46,11 +48,27 @@ class Power(Scaler):
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return dict.fromkeys(("exponent", "mean", "scale"), (n_features_in,))
 
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        run = loop("power", DOUBLE, ARRAY, SIZE, SIZE, ARRAY, ARRAY, ARRAY, ARRAY, result=FLAG)
+        if run is None or dtype != DOUBLE:
+            return super().bind(state, n_features_in, dtype)
+        return _PowerLoop(self, state, n_features_in, run)
+
     def scale(self, state: State, X: Floats) -> Floats:
         bent = _bend(X, state["exponent"])
         bent -= state["mean"]
         bent /= state["scale"]
         return bent
+
+
+class _PowerLoop(ScalerLoop):
+    def __init__(self, scaler: Power, state: State, n_features: int, loop: Loop) -> None:
+        super().__init__(scaler, state, n_features)
+        self._loop = loop
+        self._numbers = [np.ascontiguousarray(state[name], DOUBLE) for name in ("exponent", "mean", "scale")]
+
+    def run(self, X: Floats, out: Floats) -> bool:
+        return not self._loop(address(X), *X.shape, *map(address, self._numbers), address(out))
 
 
 def _thinned(x: Floats) -> Floats:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from kafeat.compiled.library import ARRAY, REAL, SIZE, Loop, address, loop
 from kafeat.contract.checks import count_rows
-from kafeat.contract.step import PositiveFloat, Sample, Scaler, Spreads, parameter
-from kafeat.types import Floats, Shape, State
+from kafeat.contract.scaler_loop import ScalerLoop
+from kafeat.contract.step import DOUBLE, PositiveFloat, Sample, Scaler, Spreads, Transform, parameter
+from kafeat.types import Array, Floats, Shape, State
+
+_CELLS = 2048
+"""Cells over the range of a column, in which a compiled search begins."""
 
 
 class Quantile(Scaler):
@@ -56,6 +61,13 @@ class Quantile(Scaler):
         if (np.diff(state["quantiles"], axis=0) < 0.0).any():
             raise ValueError("state.quantiles: expected ascending numbers in every column")
 
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        search = (ARRAY, ARRAY, SIZE, ARRAY, SIZE, ARRAY, ARRAY)
+        run = loop("quantile", DOUBLE, ARRAY, SIZE, SIZE, *search, REAL, ARRAY)
+        if run is None or dtype != DOUBLE:
+            return super().bind(state, n_features_in, dtype)
+        return _QuantileLoop(self, state, n_features_in, run)
+
     def scale(self, state: State, X: Floats) -> Floats:
         quantiles = state["quantiles"]
         levels = np.linspace(0.0, 1.0, len(quantiles))
@@ -76,3 +88,44 @@ def _normal(F: Floats, clip: float) -> Floats:
         values: Floats = ndtri(F)
     np.clip(values, -clip, clip, out=values)
     return values
+
+
+class _QuantileLoop(ScalerLoop):
+    """The search for a number begins where its cell of the column's range does, and takes the same steps for all."""
+
+    def __init__(self, scaler: Quantile, state: State, n_features: int, loop: Loop) -> None:
+        super().__init__(scaler, state, n_features)
+        self._loop = loop
+        self._clip = 0.0 if scaler.output == "uniform" else scaler.clip
+        self._quantiles = np.ascontiguousarray(state["quantiles"].T, DOUBLE)
+        self._levels = np.array([_mean_levels(ascending) for ascending in self._quantiles])
+        found = [_cells(ascending) for ascending in self._quantiles]
+        first, scales, steps = zip(*found, strict=True)
+        self._first, self._scales = np.array(first, np.int32), np.array(scales)
+        self._steps = np.array(steps, np.int32)
+
+    def run(self, X: Floats, out: Floats) -> bool:
+        column = address(self._quantiles), address(self._levels), self._quantiles.shape[1]
+        cells = address(self._first), _CELLS, address(self._scales), address(self._steps)
+        self._loop(address(X), *X.shape, *column, *cells, self._clip, address(out))
+        return True
+
+
+def _mean_levels(ascending: Floats) -> Floats:
+    """The mean of the first and the last level of the quantiles that are equal to each one."""
+    first, last = (np.searchsorted(ascending, ascending, side) for side in ("left", "right"))
+    levels: Floats = (first + (last - 1)) * (0.5 / (len(ascending) - 1))
+    return levels
+
+
+def _cells(ascending: Floats) -> tuple[Array, float, int]:
+    """For each cell a quantile that is below all numbers in it, cells per unit, and how many halvings find the last."""
+    with np.errstate(over="ignore", divide="ignore"):
+        scale = _CELLS / (ascending[-1] - ascending[0])
+    if not 0.0 < scale < np.inf:  # one cell for all
+        return np.zeros(_CELLS, np.intp), 0.0, (len(ascending) - 1).bit_length()
+    # Computed as the loop does, so that no number is on the other side of an edge.
+    places = np.minimum((ascending - ascending[0]) * scale, _CELLS - 1).astype(np.intp)
+    first = np.maximum(np.searchsorted(places, np.arange(_CELLS)) - 1, 0)
+    last = np.searchsorted(places, np.arange(_CELLS), "right") - 1
+    return first, float(scale), int((last - first).max()).bit_length()

@@ -37,3 +37,7 @@ class Robust(Scaler):
         moved: Floats = X - state["centre"]
         moved /= state["width"]
         return moved
+
+    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
+        rows: Floats = state["centre"] + Z * state["width"]
+        return rows

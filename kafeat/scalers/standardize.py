@@ -48,3 +48,7 @@ class Standardize(Scaler):
         centred: Floats = X - state["mean"]
         centred /= state["scale"]
         return centred
+
+    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
+        rows: Floats = state["mean"] + Z * state["scale"]
+        return rows

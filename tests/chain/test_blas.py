@@ -1,9 +1,13 @@
 """The limit on BLAS threads holds as long as anyone needs it, and is lifted after the last."""
 
+import json
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from kafeat.chain.blas import one_blas_thread
 
@@ -66,3 +70,85 @@ def test_any_thread_sets_the_limit_and_any_other_lifts_it():
         seen.append(threads())
     assert seen == [{1}, {1}]
     assert threads() == {2}
+
+
+def test_the_libraries_are_looked_for_once(monkeypatch):
+    with one_blas_thread():
+        pass
+
+    def search(controller: ThreadpoolController) -> None:
+        raise AssertionError("the libraries were looked for again")
+
+    monkeypatch.setattr(ThreadpoolController, "__init__", search)
+    for _ in range(3):
+        with one_blas_thread():
+            pass
+
+
+LATER = """
+from threadpoolctl import threadpool_info
+from kafeat.chain.blas import one_blas_thread
+
+def libraries():
+    return {pool["filepath"]: pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+with one_blas_thread():
+    first = libraries()
+import numpy
+with one_blas_thread():
+    second = libraries()
+import scipy.linalg
+with one_blas_thread():
+    third = libraries()
+print([[*found.values()] for found in (first, second, third)])
+"""
+
+
+def test_a_library_that_is_loaded_later_is_limited_too():
+    """NumPy and SciPy bring a BLAS each, and both start with as many threads as the environment says."""
+    done = subprocess.run(
+        [sys.executable, "-c", LATER],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    first, second, third = json.loads(done.stdout)
+    if len(third) == len(first):
+        pytest.skip("NumPy and SciPy share a BLAS that was loaded before")
+    assert set(first + second + third) == {1}
+
+
+INSIDE = """
+import sys
+import numpy
+import kafeat
+from kafeat.chain.chain import Chain
+from threadpoolctl import threadpool_info
+
+settled = Chain._with_enough_precision
+
+def look(chain, sample):
+    print("scipy.linalg" in sys.modules, [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"])
+    return settled(chain, sample)
+
+Chain._with_enough_precision = look
+kafeat.fit({"steps": [{"kind": "nystroem", "n_components": 4}]}, numpy.random.default_rng(0).random((30, 3)))
+print(True, [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"])
+"""
+
+
+def test_a_fit_that_loads_a_library_limits_it_and_lifts_the_limit():
+    """The products of a fit ran in all threads of SciPy's BLAS, and `evaluate` took seven times as long for it."""
+    done = subprocess.run(
+        [sys.executable, "-c", INSIDE],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    inside, after = done.stdout.splitlines()
+    assert set(inside.removeprefix("True ")) <= set("[1, ]")
+    assert set(after.removeprefix("True ")) <= set("[2, ]")

@@ -158,8 +158,8 @@ def test_a_state_that_the_precision_cannot_hold_is_refused() -> None:
 
 
 def test_outputs_that_no_machine_could_hold_are_refused_before_they_are_computed() -> None:
-    steps = [{"kind": "homogeneous", "order": 1000}] * 2
+    steps = [{"kind": "homogeneous", "order": 92}] * 2  # 300 * 185² outputs
     with pytest.raises(
         DataError, match=r"steps\[1\]: homogeneous: expected from 1 to 10,000,000 outputs, got"
     ):
-        kafeat.fit({"steps": steps}, np.ones((5, 3)))
+        kafeat.fit({"steps": steps}, np.ones((5, 300)))

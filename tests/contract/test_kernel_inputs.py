@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
 
-from kafeat.contract.kernel_inputs import Coordinates, Gram
+from kafeat.contract.kernel_inputs import Coordinates, Gram, squared_distances
 
 EPS = np.finfo(float).eps
 
@@ -24,6 +26,28 @@ def test_coordinates_by_their_definitions() -> None:
 def test_distances_of_coordinates_do_not_cancel() -> None:
     x = np.array([[1e8], [1e8 + 1.0]])
     assert Coordinates(x, x).squared_distances.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("size", [1.0, 1e-120, 1e120])
+def test_distances_of_wide_rows_do_not_cancel(offset: float, size: float) -> None:
+    """They come from a matrix product, apart from those of rows that are near each other."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, 64)) + offset
+    x[:9] = x[9] + 1e-6 * rng.standard_normal((9, 64))
+    x[20] = x[21]
+    x *= size
+    expected = cdist(x, x[:40], "sqeuclidean")
+    # d rounding errors of 1.1e-16, times 1/1e-3 for the nearest pair of a product; the mean rounds `offset`.
+    rtol = 64 * EPS / 1e-3 * (1.0 + offset * 1e-3)
+    np.testing.assert_allclose(squared_distances(x, x[:40]), expected, rtol=rtol)
+    assert squared_distances(x, x[:40])[21, 20] == 0.0
+
+
+def test_equal_rows_have_no_distance() -> None:
+    x = np.full((50, 64), 0.1)
+    assert not squared_distances(x, x[:30]).any()
+    assert squared_distances(x[:0], x).shape == (0, 50)
 
 
 def test_a_gram_matrix_knows_distances_and_never_a_negative_one() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from scipy.spatial.distance import pdist
 
 from kafeat.errors import DataError
 from kafeat.maths.bandwidth import resolve_gamma
 from kafeat.maths.kernel import find_kernel
+from kafeat.registry import build_step
 
 
 def rows(n: int = 300, d: int = 4) -> np.ndarray:
@@ -109,3 +111,18 @@ def test_an_outlier_does_not_move_the_median() -> None:
     X = rows()
     X[3] = 1e200
     assert resolve("median", "rbf", X) == pytest.approx(resolve("median", "rbf", rows()), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "gamma", ["0*median", "0.0*scale", ".0e9*auto", "٣*median", "1e999*median", "-1*median"]
+)
+def test_a_multiple_that_is_no_number_above_0(gamma: str) -> None:
+    with pytest.raises(ValidationError, match="String should match pattern"):
+        build_step({"kind": "fourier", "gamma": gamma})
+
+
+@pytest.mark.parametrize(
+    "gamma", ["10*median", "0.30*median", ".5*scale", "5.*auto", "1e-3*median", "0.01E+2*median"]
+)
+def test_a_multiple(gamma: str) -> None:
+    assert build_step({"kind": "fourier", "gamma": gamma}).recipe()["gamma"] == gamma

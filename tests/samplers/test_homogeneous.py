@@ -13,7 +13,7 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
 from kafeat.maths.homogeneous.additive import additive_kernel, spectral_kernel
-from kafeat.maths.homogeneous.ratios import ratio_weights
+from kafeat.maths.homogeneous.windows import ratio_weights
 from kafeat.maths.kernel import KernelParameters
 from kafeat.samplers.homogeneous import Homogeneous
 
@@ -451,3 +451,28 @@ def test_the_error_curve_is_that_of_the_features(order: int) -> None:
     moved = (fm.transform(x) @ fm.transform(y).T - fm.exact_kernel(x, y))[0] / (0.7 * np.exp(ratios / 2))
     np.testing.assert_allclose(error, moved, rtol=0, atol=1e-12)
     assert weights.min() >= 0.0
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (7, 1), (7, 3)])
+@pytest.mark.parametrize("layout", ["C", "F", "part of C", "part of F"])
+@pytest.mark.parametrize("out_layout", ["C", "F", "part of C", "part of F"])
+def test_the_memory_layout_changes_nothing(shape: tuple[int, int], layout: str, out_layout: str) -> None:
+    """Strides of tiles with one row or one column say nothing about their order."""
+    X = np.random.default_rng(0).exponential(size=shape)
+    step = Homogeneous(order=2, window="uniform")
+    state = step.fit(Sample(X, None, len(X)), np.random.default_rng(0))
+    transform = step.bind(state, shape[1], X.dtype)
+
+    def placed(rows: int, columns: int, how: str) -> tuple[np.ndarray, np.ndarray]:
+        margin = 2 if how.startswith("part") else 0
+        whole = np.full((rows + 2 * margin, columns + 2 * margin), 9.0, order=how[-1])
+        return whole, whole[margin : margin + rows, margin : margin + columns]
+
+    tile = placed(*shape, layout)[1]
+    tile[...] = X
+    whole, out = placed(shape[0], transform.n_features_out, out_layout)
+    transform.apply(tile, out, transform.scratch(shape[0]))
+    expected = np.empty(out.shape)
+    transform.apply(X, expected, transform.scratch(shape[0]))
+    np.testing.assert_array_equal(out, expected)
+    assert np.count_nonzero(whole == 9.0) == whole.size - out.size  # nothing else was written

@@ -10,7 +10,7 @@ from sklearn.kernel_approximation import Nystroem as Peer
 from sklearn.metrics import pairwise
 
 import kafeat
-from kafeat.chain.chain import FittedStep
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError, UsageError
@@ -19,6 +19,7 @@ from kafeat.maths.kernel import KernelParameters, find_kernel
 from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.projection import fitted, whitening
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.load import loads
 
 EPS = np.finfo(float).eps
 KERNELS = [
@@ -34,7 +35,9 @@ def rows(n: int, d: int, seed: int = 0) -> np.ndarray:
 
 
 def fit(X: np.ndarray, dtype: str = "float64", **parameters: object) -> FeatureMap:
-    step = {"kind": "nystroem", "gamma": GAMMA, **parameters}
+    kernel = parameters.get("kernel", "rbf")
+    own = {} if callable(kernel) or kernel == "precomputed" else {"gamma": GAMMA}
+    step = {"kind": "nystroem", **own, **parameters}
     return kafeat.fit({"dtype": dtype, "seed": 1, "steps": [step]}, X)
 
 
@@ -412,11 +415,36 @@ def test_a_function_can_be_inspected_though_not_saved() -> None:
     assert facts["steps"][0]["kernel"] == "<function rbf_kernel>"
 
 
+@pytest.mark.parametrize(
+    ("kernel", "spelled"),
+    [("precomputed", "a precomputed kernel"), (pairwise.rbf_kernel, "a Python function")],
+)
+@pytest.mark.parametrize("name", ["gamma", "degree", "coef0", "nu", "alpha"])
+def test_numbers_that_a_given_kernel_would_ignore_are_refused(
+    name: str, kernel: object, spelled: str
+) -> None:
+    with pytest.raises(ConfigError, match=rf"steps\[0\].{name}: expected none beside {spelled}, got 3"):
+        fit(rows(30, 3), kernel=kernel, n_components=5, **{name: 3})
+
+
+def test_poly_is_the_polynomial_kernel() -> None:
+    X = rows(30, 3)
+    short, long = (fit(X, kernel=name, n_components=5) for name in ("poly", "polynomial"))
+    assert short.dumps() == long.dumps()
+    maclaurin = {"steps": [{"kind": "random_maclaurin", "kernel": "poly", "n_components": 5}]}
+    assert kafeat.fit(maclaurin, X).config.steps[0].recipe()["kernel"] == "polynomial"
+
+
 def test_a_precomputed_kernel_is_not_evaluated() -> None:
     X = rows(30, 3)
     K = pairwise.rbf_kernel(X)
-    with pytest.raises(UsageError, match="evaluate: nystroem: kernel precomputed: there is no exact kernel"):
-        kafeat.evaluate(fit(K, kernel="precomputed", n_components=5), K)
+    step = {"kind": "nystroem", "kernel": "precomputed", "n_components": 5}
+    # a recipe before it is fitted, which the rows that are held out would not allow
+    for asked in ({"model": fit(K, kernel="precomputed", n_components=5)}, {"config": {"steps": [step]}}):
+        with pytest.raises(
+            UsageError, match="evaluate: nystroem: kernel precomputed: there is no exact kernel"
+        ):
+            kafeat.evaluate(data=K, **asked)
 
 
 @pytest.mark.parametrize("form", ["array", "npy", "parquet"])
@@ -558,3 +586,32 @@ def test_selectors_see_the_kernel_of_any_number_of_rows(kernel: str) -> None:
     np.testing.assert_allclose(
         view.kernel(np.arange(2), np.arange(4)), want[:2], rtol=0, atol=64 * EPS * want.max()
     )
+
+
+@pytest.mark.parametrize("root", ["triangular", "symmetric"])
+@pytest.mark.parametrize("selector", ["rpcholesky", "greedy"])
+def test_a_tolerance_sets_the_number_of_outputs(selector: str, root: str) -> None:
+    X = rows(200, 3)
+    with_tolerance = {"landmarks": selector, "n_components": 150, "tolerance": 0.05, "root": root}
+    fm = fit(X, **with_tolerance)
+    assert fm.n_components == len(fm.chain.steps[0].state["landmarks"]) < 150
+    K, Z = fm.exact_kernel(X), fm.transform(X)
+    assert np.trace(K - Z @ Z.T) <= 0.05 * np.trace(K)
+    assert loads(fm.dumps(), "m").transform(X).tobytes() == Z.tobytes()
+    # more than there are rows is no mistake beside a tolerance
+    assert fit(X[:100], **with_tolerance).n_components < 100
+    kernel = fit(K, kernel="precomputed", n_components=150, tolerance=0.05, root=root)
+    Z = kernel.transform(K)
+    assert np.trace(K - Z @ Z.T) <= 0.05 * np.trace(K)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, "tolerance: expected landmarks: rpcholesky or greedy with it, got 'kmeans'"),
+        ({"landmarks": "greedy", "n_landmarks": 9}, "n_landmarks: expected none beside a tolerance, got 9"),
+    ],
+)
+def test_a_tolerance_needs_pivots(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        fit(rows(20, 3), n_components=5, tolerance=0.1, **parameters)

@@ -47,6 +47,7 @@ def test_unbiased_and_positive(features, directions: str, features_: str, tilt: 
     assert errors.max() <= 0.1 * exact.max()  # a wrong constant is seen
 
 
+@pytest.mark.slow
 def test_variance_is_the_papers(features) -> None:
     X, seeds, D = 0.5 * rows(2, 3), 4000, 16
     s = GAMMA * ((X[0] + X[1]) ** 2).sum()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.linalg import hadamard
@@ -10,7 +12,7 @@ from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 import kafeat
 from kafeat.contract.step import Sample
-from kafeat.errors import DataError
+from kafeat.errors import DataError, KafeatWarning
 from kafeat.samplers.projection import Projection, jl_width
 
 
@@ -193,3 +195,13 @@ def test_an_overflow_is_not_clipped_away() -> None:
         DataError, match=r"row 1 \(index 0\): expected features that float32 can hold, got inf"
     ):
         fm.transform(7e37 * signs[None, :])
+
+
+def test_a_projection_that_is_wider_than_its_input_is_told() -> None:
+    steps = [{"kind": "standardize"}, {"kind": "projection", "n_components": 6}]
+    told = "<array>: projection: n_components: 6 outputs are more than 5 inputs, so nothing is"
+    with pytest.warns(KafeatWarning, match=told):
+        kafeat.fit({"steps": steps}, rows(30, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kafeat.fit({"steps": steps}, rows(30, 6))

@@ -11,7 +11,10 @@ from sklearn.metrics.pairwise import polynomial_kernel
 import kafeat
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
+from kafeat.model.load import loads
 from kafeat.samplers.random_maclaurin import RandomMaclaurin, _log_spread, _Monomials, _systematic
+
+EPS = np.finfo(float).eps
 
 
 def rows(n: int, d: int) -> np.ndarray:
@@ -21,6 +24,8 @@ def rows(n: int, d: int) -> np.ndarray:
 def exact_of(X: np.ndarray, step: RandomMaclaurin) -> np.ndarray:
     if step.kernel == "exponential":
         return np.exp(step.gamma * X @ X.T)
+    if step.coefficients is not None:
+        return sum(a * (step.gamma * X @ X.T) ** n for n, a in enumerate(step.coefficients))
     return polynomial_kernel(X, degree=step.degree, gamma=step.gamma, coef0=step.coef0)
 
 
@@ -32,6 +37,7 @@ STEPS = [
     RandomMaclaurin(degree=2, gamma=0.3, n_components=1),  # not even the constant
     RandomMaclaurin(kernel="exponential", gamma=0.2, n_components=32),
     RandomMaclaurin(kernel="exponential", gamma=0.2, n_components=2),
+    RandomMaclaurin(kernel="series", coefficients=(0.0, 0.5, 0.0, 0.2), gamma=0.3, n_components=32),
 ]
 
 
@@ -187,3 +193,45 @@ def test_a_series_that_would_be_cut_off_is_refused() -> None:
     ):
         kafeat.fit({"steps": [step]}, 10.0 * rows(50, 3))
     assert kafeat.fit({"steps": [step]}, rows(50, 3)).n_components == 64
+
+
+def fitted(X: np.ndarray, **parameters: object) -> kafeat.FeatureMap:
+    step = {"kind": "random_maclaurin", "gamma": 1.0, "n_components": 64, **parameters}
+    return kafeat.fit({"dtype": "float64", "steps": [step]}, X)
+
+
+def test_a_polynomial_is_the_series_of_its_coefficients() -> None:
+    X = rows(40, 5)
+    short = fitted(X, degree=3, coef0=0.5)
+    series = fitted(X, kernel="series", coefficients=[0.125, 0.75, 1.5, 1.0])
+    # the same draws; logarithms of coefficients are rounded
+    np.testing.assert_allclose(series.transform(X), short.transform(X), rtol=1e-12)
+    K = short.exact_kernel(X)
+    np.testing.assert_allclose(series.exact_kernel(X), K, rtol=0, atol=32 * EPS * np.abs(K).max())
+    assert loads(series.dumps(), "m").transform(X).tobytes() == series.transform(X).tobytes()
+
+
+@pytest.mark.parametrize("coefficients", [[3.0], [0.0, 2.0], [1.0, 2.0, 0.0]])
+def test_a_series_of_degree_one_is_exact(coefficients: list[float]) -> None:
+    X = rows(40, 5)
+    fm = fitted(X, kernel="series", coefficients=coefficients)
+    want = sum(a * (X @ X.T) ** n for n, a in enumerate(coefficients))
+    for K in (fm.exact_kernel(X), fm.transform(X) @ fm.transform(X).T):
+        np.testing.assert_allclose(K, want, rtol=0, atol=32 * EPS * np.abs(want).max())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"kernel": "series"}, "coefficients: expected numbers of which one is above 0, for a series, got null"),
+        ({"kernel": "series", "coefficients": [0.0]}, "coefficients: expected numbers of which one is above 0"),
+        ({"kernel": "series", "coefficients": []}, "coefficients: expected"),
+        ({"kernel": "series", "coefficients": [1.0, -1.0]}, r"coefficients\[1\]: expected a number of at least 0"),
+        ({"kernel": "series", "coefficients": [1.0], "degree": 3}, "degree: expected none beside coefficients, got 3"),
+        ({"kernel": "series", "coefficients": [1.0], "coef0": 0.5}, "coef0: expected none beside coefficients"),
+        ({"coefficients": [1.0]}, "coefficients: expected kernel: series with them, got 'polynomial'"),
+    ],
+)  # fmt: skip
+def test_coefficients_that_are_refused(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        fitted(rows(9, 3), **parameters)

@@ -10,7 +10,7 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.skewed_chi2 import SkewedChi2
+from kafeat.maths.kernels.skewed_chi2 import SkewedChi2Kernel
 from kafeat.samplers.skewed import Skewed
 
 C = 0.3
@@ -21,7 +21,7 @@ def rows(n: int, d: int) -> np.ndarray:
 
 
 def exact(X: np.ndarray) -> np.ndarray:
-    return SkewedChi2().gram(Coordinates(X, X), KernelParameters(skewedness=C)).dots
+    return SkewedChi2Kernel().gram(Coordinates(X, X), KernelParameters(skewedness=C)).dots
 
 
 @pytest.mark.parametrize("kind", ["paired", "offset"])

@@ -10,9 +10,10 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import polynomial_kernel
 
 import kafeat
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
-from kafeat.samplers.tensor_sketch import TensorSketch
+from kafeat.samplers.tensor_sketch import TensorSketch, fast_length
 
 EPS = np.finfo(float).eps
 
@@ -42,19 +43,30 @@ def test_the_basis_of_the_next_test_is_orthonormal(D: int) -> None:
 @pytest.mark.parametrize("D", [1, 2, 7, 16])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_is_the_hashed_outer_product(features, degree: int, D: int, coef0: float, domain: str) -> None:
+    """Of the entries that no other output carries: those of the constant alone, and perhaps of one input."""
     X, gamma = rows(5, 3), 0.4
     step = TensorSketch(degree=degree, gamma=gamma, coef0=coef0, n_components=D, domain=domain)
     state = step.fit(Sample(X, None, 5), np.random.default_rng(3))
     buckets, signs = state["buckets"], state["signs"]
     assert buckets.shape == signs.shape == (degree, 4)
     u = np.hstack([np.sqrt(gamma) * X, np.full((5, 1), np.sqrt(coef0))])
+    carried, linear = np.empty((5, 0)), False
+    if coef0 > 0 and D > 1:
+        carried, linear = np.full((5, 1), coef0 ** (degree / 2)), bool(state["linear"])
+        if linear:
+            carried = np.hstack([carried, np.sqrt(degree * coef0 ** (degree - 1) * gamma) * X])
+    assert linear == (coef0 > 0 and D > 4)  # small rows: the linear part is most of the kernel
+    least, D = carried.shape[1] and 1 + linear, D - carried.shape[1]
     want = np.zeros((5, D))
     for index in product(range(4), repeat=degree):
+        if sum(i < 3 for i in index) < least:
+            continue
         bucket = sum(int(buckets[q, i]) for q, i in enumerate(index)) % D
         sign = np.prod([int(signs[q, i]) for q, i in enumerate(index)])
         want[:, bucket] += sign * np.prod([u[:, i] for i in index], axis=0)
     if domain == "frequency":
         want = want @ real_fourier_basis(D).T
+    want = np.hstack([carried, want])
     # Fourier transforms keep rounding at eps log D of the norm of what they transform: Π‖sketch‖ ≤ (√4‖u‖)^p, twice
     scale = (2 * np.linalg.norm(u, axis=1).max()) ** degree
     np.testing.assert_allclose(features(step, X, 3), want, rtol=0, atol=8 * degree * EPS * scale)
@@ -128,12 +140,13 @@ def test_bounds(name: str, value: object) -> None:
         kafeat.fit({"steps": [{"kind": "tensor_sketch", name: value}]}, rows(4, 2))
 
 
+@pytest.mark.slow
 def test_variance_of_degree_1_is_that_of_a_count_sketch(features) -> None:
     X, D, seeds = np.random.default_rng(7).standard_normal((2, 5)), 16, 4000
-    step = TensorSketch(degree=1, gamma=1.0, coef0=0.5, n_components=D)
+    step = TensorSketch(degree=1, gamma=1.0, coef0=0.0, n_components=D)
     Z = np.stack([features(step, X, seed) for seed in range(seeds)])
     squares = np.einsum("ij,ij->i", Z[:, 0], Z[:, 1])
-    u, v = np.hstack([X, np.full((2, 1), np.sqrt(0.5))])
+    u, v = X
     # Two entries meet with probability 1/D: Σ_{i≠j} (u_i²v_j² + u_i v_i u_j v_j)/D (Weinberger et al. 2009, lemma 2)
     want = ((u @ u) * (v @ v) + (u @ v) ** 2 - 2 * (u**2 @ v**2)) / D
     squares = (squares - u @ v) ** 2
@@ -160,3 +173,49 @@ def test_transforms_that_overflow_are_refused(domain: str, form: str) -> None:
     X[3, :8] = 3e38
     with pytest.raises(DataError, match=r"row 4 \(index 3\): expected features that float32 can hold, got "):
         fm.transform(csr_array(X) if form == "sparse rows" else X)
+
+
+@pytest.mark.parametrize("kind", ["tensor_sketch", "tensor_srht"])
+@pytest.mark.parametrize("coef0", [0.5, 2.0])
+def test_a_kernel_that_is_nearly_linear_is_nearly_exact(kind: str, coef0: float) -> None:
+    """With small rows what is drawn is the rest, of which x and y each have a share of (γ x·y)² and less."""
+    X = rows(50, 6)
+    X *= 0.1 / np.linalg.norm(X, axis=1, keepdims=True)
+    step = {"kind": kind, "degree": 3, "gamma": 1.0, "coef0": coef0, "n_components": 64}
+    fm = kafeat.fit({"dtype": "float64", "steps": [step]}, X)
+    assert fm.chain.steps[0].state["linear"]
+    K, Z = fm.exact_kernel(X), fm.transform(X)
+    dots = X @ X.T
+    np.testing.assert_allclose(Z[:, :7] @ Z[:, :7].T, coef0**3 + 3 * coef0**2 * dots, rtol=1e-12)
+    rest = np.diag(3 * coef0 * dots**2 + dots**3)
+    # the bound of the variance above, for the rest alone, and five deviations
+    most = 5 * np.sqrt((3**3 - 1) / 2 * np.outer(rest, rest) * 2 / 56)
+    assert (np.abs(K - Z @ Z.T) <= most).all()
+    assert most.max() < 0.05 * K.min()
+
+
+def test_the_linear_part_is_drawn_where_it_is_little() -> None:
+    step = {"kind": "tensor_sketch", "gamma": 1.0, "n_components": 16}
+    for size, linear in ((0.1, True), (10.0, False)):
+        assert kafeat.fit({"steps": [step]}, size * rows(50, 6)).chain.steps[0].state["linear"] == linear
+    # without c₀ there is nothing to carry, and with 7 outputs nothing would be left for the rest
+    assert "linear" not in kafeat.fit({"steps": [{**step, "coef0": 0.0}]}, rows(50, 6)).chain.steps[0].state
+    few = kafeat.fit({"steps": [{**step, "n_components": 7}]}, 0.1 * rows(50, 6))
+    assert not few.chain.steps[0].state["linear"]
+
+
+def test_sketches_have_lengths_with_fast_transforms() -> None:
+    assert [fast_length(n) for n in (1, 2, 11, 13, 57, 959, 1024, 1023, 1009)] == [
+        1, 2, 11, 12, 56, 945, 1024, 1008, 1008
+    ]  # fmt: skip
+    step = {"kind": "tensor_sketch", "n_components": 64, "gamma": 1.0}
+    Z = kafeat.fit({"steps": [step]}, 0.1 * rows(50, 6)).transform(0.1 * rows(50, 6))
+    assert np.abs(Z).max(axis=0).nonzero()[0].tolist() == list(range(63))
+
+
+@pytest.mark.parametrize("kind", ["tensor_sketch", "tensor_srht"])
+def test_a_state_that_carries_more_than_there_are_outputs_is_refused(kind: str) -> None:
+    fm = kafeat.fit({"steps": [{"kind": kind, "n_components": 6}]}, rows(9, 6))
+    step, state = fm.chain.steps[0].step, {**fm.chain.steps[0].state, "linear": np.array(True)}
+    with pytest.raises(ValueError, match=r"state\.(linear|turns|rows): expected"):
+        FittedStep.checked(step, state, 6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.linalg import hadamard
@@ -34,13 +36,28 @@ def test_is_the_product_of_sampled_hadamard_rows(
     units = 1j ** np.arange(4) if complex_to_real else np.array([1.0, -1.0])
     u = np.hstack([np.sqrt(gamma) * X, np.full((5, 1), np.sqrt(coef0))])
     width = 3 + (coef0 > 0)  # both are padded to 4
-    m = D // 2 if complex_to_real else D
-    want = np.full((5, m), 1 / np.sqrt(m), dtype=complex)
-    for q in range(degree):
-        for j in range(m):
-            block, signs = j // 4, hadamard(4)[state["rows"][q, j], :width]
-            want[:, j] *= u[:, :width] @ (signs * units[state["turns"][q, block]])
+    carried = np.empty((5, 0))
+    if "linear" in state:
+        carried = np.full((5, 1), coef0 ** (degree / 2))
+        if state["linear"]:
+            carried = np.hstack([carried, np.sqrt(degree * coef0 ** (degree - 1) * gamma) * X])
+    assert ("linear" in state) == (coef0 > 0 and 1 + complex_to_real < D)
+    # terms of that few inputs are in other outputs
+    least, left = carried.shape[1] and 1 + bool(state["linear"]), D - carried.shape[1]
+    m = left // 2 if complex_to_real else left
+    assert state["rows"].shape[1] == m
+    want = np.full((5, m), 0.0, dtype=complex)
+    for index in product(range(width), repeat=degree):
+        if sum(i < 3 for i in index) < least:
+            continue
+        term = np.full((5, m), 1 / np.sqrt(m), dtype=complex)
+        for q, i in enumerate(index):
+            for j in range(m):
+                sign = hadamard(4)[state["rows"][q, j], i]
+                term[:, j] *= u[:, i] * sign * units[state["turns"][q, j // 4, i]]
+        want += term
     want = np.hstack([want.real, want.imag]) if complex_to_real else want.real
+    want = np.hstack([carried, want, np.zeros((5, left - want.shape[1]))])
     # a factor is a sum of 4 terms, at most 2‖u‖, with relative roundings of a few eps
     scale = (2 * np.linalg.norm(u, axis=1).max()) ** degree
     np.testing.assert_allclose(features(step, X, 3), want, rtol=0, atol=8 * degree * EPS * scale)

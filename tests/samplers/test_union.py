@@ -1,13 +1,25 @@
 """A union's features are those of its maps side by side, and its kernel is the weighted sum of theirs."""
 
+import re
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+from ruamel.yaml import YAML
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import kafeat
-from kafeat.chain.chain import FittedStep
+from kafeat.chain.fitted_step import FittedStep
+from kafeat.config import load_config
 from kafeat.errors import ConfigError, DataError
 
+ROOT = Path(__file__).parents[2]
+RENTALS = ROOT / "sample_data/rentals.csv"
 FOURIER = {"kind": "fourier", "gamma": 0.3, "n_components": 32, "frequencies": "iid", "weights": "uniform"}
 POLYNOMIAL = {"kind": "tensor_sketch", "n_components": 16, "gamma": 0.5}
 
@@ -131,6 +143,31 @@ def test_a_list_column_is_its_elements_and_nothing_that_is_named_alike():
         fit([{"columns": ["t"], "steps": [FOURIER]}], data)
 
 
+def test_columns_by_pattern():
+    data = pa.table({name: np.arange(3.0) for name in ("x1", "y1", "x2", "y*")})
+    fm = fit(
+        [{"columns": ["x*", "y?"], "steps": [{"kind": "minmax"}]}, {"columns": ["y*"], "steps": [FOURIER]}],
+        data,
+    )
+    state = fm.chain.steps[0].state
+    assert state["0.columns"].tolist() == [0, 2, 1, 3]
+    assert state["1.columns"].tolist() == [3]
+    with pytest.raises(DataError, match=r"maps\[0\].columns: expected columns of the input, got 'z\*'"):
+        fit([{"columns": ["z*"], "steps": [FOURIER]}], data)
+
+
+def test_missing_numbers_beside_a_map_of_words():
+    """A chain of words alone needs no `impute`, as a missing word is no missing number."""
+    data = pa.table({"n": [1.0, None, 3.0], "w": ["a", "b", "a"], "m": [1.0, 2.0, 3.0]})
+    words = {"columns": ["w"], "steps": [{"kind": "one_hot", "columns": ["w"]}]}
+    numbers = {"columns": ["n"], "steps": [{"kind": "impute"}]}
+    Z = fit([words, numbers], data).transform(data)
+    assert Z.tolist() == [[1.0, 0.0, 1.0], [0.0, 1.0, 2.0], [1.0, 0.0, 3.0]]
+    for other in ({"columns": ["m"], "steps": [{"kind": "minmax"}]}, {**words, "columns": ["w", "m"]}):
+        with pytest.raises(DataError, match="column 'n': expected a finite number, got null"):
+            fit([other, numbers], data.select(["n", "m"]) if other["columns"] == ["m"] else data)
+
+
 def test_the_place_of_a_cast_is_checked():
     _, data = table()
     fm = fit([{"steps": [{"kind": "standardize"}, FOURIER]}], data)
@@ -141,3 +178,39 @@ def test_the_place_of_a_cast_is_checked():
     # files of format 1 have none: values are cast first
     del state["0.cast_after"]
     assert FittedStep.checked(step, state, 4).bind(np.dtype(np.float32)).wide_input is False
+
+
+def test_the_mixed_table_is_what_a_column_transformer_makes():
+    """The chains of configs/mixed.yaml before its last step, against scikit-learn and pandas."""
+    plain = load_config(ROOT / "configs/mixed.yaml").to_plain()
+    fm = kafeat.fit({**plain, "dtype": "float64", "steps": plain["steps"][:1]}, RENTALS, label="income")
+    frame = pd.read_csv(RENTALS, parse_dates=["time"])
+    time = frame["time"].dt
+    circles = [(time.month - 1) / 12, time.day_of_week / 7, time.hour / 24]
+    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    words = OneHotEncoder(handle_unknown="ignore", min_frequency=0.03, sparse_output=False)
+    parts = ColumnTransformer(
+        [
+            ("numbers", numbers, ["temperature", "wind_mean", "wind_gust"]),
+            ("words", words, ["station", "weather"]),
+        ]
+    )
+    dates = [wave(2 * np.pi * part) for part in circles for wave in (np.cos, np.sin)]
+    want = np.column_stack([parts.fit_transform(frame), *dates])
+    # Sums of 800 numbers in two orders, and angles below 2π that are rounded in two ways.
+    np.testing.assert_allclose(
+        fm.transform(frame), want, rtol=0, atol=800 * np.finfo(float).eps * np.abs(want).max()
+    )
+    assert (
+        fm.transform(frame).tobytes() == kafeat.model.load.loads(fm.dumps(), "map").transform(frame).tobytes()
+    )
+
+
+def test_the_configs_of_the_page_on_mixed_tables_run():
+    page = (ROOT / "docs/mixed_tables.md").read_text()
+    union, chain = (YAML(typ="safe").load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    assert load_config(union) == load_config(ROOT / "configs/mixed.yaml")
+    chain["steps"][-1]["n_components"] = 8
+    Z = kafeat.fit({**chain, "columns": {"exclude": ["income"]}}, RENTALS).transform(pd.read_csv(RENTALS))
+    assert Z.shape == (800, 8)
+    assert np.isfinite(Z).all()

@@ -14,6 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 import kafeat
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
+from kafeat.io.storage.location import Location
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.scalers.one_hot import OneHot
 
@@ -144,7 +145,7 @@ def test_names_that_are_wrong(adult: pa.Table) -> None:
 
 def test_it_has_to_see_the_input(adult: pa.Table) -> None:
     steps = [{"kind": "standardize"}, {"kind": "one_hot", "columns": ["sex"]}]
-    with pytest.raises(DataError, match="one_hot: expected to come first, or after impute"):
+    with pytest.raises(DataError, match="standardize: column 'sex': expected plain numbers, got categories"):
         kafeat.fit({"steps": steps}, adult)
 
 
@@ -165,7 +166,7 @@ def test_by_position(tmp_path: Path) -> None:
     from kafeat.io.readers.open import open_reader
     from kafeat.jobs.fit.fit import fit_reader
 
-    with open_reader(str(path), None, header=False) as source:
+    with open_reader(Location.parse(path), None, header=False) as source:
         fm = fit_reader(load_config(config(columns=["c1"])), source, None)
     np.testing.assert_array_equal(fm.transform(pa.table({"n": [5.0], "t": ["y"]})), [[5, 0, 1]])
     with pytest.raises(DataError, match="expected one column for every feature, as some are categories"):
@@ -182,3 +183,77 @@ def test_codes_beside_the_vocabulary_are_nobodys() -> None:
     new = np.array([[0.0, 7.0, 1.0], [3.0, 8.0, 2.0], [-1.0, 9.0, -1.0], [2.0, 1.0, 0.0]])
     want = [[7, 1, 0, 0, 0, 1], [8, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0], [1, 0, 0, 1, 1, 0]]
     np.testing.assert_array_equal(step.scale(state, new), want)
+
+
+def letters() -> pa.Table:
+    """Categories that 1, 2, 4, 8, ... rows have, and one that no row of the first 200 has."""
+    column = np.repeat(list("hgfedcba"), 2 ** np.arange(8))
+    return pa.table({"n": np.arange(256.0), "t": np.append(column, "z")})
+
+
+@pytest.mark.parametrize("min_frequency", [1, 2, 5, 64, 1000, 0.01, 0.1, 0.25, 0.999])
+def test_rare_categories_share_an_output_as_in_scikit_learn(min_frequency: float, tmp_path: Path) -> None:
+    table = letters()
+    step = {"kind": "one_hot", "columns": ["t"], "min_frequency": min_frequency}
+    fm = kafeat.fit({"dtype": "float64", "steps": [step]}, table)
+    peer = OneHotEncoder(min_frequency=min_frequency, sparse_output=False)
+    want = peer.fit_transform(np.array(table["t"].to_pylist())[:, None])
+    np.testing.assert_array_equal(fm.transform(table)[:, 1:], want)
+    fm.save(tmp_path / "map.joblib")
+    assert kafeat.load(tmp_path / "map.joblib").transform(table).tobytes() == fm.transform(table).tobytes()
+
+
+@pytest.mark.parametrize("unknown", ["error", "ignore"])
+def test_an_unknown_category_is_no_rare_one(unknown: str) -> None:
+    step = {"kind": "one_hot", "columns": ["t", "u"], "min_frequency": 3, "unknown": unknown}
+    table = letters().append_column("u", pa.array(["p"] * 256))
+    fm = kafeat.fit({"dtype": "float64", "steps": [step]}, table)
+    new = pa.table({"n": [0.0], "t": ["new"], "u": ["p"]})
+    if unknown == "ignore":
+        np.testing.assert_array_equal(fm.transform(new), [[0.0] + [0.0] * 7 + [1.0]])
+    else:
+        with pytest.raises(DataError, match="expected one of the 9 categories of the fit, got 'new'"):
+            fm.transform(new)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 1.0, -1, True, "rare"])
+def test_limits_of_frequency_are_checked(value: object) -> None:
+    step = {"kind": "one_hot", "columns": ["t"], "min_frequency": value}
+    with pytest.raises(ConfigError, match=r"steps\[0\]\.min_frequency: expected "):
+        kafeat.fit({"steps": [step]}, letters())
+
+
+def test_a_category_of_rows_outside_of_the_sample_is_rare() -> None:
+    """The vocabulary is of all rows, and frequencies are those of the fit sample."""
+    step = {"kind": "one_hot", "columns": ["t"], "min_frequency": 1}
+    table = letters()
+    fm = kafeat.fit({"dtype": "float64", "fit_rows": 20, "steps": [step]}, table)
+    Z = fm.transform(table)[:, 1:]
+    assert Z.shape[1] < 9
+    np.testing.assert_array_equal(Z.sum(axis=1), 1.0)
+
+
+def test_columns_by_pattern(adult: pa.Table) -> None:
+    by_name, by_pattern = (
+        kafeat.fit(config(columns=columns), adult, label="income")
+        for columns in (["workclass", "sex"], ["w*", "se?"])
+    )
+    assert by_pattern.columns == by_name.columns
+    assert by_pattern.transform(adult).tobytes() == by_name.transform(adult).tobytes()
+    with pytest.raises(DataError, match=r"one_hot: expected columns that match 'x\*', got none"):
+        kafeat.fit(config(columns=["x*"]), adult)
+
+
+def test_codes_are_plain_numbers_to_no_other_step(adult: pa.Table) -> None:
+    """A map of all columns beside one that codes would take the order of categories for a size."""
+    maps = [
+        {"columns": ["sex"], "steps": [{"kind": "one_hot", "columns": ["sex"]}]},
+        {"steps": [{"kind": "minmax"}]},
+    ]
+    steps = [{"kind": "union", "maps": maps}]
+    with pytest.raises(
+        DataError, match="minmax: column 'sex': expected plain numbers, got categories, which only"
+    ):
+        kafeat.fit({"steps": steps}, adult, label="income")
+    maps[1]["columns"] = ["age"]
+    assert kafeat.fit({"steps": steps}, adult, label="income").n_components == 3

@@ -11,7 +11,7 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.hellinger import Hellinger
+from kafeat.maths.kernels.hellinger import HellingerKernel
 from kafeat.scalers.pca import Pca
 
 EPS = np.finfo(float).eps
@@ -58,7 +58,7 @@ def test_behind_an_exact_map_it_is_kernel_pca(digits: np.ndarray) -> None:
     X = digits[:300]
     steps = [{"kind": "homogeneous", "kernel": "hellinger"}, {"kind": "pca", "n_components": 6}]
     Z = kafeat.fit({"dtype": "float64", "steps": steps}, X).transform(X)
-    K = Hellinger().gram(Coordinates(X, X), KernelParameters()).dots
+    K = HellingerKernel().gram(Coordinates(X, X), KernelParameters()).dots
     peer = KernelPCA(n_components=6, kernel="precomputed").fit_transform(K)
     # eigenvalue gaps here are above 1e-2 of the largest; K is a sum of 64 rounded terms
     np.testing.assert_allclose(Z, aligned(Z, peer), rtol=0, atol=1e6 * EPS * np.abs(peer).max())

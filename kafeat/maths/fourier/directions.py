@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.contract.step import parameter
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.rbf import Rbf
+from kafeat.maths.kernels.rbf import RbfKernel
 from kafeat.types import Floats
 
 Directions = Literal["iid", "orthogonal"]
@@ -18,5 +18,5 @@ DIRECTIONS = parameter("orthogonal", "how the directions are drawn")
 
 def draw_directions(how: Directions, m: int, d: int, rng: np.random.Generator) -> Floats:
     """w ~ N(0, I), (m, d); orthogonal ones have norms of their own."""
-    normal = Rbf().frequencies(KernelParameters(gamma=0.5))  # N(0, 2γ I)
+    normal = RbfKernel().frequencies(KernelParameters(gamma=0.5))  # N(0, 2γ I)
     return normal.orthogonal(m, d, rng) if how == "orthogonal" else normal.iid(m, d, rng)

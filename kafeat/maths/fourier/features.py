@@ -17,6 +17,7 @@ from kafeat.maths.fourier.structured import (
     draw_structured,
     structured_shapes,
 )
+from kafeat.maths.fourier.supervised import fit_for_label
 from kafeat.maths.fourier.transform import (
     Angles,
     CosineTransform,
@@ -27,7 +28,7 @@ from kafeat.maths.fourier.transform import (
 )
 from kafeat.types import Array, Floats, Shape, State
 
-Frequencies = Literal["iid", "orthogonal", "structured", "fastfood", "qmc", "learned"]
+Frequencies = Literal["iid", "orthogonal", "structured", "fastfood", "qmc", "learned", "supervised"]
 Weights = Literal["uniform", "fitted"]
 
 N_COMPONENTS = parameter(1024, "D, the number of outputs")
@@ -65,11 +66,15 @@ def refuse_odd_pairs(recipe: FeatureRecipe) -> None:
 
 
 def fit_random_features(
-    law: FrequencyDistribution, X: Floats, rng: np.random.Generator, recipe: FeatureRecipe
+    law: FrequencyDistribution,
+    X: Floats,
+    rng: np.random.Generator,
+    recipe: FeatureRecipe,
+    labels: Array | None = None,
 ) -> State:
     """The state: frequencies or what makes them, phases for offset features, weights, and the guard's errors.
 
-    X (n, d) are the rows in the coordinates that the law is for.
+    X (n, d) are the rows in the coordinates that the law is for; supervised frequencies need their labels (n,).
     """
     of_draw, of_phases, of_fit = rng.spawn(3)
     features, frequencies, weights = recipe.features, recipe.frequencies, recipe.weights
@@ -83,9 +88,17 @@ def fit_random_features(
         drawn = StructuredAngles.matrix(drawn_state, d) if weights == "fitted" else np.empty((0, d))
     else:
         drawn = _draw(law, frequencies, m, d, of_draw)
-    fitted = fit_frequencies(drawn, law, X, of_fit, learn=frequencies == "learned", weigh=weights == "fitted")
+    weigh = weights == "fitted"
+    if frequencies == "supervised":
+        if labels is None:
+            raise TypeError("supervised frequencies without a label have to be refused before the fit")
+        fitted = fit_for_label(drawn, X, labels, of_fit, phases=state.get("phases"), weigh=weigh)
+    else:
+        fitted = fit_frequencies(drawn, law, X, of_fit, learn=frequencies == "learned", weigh=weigh)
     if frequencies not in ("structured", "fastfood"):
         state["frequencies"] = fitted.frequencies
+    if fitted.phases is not None:
+        state["phases"] = fitted.phases
     if weights == "fitted":
         state["weights"] = np.full(m, 1.0 / m) if fitted.weights is None else fitted.weights
     if fitted.error_drawn is not None:
@@ -122,7 +135,7 @@ def random_feature_shapes(state: State, d: int, recipe: FeatureRecipe) -> Mappin
         shapes["frequencies"] = (m, d)
     if weights == "fitted":
         shapes["weights"] = (m,)
-    if "error_drawn" in state and (weights == "fitted" or frequencies == "learned"):
+    if "error_drawn" in state and (weights == "fitted" or frequencies in ("learned", "supervised")):
         shapes |= {"error_drawn": (), "error_kept": ()}
     return shapes
 

@@ -42,12 +42,16 @@ _BLOCK = 4096
 
 @dataclass(frozen=True)
 class FittedFrequencies:
-    """Frequencies (m, d) and weights (m,) or None, with the errors on held-out rows before and after, or None."""
+    """Frequencies (m, d) and weights (m,) or None, with the errors on held-out rows before and after, or None.
+
+    `phases` (m,) are those that offset features need after training; None leaves them as they were drawn.
+    """
 
     frequencies: Floats
     weights: Floats | None
     error_drawn: float | None
     error_kept: float | None
+    phases: Floats | None = None
 
 
 def fit_frequencies(
@@ -69,9 +73,9 @@ def fit_frequencies(
     order = of_split.permutation(len(X))
     held = min(len(X) // 5, _MOST_HELD_OUT)
     # Around a row in the middle: only differences count, and those of large numbers would lose their digits.
-    middle, unit = np.median(X[order[:_MOST_HELD_OUT]], axis=0), _unit(drawn)
-    test = _in_units(X, order[:held], middle, unit, np.float64)
-    train = _in_units(X, order[held:], middle, unit, np.float32)
+    middle, unit = np.median(X[order[:_MOST_HELD_OUT]], axis=0), frequency_unit(drawn)
+    test = in_units(X, order[:held], middle, unit, np.float64)
+    train = in_units(X, order[held:], middle, unit, np.float32)
     drawn, law = drawn / unit, law.scaled(1.0 / unit)
     candidates: list[tuple[Floats, Floats | None]] = [(drawn, None)]
     frequencies = drawn
@@ -86,13 +90,13 @@ def fit_frequencies(
     return FittedFrequencies(frequencies * unit, weights, errors[0], errors[best])
 
 
-def _unit(drawn: Floats) -> float:
+def frequency_unit(drawn: Floats) -> float:
     """The size of a typical frequency as a power of two, which changes no digit of what it multiplies or divides."""
     sizes = np.abs(drawn[drawn != 0.0])
     return float(power_of_two(np.median(sizes))) if len(sizes) else 1.0
 
 
-def _in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeLike) -> Floats:
+def in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeLike) -> Floats:
     """These rows of X (n, d), as differences from the middle, times `unit`."""
     scaled = np.empty((len(rows), X.shape[1]), dtype=dtype)
     for start in range(0, len(rows), _BLOCK):

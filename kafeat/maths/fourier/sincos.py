@@ -1,13 +1,13 @@
-"""Cosines and sines of tiles: NumPy's in float32; in float64 two polynomials, several times as fast as NumPy's."""
+"""Cosines and sines of tiles by passes: NumPy's in float32; in float64 two polynomials, several times as fast."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafeat.contract.memory_order import is_feature_major, shaped
-from kafeat.types import Array, Floats
+from kafeat.contract.tile import is_feature_major, shaped
+from kafeat.types import Floats
 
 # Numbers that one pass works on: with its buffers it stays in the second-level cache.
 _PASS = 16_384
@@ -23,7 +23,16 @@ _COSINE = (
 )  # fmt: skip
 
 
-class Cosines:
+class CosineBuffers(NamedTuple):
+    """Flat buffers of `_PASS` numbers: whole turns that become the rest t, t², and two for sine and cosine."""
+
+    turns: Floats
+    square: Floats
+    sine: Floats
+    cosine: Floats
+
+
+class CosinePasses:
     """cos and sin of 2-D tiles in `dtype`, written to their places.
 
     In float64, x/2π less the nearest whole number is t, |t| ≤ ½; with c = cos πt and s = sin πt by polynomials in t²,
@@ -34,13 +43,13 @@ class Cosines:
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._by_numpy = dtype != np.float64
 
-    def scratch(self) -> tuple[Array, ...]:
-        """The buffers of one worker."""
-        return () if self._by_numpy else (np.empty(_PASS), np.empty(_PASS), np.empty(_PASS), np.empty(_PASS))
+    def scratch(self) -> CosineBuffers | None:
+        """The buffers of one worker; none where NumPy computes."""
+        return None if self._by_numpy else CosineBuffers(*(np.empty(_PASS) for _ in range(4)))
 
-    def pair(self, angles: Floats, cos: Floats, sin: Floats, scratch: tuple[Array, ...]) -> None:
+    def pair(self, angles: Floats, cos: Floats, sin: Floats, scratch: CosineBuffers | None) -> None:
         """Both, of angles (rows, m) in one memory order."""
-        if self._by_numpy:
+        if scratch is None:
             np.cos(angles, out=cos)
             np.sin(angles, out=sin)
             return
@@ -55,9 +64,9 @@ class Cosines:
             s *= -2.0
             np.add(s, 1.0, out=cos[part])
 
-    def cosine(self, angles: Floats, cos: Floats, scratch: tuple[Array, ...]) -> None:
+    def cosine(self, angles: Floats, cos: Floats, scratch: CosineBuffers | None) -> None:
         """The cosine alone."""
-        if self._by_numpy:
+        if scratch is None:
             np.cos(angles, out=cos)
             return
         for part in _parts(angles):
@@ -81,15 +90,16 @@ def _parts(angles: Floats) -> list[tuple[slice, ...]]:
     ]
 
 
-def _reduced(angles: Floats, scratch: tuple[Array, ...]) -> tuple[Floats, Floats, Floats, Floats]:
+def _reduced(angles: Floats, scratch: CosineBuffers) -> CosineBuffers:
     """t and t², and two free buffers, in the memory order of the angles."""
     feature_major = is_feature_major(angles)
-    turns, square, one, other = (shaped(flat, angles.shape, feature_major) for flat in scratch)
+    buffers = CosineBuffers(*(shaped(flat, angles.shape, feature_major) for flat in scratch))
+    turns, square = buffers.turns, buffers.square
     np.multiply(angles, 0.5 / np.pi, out=turns)
     np.rint(turns, out=square)
     np.subtract(turns, square, out=turns)
     np.multiply(turns, turns, out=square)
-    return turns, square, one, other
+    return buffers
 
 
 def _horner(coefficients: tuple[float, ...], x: Floats, out: Floats) -> None:

@@ -10,16 +10,15 @@ and each row is scaled by an independent draw of the law's own radius in p dimen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.memory_order import is_feature_major, shaped
-from kafeat.contract.sparse_rows import SparseRows
+from kafeat.contract.tile import SparseRows, is_feature_major, shaped
 from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.hadamard import HadamardTransform, padded_width
-from kafeat.types import Array, Floats, Scratch, Shape, State
+from kafeat.types import Array, Floats, Shape, State
 
 Structure = Literal["structured", "fastfood"]
 
@@ -62,6 +61,12 @@ def check_structured(state: State, d: int) -> None:
         check_indices("state.permutation", state["permutation"], padded_width(d))
 
 
+class _Buffers(NamedTuple):
+    x: Floats
+    between: Floats
+    signed: Floats
+
+
 class StructuredAngles:
     """ω_j·x of all frequencies of a tile, by Hadamard transforms."""
 
@@ -87,24 +92,24 @@ class StructuredAngles:
         """Never: transforms mix all inputs."""
         return False
 
-    def sparse(self, X: SparseRows) -> Floats:
+    def sparse(self, X: SparseRows, angles: Floats) -> None:
         """Nobody asks for that."""
         raise TypeError("structured frequencies take no sparse rows")
 
-    def scratch(self, rows: int) -> Scratch:
-        """Two buffers of rows · p numbers, and one of rows of the input."""
+    def scratch(self, rows: int) -> _Buffers:
+        """Return two buffers of rows · p numbers, and one of rows of the input."""
         x, between = (np.empty(rows * self._p, dtype=self._dtype) for _ in range(2))
         # Rows a power of two apart share their places in the cache, which makes transposing four times as slow.
-        return x, between, np.empty((rows, self._d + _APART), dtype=self._dtype)[:, : self._d]
+        return _Buffers(x, between, np.empty((rows, self._d + _APART), dtype=self._dtype)[:, : self._d])
 
-    def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
+    def apply(self, X: Floats, angles: Floats, scratch: _Buffers) -> None:
         """Write the angles of the tile X (rows, d) into `angles` (rows, m)."""
         feature_major = is_feature_major(angles)
-        x, between = (shaped(flat, (len(X), self._p), feature_major) for flat in scratch[:2])
+        x, between = (shaped(flat, (len(X), self._p), feature_major) for flat in (scratch.x, scratch.between))
         for block in range(len(self._first)):
             start = block * self._p
             wanted = min(self._p, self.m - start)
-            signed = scratch[2][: len(X)] if feature_major else x[:, : self._d]
+            signed = scratch.signed[: len(X)] if feature_major else x[:, : self._d]
             np.multiply(X, self._first[block], out=signed)
             if feature_major:
                 x[:, : self._d] = signed

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from kafeat.contract.memory_order import is_feature_major, shaped
-from kafeat.contract.sparse_rows import SparseRows
+from kafeat.contract.sparse_product import times_dense
 from kafeat.contract.step import Transform
+from kafeat.contract.tile import SparseRows, is_feature_major, shaped
 from kafeat.errors import InvalidValueError
-from kafeat.maths.fourier.sincos import Cosines
+from kafeat.maths.fourier.cosines import CosineFeatures
+from kafeat.maths.fourier.sincos import CosineBuffers
 from kafeat.types import Floats, Scratch
 
 Features = Literal["paired", "offset"]
@@ -33,14 +34,14 @@ class Angles(Protocol):
     def takes_sparse(self) -> bool:
         """True if the angles have a form for `sparse` rows."""
 
-    def sparse(self, X: SparseRows) -> Floats:
-        """The angles (rows, m) of sparse rows."""
-
     def scratch(self, rows: int) -> Scratch:
         """Buffers for tiles of `rows` rows."""
 
     def apply(self, X: Floats, angles: Floats, scratch: Scratch) -> None:
         """Write the angles of the tile X (rows, d) into `angles` (rows, m), in C or Fortran order."""
+
+    def sparse(self, X: SparseRows, angles: Floats) -> None:
+        """The same for sparse rows."""
 
 
 class DenseAngles:
@@ -64,8 +65,15 @@ class DenseAngles:
     def _by_inputs(self) -> Floats:
         return np.ascontiguousarray(self._frequencies.T)
 
-    def sparse(self, X: SparseRows) -> Floats:
-        return X.times(self._by_inputs)
+    def sparse(self, X: SparseRows, angles: Floats) -> None:
+        times_dense(X, self._by_inputs, angles)
+
+
+class _Buffers(NamedTuple):
+    angles: Floats
+    warped: Floats
+    inner: Scratch
+    cosines: CosineBuffers | None
 
 
 class CosineTransform(Transform):
@@ -85,47 +93,33 @@ class CosineTransform(Transform):
         warp: Warp | None = None,
     ) -> None:
         self._angles, self._warp, self._dtype = angles, warp, dtype
-        self._cosines = Cosines(dtype)
         self.n_features_in = n_features
         self.n_features_out = 2 * angles.m if phases is None else angles.m
-        self._phases = None if phases is None else phases.astype(dtype)
-        squared = np.full(1, 1.0 / angles.m) if weights is None else np.asarray(weights)
-        amplitudes = np.sqrt(squared if phases is None else 2.0 * squared).astype(dtype)
-        self._amplitudes = np.tile(amplitudes, 2) if phases is None and len(amplitudes) > 1 else amplitudes
+        squared = np.full(angles.m, 1.0 / angles.m) if weights is None else np.asarray(weights)
+        self._cosines = CosineFeatures(dtype, np.sqrt(squared if phases is None else 2.0 * squared), phases)
 
-    def scratch(self, rows: int) -> Scratch:
+    def scratch(self, rows: int) -> _Buffers:
         warped = np.empty((rows, self.n_features_in if self._warp else 0), dtype=self._dtype)
         flat = np.empty(rows * self._angles.m, dtype=self._dtype)
-        return flat, warped, self._angles.scratch(rows), self._cosines.scratch()
+        return _Buffers(flat, warped, self._angles.scratch(rows), self._cosines.scratch())
 
-    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        flat, warped, own, of_cosines = scratch
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         if self._warp is not None:
-            self._warp(X, warped)
-            X = warped
-        m = self._angles.m
+            self._warp(X, scratch.warped)
+            X = scratch.warped
         # The angles take the memory order of the output, so that no pass over memory transposes.
-        angles = shaped(flat, (len(X), m), is_feature_major(out))
-        self._angles.apply(X, angles, own)
-        self._write(angles, out, of_cosines)
+        angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
+        self._angles.apply(X, angles, scratch.inner)
+        self._cosines.write(angles, out, scratch.cosines)
 
     @property
     def takes_sparse(self) -> bool:
         return self._warp is None and self._angles.takes_sparse
 
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
-        angles = shaped(scratch[0], (len(X), self._angles.m), is_feature_major(out))
-        angles[...] = self._angles.sparse(X)
-        self._write(angles, out, scratch[3])
-
-    def _write(self, angles: Floats, out: Floats, of_cosines: Scratch) -> None:
-        m = self._angles.m
-        if self._phases is None:
-            self._cosines.pair(angles, out[:, :m], out[:, m:], of_cosines)
-        else:
-            angles += self._phases
-            self._cosines.cosine(angles, out, of_cosines)
-        out *= self._amplitudes
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: _Buffers) -> None:
+        angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
+        self._angles.sparse(X, angles)
+        self._cosines.write(angles, out, scratch.cosines)
 
 
 def log_warp(skewedness: float) -> Warp:

@@ -38,9 +38,9 @@ def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
     spectral = spectral_kernel(kernel)
     step = 2.0 * np.pi / (period or spectral.period("rectangular", order))
     half = np.pi / step
-    found: list[tuple[float, float]] = []
+    pairs: list[tuple[float, float]] = []
     j = 0
-    while len(found) <= order:
+    while len(pairs) <= order:
         # The "cos" weight is quadrature for oscillating integrands; at frequency 0 it is the plain integral.
         value = (
             quad(
@@ -54,9 +54,9 @@ def rectangular(kernel: str, order: int, period: float | None) -> Coefficients:
             / half
         )
         if value > 0.0 or j == 0 or j > 4 * order + 8:
-            found.append((j * step, max(value, 0.0)))
+            pairs.append((j * step, max(value, 0.0)))
         j += 1
-    frequencies, coefficients = np.array(found).T
+    frequencies, coefficients = np.array(pairs).T
     return frequencies[1:], coefficients
 
 
@@ -73,8 +73,8 @@ def minimax(
         return rectangular(kernel, order, period)
     if beyond is None:
         beyond = 1.0 if kernel == "intersection" else 0.2
-    found = _minimax(kernel, order, period, widest, beyond)
-    return found[0].copy(), found[1].copy()
+    window = _minimax(kernel, order, period, widest, beyond)
+    return window[0].copy(), window[1].copy()
 
 
 @lru_cache(maxsize=64)
@@ -164,3 +164,48 @@ def _least_maximum(waves: Floats, target: Floats, weights: Floats) -> tuple[floa
     if not solved.success or solved.x is None:
         return np.inf, np.zeros(A.shape[1])
     return float(solved.x[-1]), np.maximum(solved.x[:-1], 0.0)
+
+
+# Width of a bin of log(y/x). An entry is shared by its two nearest bins, so the error is of second order.
+_BIN = 0.02
+# Weights below this share of the largest in their column are left out, and so are ratios above e^64.
+_LIGHTEST = 1e-8
+_WIDEST = 64.0
+# Entries that are looked at, at most.
+_MOST_ENTRIES = 1 << 22
+
+
+def ratio_weights(X: Floats, homogeneity: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """ω ≥ 0 on a grid, and the sum of (xy)^γ over all pairs of entries of one column with |log(y/x)| = ω.
+
+    A column's pairs are the autocorrelation of its weighted histogram of log x: every pair is counted, in time
+    that is linear in the entries. Of a sample beyond some four million entries, rows are drawn.
+    """
+    most = max(64, _MOST_ENTRIES // max(1, X.shape[1]))
+    if len(X) > most:
+        X = X[np.sort(rng.choice(len(X), most, replace=False))]
+    reach = min(-np.log(_LIGHTEST) / homogeneity, _WIDEST)
+    bins = int(reach / _BIN) + 2
+    largest = float(np.abs(X).max(initial=0.0))
+    total = np.zeros(bins)
+    for column in X.T:
+        logs = np.log(np.abs(column[column != 0.0]).astype(np.float64))
+        if not len(logs):
+            continue
+        top = logs.max()
+        weights = np.exp(homogeneity * (logs - np.log(largest)))
+        place = (top - logs) / _BIN
+        below = place.astype(np.intp)
+        inside = below < bins - 1
+        below, weights, share = below[inside], weights[inside], (place - below)[inside]
+        histogram = np.bincount(below, weights * (1.0 - share), bins)
+        histogram += np.bincount(below + 1, weights * share, bins)
+        total += np.fft.irfft(np.abs(np.fft.rfft(histogram, 2 * bins)) ** 2, 2 * bins)[:bins]
+    total[1:] *= 2.0
+    return _BIN * np.arange(bins), np.maximum(total, 0.0)
+
+
+def widest_ratio(ratios: Floats, weights: Floats, share: float) -> float:
+    """e^ω with all but `share` of the weight at or below ω."""
+    below = np.cumsum(weights)
+    return float(np.exp(ratios[np.searchsorted(below, (1.0 - share) * below[-1])]))

@@ -12,7 +12,7 @@ from kafeat.maths.kernel_tiles import HarmonicTile, KernelTile
 from kafeat.types import Floats
 
 
-class AdditiveChi2(SpectralKernel):
+class AdditiveChi2Kernel(SpectralKernel):
     """Σ_i 2x_i y_i/(x_i + y_i), x, y ≥ 0."""
 
     def entry(self, x: Floats, y: Floats) -> Floats:

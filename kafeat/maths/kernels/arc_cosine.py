@@ -8,7 +8,7 @@ from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.kernel import Kernel, KernelParameters
 
 
-class ArcCosine(Kernel):
+class ArcCosineKernel(Kernel):
     """Order 0: 1 − θ/π; order 1: ‖x‖‖y‖(sin θ + (π − θ) cos θ)/π; θ the angle, π/2 where a row is 0."""
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:

@@ -9,7 +9,7 @@ from kafeat.maths.fourier.spectra import ProductDistribution, inverse_laplace
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, as_coordinates, unit_gram
 
 
-class Cauchy(ShiftInvariantKernel):
+class CauchyKernel(ShiftInvariantKernel):
     """Π_i 1/(1 + γ(x_i − y_i)²)."""
 
     needs_coordinates = True

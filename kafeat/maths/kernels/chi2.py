@@ -15,7 +15,7 @@ from kafeat.types import Floats
 _BLOCK = 64
 
 
-class Chi2(TiledKernel):
+class Chi2Kernel(TiledKernel):
     """exp(−γ Σ_i (x_i − y_i)²/(x_i + y_i)), x, y ≥ 0."""
 
     needs_coordinates = True

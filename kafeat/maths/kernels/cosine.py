@@ -9,10 +9,10 @@ import numpy as np
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.kernel import KernelParameters, TiledKernel
 from kafeat.maths.kernel_tiles import KernelTile
-from kafeat.types import Array, Floats
+from kafeat.types import Floats
 
 
-class Cosine(TiledKernel):
+class CosineKernel(TiledKernel):
     """x·y/(‖x‖‖y‖), and 0 where one of them is 0."""
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:
@@ -38,12 +38,12 @@ class _CosineTile(KernelTile):
         norms = np.linalg.norm(landmarks.astype(np.float64), axis=1, keepdims=True)
         super().__init__(landmarks / np.where(norms > 0.0, norms, 1.0), dtype)
 
-    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        (scaled,) = scratch
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
         # By powers of two near the largest entries, which changes no digit: squares stay within the dtype.
         exponents = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
         most = np.finfo(X.dtype).maxexp - 2
-        np.multiply(X, np.ldexp(X.dtype.type(1.0), -exponents.clip(-most, most))[:, None], out=scaled)
+        units = np.ldexp(X.dtype.type(1.0), -exponents.clip(-most, most))
+        scaled = np.multiply(X, units[:, None], out=scratch)
         norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
         np.matmul(scaled, self._landmarks.T, out=out)
         out /= np.where(norms > 0.0, norms, X.dtype.type(1.0))[:, None]

@@ -9,7 +9,7 @@ from kafeat.maths.kernel import Kernel, KernelParameters
 from kafeat.types import Floats
 
 
-class Exponential(Kernel):
+class ExponentialKernel(Kernel):
     """exp(γ x·y)."""
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:

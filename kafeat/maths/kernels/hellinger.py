@@ -10,10 +10,10 @@ from kafeat.contract.checks import refuse_negative
 from kafeat.maths.homogeneous.additive import AdditiveKernel
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernel_tiles import KernelTile
-from kafeat.types import Array, Floats
+from kafeat.types import Floats
 
 
-class Hellinger(AdditiveKernel):
+class HellingerKernel(AdditiveKernel):
     """Σ_i √(x_i y_i), x, y ≥ 0."""
 
     def entry(self, x: Floats, y: Floats) -> Floats:
@@ -40,8 +40,7 @@ class _HellingerTile(KernelTile):
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
         super().__init__(np.sqrt(landmarks.astype(np.float64)), dtype)
 
-    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
         refuse_negative(X)
-        (roots,) = scratch
-        np.sqrt(X, out=roots)
+        roots = np.sqrt(X, out=scratch)
         np.matmul(roots, self._landmarks.T, out=out)

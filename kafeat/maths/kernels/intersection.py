@@ -9,11 +9,12 @@ import numpy as np
 from kafeat.contract.checks import refuse_negative
 from kafeat.maths.homogeneous.additive import SpectralKernel
 from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernel_loops import sums_loop
 from kafeat.maths.kernel_tiles import KernelTile
-from kafeat.types import Array, Floats
+from kafeat.types import Floats
 
 
-class Intersection(SpectralKernel):
+class IntersectionKernel(SpectralKernel):
     """Σ_i min(x_i, y_i), x, y ≥ 0."""
 
     def entry(self, x: Floats, y: Floats) -> Floats:
@@ -46,11 +47,16 @@ class Intersection(SpectralKernel):
 
 
 class _IntersectionTile(KernelTile):
-    """One pass over the tile for each landmark."""
+    """Without a compiled loop, one pass over the tile for each landmark."""
 
-    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def __init__(self, landmarks: Floats, dtype: np.dtype[Any]) -> None:
+        super().__init__(landmarks, dtype)
+        self._loop = sums_loop("intersection", self._landmarks, dtype)
+
+    def evaluate(self, X: Floats, out: Floats, scratch: Floats) -> None:
         refuse_negative(X)
-        (least,) = scratch
+        if self._loop:
+            self._loop(X, out)
+            return
         for j, landmark in enumerate(self._landmarks):
-            np.minimum(X, landmark, out=least)
-            least.sum(axis=1, out=out[:, j])
+            np.minimum(X, landmark, out=scratch).sum(axis=1, out=out[:, j])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from kafeat.contract.checks import refuse_negative
 from kafeat.maths.homogeneous.additive import SpectralKernel, sech
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernel_tiles import KernelTile
-from kafeat.types import Array, Floats
+from kafeat.types import Floats
 
 
-class JensenShannon(SpectralKernel):
+class JensenShannonKernel(SpectralKernel):
     """½ Σ_i x_i log₂((x_i + y_i)/x_i) + y_i log₂((x_i + y_i)/y_i), x, y ≥ 0, and a term of 0 counts as 0."""
 
     def entry(self, x: Floats, y: Floats) -> Floats:
@@ -48,14 +48,19 @@ class JensenShannon(SpectralKernel):
         return _JensenShannonTile(landmarks, dtype)
 
 
+class _Buffers(NamedTuple):
+    total: Floats
+    share: Floats
+
+
 class _JensenShannonTile(KernelTile):
     """One pass over the tile for each landmark."""
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
+    def scratch(self, rows: int) -> _Buffers:
         shape = (rows, self._landmarks.shape[1])
-        return np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=self._dtype)
+        return _Buffers(np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=self._dtype))
 
-    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
+    def evaluate(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         refuse_negative(X)
         total, share = scratch
         tiny = np.finfo(self._dtype).tiny

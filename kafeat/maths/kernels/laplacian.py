@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from kafeat.maths.kernel import (
     as_coordinates,
     unit_gram,
 )
+from kafeat.maths.kernel_loops import sums_loop
 from kafeat.maths.kernel_tiles import KernelTile
-from kafeat.types import Array, Floats
+from kafeat.types import Floats
 
 
-class Laplacian(ShiftInvariantKernel, TiledKernel):
+class LaplacianKernel(ShiftInvariantKernel, TiledKernel):
     """exp(−γ‖x − y‖₁)."""
 
     needs_coordinates = True
@@ -44,23 +45,35 @@ class Laplacian(ShiftInvariantKernel, TiledKernel):
         return _LaplacianTile(landmarks, dtype, p.gamma)
 
 
+class _Buffers(NamedTuple):
+    rows: Floats
+    sums: np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+
 class _LaplacianTile(KernelTile):
-    """The distances are in float64: SciPy's loop is as fast as passes of float32 over a tile."""
+    """Without a compiled loop the distances are in float64: SciPy's is as fast as passes of float32 over a tile."""
 
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:
         super().__init__(landmarks, dtype)
+        self._gamma, self._loop = gamma, sums_loop("cityblock", self._landmarks, dtype)
+        if self._loop:
+            return
         from scipy.spatial.distance import cdist  # slow to import, and only needed here
 
         self._cdist = cdist
         self._doubles = self._landmarks.astype(np.float64)
-        self._gamma = gamma
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        return np.empty((rows, self._landmarks.shape[1])), np.empty((rows, len(self._landmarks)))
+    def scratch(self, rows: int) -> _Buffers | None:
+        if self._loop:
+            return None
+        return _Buffers(np.empty((rows, self._landmarks.shape[1])), np.empty((rows, len(self._landmarks))))
 
-    def evaluate(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        x, sums = scratch
-        x[...] = X
-        self._cdist(x, self._doubles, "cityblock", out=sums)
-        np.multiply(sums, -self._gamma, out=out, casting="same_kind")
+    def evaluate(self, X: Floats, out: Floats, scratch: _Buffers | None) -> None:
+        if self._loop:
+            self._loop(X, out)
+            out *= out.dtype.type(-self._gamma)
+        elif scratch:
+            scratch.rows[...] = X
+            self._cdist(scratch.rows, self._doubles, "cityblock", out=scratch.sums)
+            np.multiply(scratch.sums, -self._gamma, out=out, casting="same_kind")
         np.exp(out, out=out)

@@ -12,7 +12,7 @@ from kafeat.maths.kernel_tiles import KernelTile, ProductTile
 from kafeat.types import Floats
 
 
-class Linear(TiledKernel):
+class LinearKernel(TiledKernel):
     """x·y."""
 
     scaled = True

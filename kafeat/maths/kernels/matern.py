@@ -9,6 +9,7 @@ import numpy as np
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.fourier.spectra import IsotropicDistribution
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, TiledKernel, unit_gram
+from kafeat.maths.kernel_loops import Profile
 from kafeat.maths.kernel_tiles import DistanceTile, KernelTile
 from kafeat.types import Floats
 
@@ -17,9 +18,10 @@ _LARGE_ORDER = 50.0
 # Below that order the kernel is 0 from this argument on, and far beyond it SciPy's Bessel function is NaN.
 _NOTHING_LEFT = 1e4
 _FARTHEST = 1e300
+_PROFILES: dict[float, Profile] = {0.5: "matern_1", 1.5: "matern_3", 2.5: "matern_5"}
 
 
-class Matern(ShiftInvariantKernel, TiledKernel):
+class MaternKernel(ShiftInvariantKernel, TiledKernel):
     """2^{1−ν}/Γ(ν)·(√(2ν) r)^ν K_ν(√(2ν) r), r = √γ‖x − y‖."""
 
     distance = "matern"
@@ -48,7 +50,7 @@ class Matern(ShiftInvariantKernel, TiledKernel):
         def finish(scaled: Floats) -> None:
             _finish(scaled, p.nu)
 
-        return DistanceTile(landmarks, dtype, 2.0 * p.nu * p.gamma, finish, centre)
+        return DistanceTile(landmarks, dtype, 2.0 * p.nu * p.gamma, finish, centre, _PROFILES.get(p.nu))
 
 
 def matern_profile(t: Floats, nu: float) -> Floats:

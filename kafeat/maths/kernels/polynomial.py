@@ -12,7 +12,7 @@ from kafeat.maths.kernel_tiles import KernelTile, ProductTile
 from kafeat.types import Floats
 
 
-class Polynomial(TiledKernel):
+class PolynomialKernel(TiledKernel):
     """(γ x·y + c₀)^degree."""
 
     scaled = True

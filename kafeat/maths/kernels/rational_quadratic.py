@@ -19,7 +19,7 @@ from kafeat.maths.kernel_tiles import DistanceTile, KernelTile
 from kafeat.types import Floats
 
 
-class RationalQuadratic(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
+class RationalQuadraticKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
     """(1 + γ‖x − y‖²/α)^{−α}."""
 
     distance = "euclidean"
@@ -52,7 +52,9 @@ class RationalQuadratic(ShiftInvariantKernel, TiledKernel, DifferentiableKernel)
             scaled *= scaled.dtype.type(-p.alpha)
             np.exp(scaled, out=scaled)
 
-        return DistanceTile(landmarks, dtype, p.gamma / p.alpha, finish, centre)
+        return DistanceTile(
+            landmarks, dtype, p.gamma / p.alpha, finish, centre, "rational_quadratic", p.alpha
+        )
 
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
         base = 1.0 + p.gamma / p.alpha * squared

@@ -19,7 +19,7 @@ from kafeat.maths.kernel_tiles import DistanceTile, KernelTile
 from kafeat.types import Floats
 
 
-class Rbf(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
+class RbfKernel(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
     """exp(−γ‖x − y‖²)."""
 
     distance = "euclidean"
@@ -43,7 +43,7 @@ class Rbf(ShiftInvariantKernel, TiledKernel, DifferentiableKernel):
         def finish(scaled: Floats) -> None:
             np.exp(scaled, out=scaled)
 
-        return DistanceTile(landmarks, dtype, -p.gamma, finish, centre)
+        return DistanceTile(landmarks, dtype, -p.gamma, finish, centre, "gaussian")
 
     def with_slope(self, squared: Floats, p: KernelParameters) -> tuple[Floats, Floats]:
         K = np.exp(-p.gamma * squared)

@@ -12,7 +12,7 @@ from kafeat.maths.kernel_tiles import KernelTile, ProductTile
 from kafeat.types import Floats
 
 
-class Sigmoid(TiledKernel):
+class SigmoidKernel(TiledKernel):
     """tanh(γ x·y + c₀): not positive definite."""
 
     def gram(self, inputs: KernelInputs, p: KernelParameters) -> Gram:

@@ -10,7 +10,7 @@ from kafeat.maths.kernel import Kernel, KernelParameters, as_coordinates, unit_g
 from kafeat.types import Floats
 
 
-class SkewedChi2(Kernel):
+class SkewedChi2Kernel(Kernel):
     """Π_i 2√(x_i + c)√(y_i + c)/(x_i + y_i + 2c), which is Π sech(δ_i/2) of δ = log(x + c) − log(y + c)."""
 
     needs_coordinates = True

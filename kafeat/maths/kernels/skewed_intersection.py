@@ -9,7 +9,7 @@ from kafeat.maths.fourier.spectra import ProductDistribution, inverse_cauchy
 from kafeat.maths.kernel import Kernel, KernelParameters, as_coordinates, unit_gram
 
 
-class SkewedIntersection(Kernel):
+class SkewedIntersectionKernel(Kernel):
     """Π_i min(√((x_i + c)/(y_i + c)), √((y_i + c)/(x_i + c))), which is exp(−½‖log(x + c) − log(y + c)‖₁)."""
 
     needs_coordinates = True

@@ -13,8 +13,7 @@ from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import Sample
 from kafeat.errors import DataError
 from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, find_kernel
-from kafeat.maths.kernel_tiles import KernelTile
-from kafeat.maths.nystroem.custom_tiles import ColumnTile, FunctionTile, call_kernel
+from kafeat.maths.kernel_tiles import ColumnTile, FunctionTile, KernelTile, call_kernel
 from kafeat.maths.nystroem.landmarks import FitSample, Indices, Profile
 from kafeat.types import Array, Floats
 
@@ -98,9 +97,9 @@ class LandmarkKernel:
             # of named kernels the Gram matrix with no rows at all tells the diagonal
             y = x if callable(self.kernel) else x[:0]
             parts.append(self.gram(Coordinates(x, y)).squared_norms[0])
-        found = np.concatenate(parts)
-        _refuse_not_finite(found, f"nystroem: kernel {self.name}")
-        return found
+        values = np.concatenate(parts)
+        _refuse_not_finite(values, f"nystroem: kernel {self.name}")
+        return values
 
     def matrix(self, landmarks: Array, X: Floats) -> Floats:
         """K_mm, float64 and symmetric; `X` holds it where the kernel is precomputed."""
@@ -130,7 +129,7 @@ class LandmarkKernel:
         values = call_kernel(function, pair.x, pair.y).astype(np.float64)
         return Gram(values, (norms(pair.x), norms(pair.y)))
 
-    def view(self, sample: Sample, dual_l1: float) -> FitSample:
+    def view(self, sample: Sample, dual_l1: float, tolerance: float | None = None) -> FitSample:
         """Return the view of the fit sample that landmark selectors work on."""
         X, centre = sample.X, self.centre(sample.X)
         known: list[float] = []
@@ -147,7 +146,7 @@ class LandmarkKernel:
             tile = self.tile(columns if self.precomputed else X[columns], scale(), X.dtype, centre)
             return evaluate(tile, X, rows, len(columns))
 
-        return FitSample(X, kernel, scaled_diagonal, sample.label, dual_l1, self._profile())
+        return FitSample(X, kernel, scaled_diagonal, sample.label, dual_l1, self._profile(), tolerance)
 
     def _profile(self) -> Profile | None:
         """The kernel as a function of r², where it has a slope everywhere."""

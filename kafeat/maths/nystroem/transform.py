@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafeat.contract.memory_order import is_feature_major, shaped
 from kafeat.contract.step import Transform
+from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.maths.kernel_tiles import KernelTile
 from kafeat.types import Array, Floats, Scratch
 
@@ -15,6 +15,11 @@ _POWER_STEPS = 20
 
 # Columns that share a product: narrow enough to leave out most of the zeros, wide enough for the speed of a product.
 _COLUMNS = 128
+
+
+class _LandmarkBuffers(NamedTuple):
+    kernel: Floats
+    tile: Scratch
 
 
 class LandmarkFeatures(Transform):
@@ -42,12 +47,12 @@ class LandmarkFeatures(Transform):
     def widest(self) -> int:
         return max(super().widest, int(self._m))
 
-    def scratch(self, rows: int) -> tuple[Array, ...]:
-        return np.empty((rows, self._m), dtype=self._dtype), *self._tile.scratch(rows)
+    def scratch(self, rows: int) -> _LandmarkBuffers:
+        return _LandmarkBuffers(np.empty((rows, self._m), dtype=self._dtype), self._tile.scratch(rows))
 
-    def apply(self, X: Floats, out: Floats, scratch: tuple[Array, ...]) -> None:
-        K, *rest = scratch
-        self._tile.evaluate(X, K, tuple(rest))
+    def apply(self, X: Floats, out: Floats, scratch: _LandmarkBuffers) -> None:
+        K = scratch.kernel
+        self._tile.evaluate(X, K, scratch.tile)
         for start, block in self._blocks:
             np.matmul(K[:, start:], block, out=out[:, start : start + block.shape[1]])
 
@@ -73,6 +78,12 @@ def drowned(gain: float, m: int, dtype: np.dtype[Any]) -> bool:
     return float(np.finfo(dtype).eps / 2.0 * np.sqrt(m)) * gain > 1.0
 
 
+class _WideBuffers(NamedTuple):
+    inputs: Floats
+    outputs: Floats
+    inner: Scratch
+
+
 class InFloat64(Transform):
     """Tiles in `dtype` in and out, and a transform of float64 between them: for features that float32 would drown."""
 
@@ -84,20 +95,16 @@ class InFloat64(Transform):
     def widest(self) -> int:
         return self._inner.widest
 
-    def scratch(self, rows: int) -> Scratch:
-        return (
-            np.empty((rows, self.n_features_in)),
-            np.empty(rows * self.n_features_out),
-            self._inner.scratch(rows),
-        )
+    def scratch(self, rows: int) -> _WideBuffers:
+        inputs, outputs = np.empty((rows, self.n_features_in)), np.empty(rows * self.n_features_out)
+        return _WideBuffers(inputs, outputs, self._inner.scratch(rows))
 
-    def apply(self, X: Floats, out: Floats, scratch: Scratch) -> None:
-        wide, flat, own = scratch
-        wide = wide[: len(X)]
-        wide[...] = X
-        result = shaped(flat, (len(X), self.n_features_out), is_feature_major(out))
-        self._inner.apply(wide, result, own)
-        out[...] = result
+    def apply(self, X: Floats, out: Floats, scratch: _WideBuffers) -> None:
+        inputs = scratch.inputs[: len(X)]
+        inputs[...] = X
+        outputs = shaped(scratch.outputs, (len(X), self.n_features_out), is_feature_major(out))
+        self._inner.apply(inputs, outputs, scratch.inner)
+        out[...] = outputs
 
-    def clipped(self, scratch: Scratch) -> Array | None:
-        return self._inner.clipped(scratch[2])
+    def clipped(self, scratch: _WideBuffers) -> Array | None:
+        return self._inner.clipped(scratch.inner)

@@ -7,13 +7,13 @@ from scipy.optimize import minimize
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier.learning import fit_frequencies, fit_weights, learn_frequencies, relative_error
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
-from kafeat.maths.kernels.rbf import Rbf
-from kafeat.maths.kernels.skewed_chi2 import SkewedChi2
-from kafeat.maths.kernels.skewed_intersection import SkewedIntersection
+from kafeat.maths.kernels.rbf import RbfKernel
+from kafeat.maths.kernels.skewed_chi2 import SkewedChi2Kernel
+from kafeat.maths.kernels.skewed_intersection import SkewedIntersectionKernel
 
 GAMMA, D = 0.1, 6
 PARAMETERS = KernelParameters(gamma=GAMMA, nu=0.5, alpha=0.5)
-LAW = Rbf().frequencies(PARAMETERS)
+LAW = RbfKernel().frequencies(PARAMETERS)
 
 
 def rows(n, seed=0):
@@ -82,8 +82,8 @@ def test_few_rows_are_not_fitted_to():
 
 LAWS = {
     **{name: find_kernel(name).frequencies(PARAMETERS) for name in kernel_names(ShiftInvariantKernel)},
-    "skewed_chi2": SkewedChi2().log_frequencies(),
-    "skewed_intersection": SkewedIntersection().log_frequencies(),
+    "skewed_chi2": SkewedChi2Kernel().log_frequencies(),
+    "skewed_intersection": SkewedIntersectionKernel().log_frequencies(),
 }
 
 

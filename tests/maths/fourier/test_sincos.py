@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafeat.maths.fourier.sincos import Cosines
+from kafeat.maths.fourier.sincos import CosinePasses
 
 EPS = np.finfo(float).eps
 
@@ -18,7 +18,7 @@ def test_float64_is_as_good_as_the_angle(shape: tuple[int, int], order: str, siz
     angles = np.asarray(rng.uniform(-size, size, shape), order=order)
     rows = np.empty((shape[0], 2 * shape[1]), order=order)
     cos, sin = rows[:, : shape[1]], rows[:, shape[1] :]
-    cosines = Cosines(np.dtype(np.float64))
+    cosines = CosinePasses(np.dtype(np.float64))
     cosines.pair(angles, cos, sin, cosines.scratch())
     # x/2π is rounded twice (1/2π too), an error of 2 eps·|x| in the angle; some 10 operations of size 1 follow
     bound = 2.0 * EPS * np.abs(angles) + 10.0 * EPS
@@ -31,7 +31,7 @@ def test_float64_is_as_good_as_the_angle(shape: tuple[int, int], order: str, siz
 
 def test_float32_is_numpys() -> None:
     angles = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
-    cosines = Cosines(angles.dtype)
+    cosines = CosinePasses(angles.dtype)
     cos, sin = np.empty_like(angles), np.empty_like(angles)
     cosines.pair(angles, cos, sin, cosines.scratch())
     np.testing.assert_array_equal(cos, np.cos(angles))

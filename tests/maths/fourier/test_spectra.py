@@ -10,8 +10,8 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import DataError
 from kafeat.maths.fourier import spectra
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
-from kafeat.maths.kernels.skewed_chi2 import SkewedChi2
-from kafeat.maths.kernels.skewed_intersection import SkewedIntersection
+from kafeat.maths.kernels.skewed_chi2 import SkewedChi2Kernel
+from kafeat.maths.kernels.skewed_intersection import SkewedIntersectionKernel
 
 EPS = np.finfo(float).eps
 U = np.concatenate([[2.0**-54, 1e-12, 1e-3], np.linspace(0.01, 0.99, 99), [1 - 1e-3, 1 - 2.0**-53]])
@@ -84,8 +84,8 @@ def test_orthogonal_draws_have_the_same_characteristic_function(name: str) -> No
     assert (error <= 5 * blocks.std(axis=0) / np.sqrt(len(blocks))).all()
 
 
-@pytest.mark.parametrize("kernel", [SkewedChi2(), SkewedIntersection()])
-def test_skewed_laws_on_logarithms(kernel: SkewedChi2 | SkewedIntersection) -> None:
+@pytest.mark.parametrize("kernel", [SkewedChi2Kernel(), SkewedIntersectionKernel()])
+def test_skewed_laws_on_logarithms(kernel: SkewedChi2Kernel | SkewedIntersectionKernel) -> None:
     law = kernel.log_frequencies()
     rng, c = np.random.default_rng(3), 0.5
     x, y = rng.exponential(size=(10, 3)), np.ones((1, 3))
@@ -127,7 +127,7 @@ def test_uniform_numbers_at_both_ends_give_finite_frequencies() -> None:
         def random(self, shape: tuple[int, int]) -> np.ndarray:
             return np.tile([0.0, 1 - 2.0**-53], shape)[:, : shape[1]]
 
-    for law in (LAWS["laplacian"], LAWS["cauchy"], SkewedChi2().log_frequencies()):
+    for law in (LAWS["laplacian"], LAWS["cauchy"], SkewedChi2Kernel().log_frequencies()):
         assert np.isfinite(law.iid(2, 2, Ends())).all()
 
 

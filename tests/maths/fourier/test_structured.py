@@ -7,10 +7,10 @@ from scipy.linalg import hadamard
 import kafeat
 from kafeat.maths.fourier.structured import StructuredAngles, draw_structured
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.rbf import Rbf
+from kafeat.maths.kernels.rbf import RbfKernel
 
 GAMMA = 0.3
-LAW = Rbf().frequencies(KernelParameters(gamma=GAMMA))
+LAW = RbfKernel().frequencies(KernelParameters(gamma=GAMMA))
 
 
 def written_out(state, how, m, d):

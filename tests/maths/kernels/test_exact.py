@@ -16,12 +16,11 @@ from sklearn.metrics import pairwise
 from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.maths.homogeneous.additive import AdditiveKernel, additive_names
 from kafeat.maths.kernel import KernelParameters, find_kernel, kernel_names
-from kafeat.maths.kernels.additive_chi2 import AdditiveChi2
-from kafeat.maths.kernels.chi2 import Chi2
-from kafeat.maths.kernels.hellinger import Hellinger
-from kafeat.maths.kernels.matern import Matern as MaternKernel
-from kafeat.maths.kernels.matern import matern_profile
-from kafeat.maths.kernels.rational_quadratic import RationalQuadratic as RationalQuadraticKernel
+from kafeat.maths.kernels.additive_chi2 import AdditiveChi2Kernel
+from kafeat.maths.kernels.chi2 import Chi2Kernel
+from kafeat.maths.kernels.hellinger import HellingerKernel
+from kafeat.maths.kernels.matern import MaternKernel, matern_profile
+from kafeat.maths.kernels.rational_quadratic import RationalQuadraticKernel
 
 P = KernelParameters(gamma=0.3, degree=3, coef0=0.7, nu=1.5, alpha=0.8, skewedness=0.4)
 EPS = np.finfo(float).eps
@@ -158,7 +157,7 @@ def test_additive_kernels_are_homogeneous_and_bounded_by_the_diagonal(name: str,
 
 def test_hellinger_of_homogeneity_two_is_linear() -> None:
     pair = samples()
-    got = Hellinger().gram(pair, KernelParameters(homogeneity=2.0)).dots
+    got = HellingerKernel().gram(pair, KernelParameters(homogeneity=2.0)).dots
     np.testing.assert_allclose(got, pair.x @ pair.y.T, rtol=0, atol=40 * EPS * got.max())
 
 
@@ -172,7 +171,7 @@ def test_signatures_are_even_one_at_zero_and_do_not_overflow(name: str) -> None:
 def test_signed_entries_multiply_signs() -> None:
     x, y = np.array([[-2.0, 3.0]]), np.array([[5.0, -0.5]])
     want = -2 * 2 * 5 / 7 - 2 * 3 * 0.5 / 3.5
-    assert AdditiveChi2().gram(Coordinates(x, y), P).dots[0, 0] == pytest.approx(want, rel=16 * EPS)
+    assert AdditiveChi2Kernel().gram(Coordinates(x, y), P).dots[0, 0] == pytest.approx(want, rel=16 * EPS)
 
 
 @pytest.mark.parametrize("name", kernel_names())
@@ -192,7 +191,9 @@ def test_a_gram_matrix_is_enough_where_the_kernel_says_so(name: str) -> None:
 
 def test_chi2_signature_is_a_hyperbolic_secant() -> None:
     ratio = log(3.0)
-    assert AdditiveChi2().signature(np.array(ratio)) == pytest.approx(1 / np.cosh(ratio / 2), rel=8 * EPS)
+    assert AdditiveChi2Kernel().signature(np.array(ratio)) == pytest.approx(
+        1 / np.cosh(ratio / 2), rel=8 * EPS
+    )
 
 
 @pytest.mark.parametrize("nu", [60.0, 1000.0, 1e6])
@@ -230,5 +231,5 @@ def test_chi2_needs_no_squares() -> None:
     x = np.array([[1.0, 3.0]])
     y = np.array([[2.0, 5.0]])
     for size in (1e-160, 1e160):
-        got = Chi2().gram(Coordinates(size * x, size * y), KernelParameters(gamma=1.0 / size)).dots
+        got = Chi2Kernel().gram(Coordinates(size * x, size * y), KernelParameters(gamma=1.0 / size)).dots
         np.testing.assert_allclose(got, np.exp(-1 / 3 - 4 / 8), rtol=4 * EPS)

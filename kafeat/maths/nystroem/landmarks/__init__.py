@@ -1,4 +1,4 @@
-"""Selectors of Nyström landmarks: one file per selector, the same signature.
+"""Nyström landmarks: selectors by name, and rows that the user brings.
 
 A selector sees a `FitSample` of the fit sample. It returns m row numbers, all different, or m points of its own.
 """
@@ -6,21 +6,24 @@ A selector sees a `FitSample` of the fit sample. It returns m row numbers, all d
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
+from kafeat.contract.describe import Described, spell
 from kafeat.maths.nystroem.landmarks.duals import dual_kmeans, dual_weighted
-from kafeat.maths.nystroem.landmarks.farthest import farthest
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, Profile
-from kafeat.maths.nystroem.landmarks.greedy import greedy
 from kafeat.maths.nystroem.landmarks.kmeans import kmeans
 from kafeat.maths.nystroem.landmarks.learned import learned
-from kafeat.maths.nystroem.landmarks.leverage import leverage
-from kafeat.maths.nystroem.landmarks.rpcholesky import rpcholesky
-from kafeat.maths.nystroem.landmarks.uniform import uniform
-from kafeat.types import Floats
+from kafeat.maths.nystroem.landmarks.pivots import farthest, greedy, rpcholesky
+from kafeat.maths.nystroem.landmarks.residual import residual
+from kafeat.maths.nystroem.landmarks.sampling import leverage, uniform
+from kafeat.types import Array, Floats
 
-__all__ = ["OF_LABEL", "POINTS", "ROWS", "FitSample", "Indices", "Profile"]
+__all__ = ["OF_LABEL", "POINTS", "ROWS", "FitSample", "Given", "Indices", "Profile"]
 
 ROWS: dict[str, Callable[[FitSample, int, np.random.Generator], Indices]] = {
     "uniform": uniform,
@@ -29,6 +32,7 @@ ROWS: dict[str, Callable[[FitSample, int, np.random.Generator], Indices]] = {
     "leverage": leverage,
     "farthest": farthest,
     "dual_weighted": dual_weighted,
+    "residual": residual,
 }
 """Selectors of rows."""
 
@@ -39,4 +43,44 @@ POINTS: dict[str, Callable[[FitSample, int, np.random.Generator], Floats]] = {
 }
 """Selectors that make points of their own: inputs must be coordinates."""
 
-OF_LABEL = ("dual_weighted", "dual_kmeans")
+OF_LABEL = ("residual", "dual_weighted", "dual_kmeans")
+
+
+_ROWS = "the path of a file, or rows as a 2-D array"
+
+
+def _path_or_rows(value: object) -> object:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        rows = value.copy()
+        rows.flags.writeable = False
+        return rows
+    got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else spell(value)
+    raise PydanticCustomError("parameter", "{text}", {"text": f"expected {_ROWS}, got {got}"})
+
+
+def key_of(rows: str | Array) -> str:
+    """The name by which a recipe mentions rows: their path, or a digest of the array."""
+    if isinstance(rows, str):
+        return rows
+    return f"<array {sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()[:16]}>"
+
+
+class Given(BaseModel):
+    """Rows of the same columns as the data; they go through the steps before as the sample does."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", arbitrary_types_allowed=True)
+
+    given: Annotated[
+        Any,
+        PlainValidator(_path_or_rows),
+        PlainSerializer(key_of, return_type=str, when_used="json"),
+        Described(_ROWS, "rows"),
+        WithJsonSchema({"type": "string", "minLength": 1}),
+    ] = Field(description=f"the landmarks: {_ROWS}")
+
+    @property
+    def key(self) -> str:
+        """The name by which the recipe mentions the rows."""
+        return key_of(self.given)

@@ -26,7 +26,7 @@ def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Ind
         raise UsageError("expected a label column, got none: name it with --label (label=... in Python)")
     rows = view.rows(m, rng)
     targets, classes = _targets(view.label[rows])
-    Z = _features(view, rows, np.sort(rng.choice(len(view.X), size=m, replace=False)))
+    Z = nystroem_features(view, rows, np.sort(rng.choice(len(view.X), size=m, replace=False)))
     alpha = duals(Z, targets, classes, view.dual_l1)
     return rows, np.abs(alpha).sum(axis=1)
 
@@ -70,6 +70,10 @@ def _dual(Y: Floats, f: Floats, classes: bool, tau: float) -> Floats:
 
 def _targets(label: Array) -> tuple[Floats, bool]:
     """±1 for each class (n, c), one column for two of them; or a numeric target, standardized (n, 1)."""
+    if label.ndim > 1:
+        raise DataError(
+            f"label: expected one label a row, got {label.shape[1]}; landmarks: residual takes several"
+        )
     numeric = label.dtype.kind in "fiu"
     whole = label.dtype.kind != "f" or bool((label == np.round(label)).all())
     values, index = np.unique(label.astype(str) if label.dtype.kind == "O" else label, return_inverse=True)
@@ -84,7 +88,7 @@ def _targets(label: Array) -> tuple[Floats, bool]:
     return signs[:, 1:] if len(values) == 2 else signs, True
 
 
-def _features(view: FitSample, rows: Indices, landmarks: Indices) -> Floats:
+def nystroem_features(view: FitSample, rows: Indices, landmarks: Indices) -> Floats:
     """Nyström features (n, m) of `rows`, eigenvalues below 10⁻⁶ of the largest cut off."""
     K = view.kernel(landmarks, landmarks).astype(np.float64)
     values, vectors = np.linalg.eigh((K + K.T) / 2.0)

@@ -30,7 +30,8 @@ class FitSample:
 
     `kernel(rows, columns)` gives k(x_i, x_j) for row numbers i and j, `diagonal(rows)` gives k(x_i, x_i), both in
     the dtype of X and divided by one positive number, which no selector minds. `dual_l1` is τ of the dual
-    selectors, `profile` the kernel as a function of the distance, if it is one that can be differentiated.
+    selectors, `profile` the kernel as a function of the distance, if it is one that can be differentiated. `tolerance`
+    is the share of the kernel's trace that is left when pivots are enough.
     """
 
     X: Floats
@@ -39,6 +40,7 @@ class FitSample:
     label: Array | None = None
     dual_l1: float = 0.0
     profile: Profile | None = None
+    tolerance: float | None = None
 
     def rows(self, width: int, rng: np.random.Generator) -> Indices:
         """All rows, or as many random ones as keep an array of `width` columns within `MOST` numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafeat.maths.nystroem.landmarks.fit_sample import MOST, FitSample, Indices
-from kafeat.maths.nystroem.landmarks.rpcholesky import rpcholesky
+from kafeat.maths.nystroem.landmarks.pivots import rpcholesky
 from kafeat.types import Floats
 
 # Beyond that many rows a centre, centres hardly change any more.
@@ -46,8 +46,8 @@ def standing(X: Floats, rows: Indices, rng: np.random.Generator) -> tuple[Floats
     away = few - middle
     largest = float(np.abs(away).max(initial=0.0)) or 1.0  # squares of the numbers themselves might not fit
     distance = largest * np.sqrt(((away / largest) ** 2).sum(axis=1))
-    found = distance[distance > 0.0]
-    spread = float(np.median(found)) if len(found) else 1.0
+    apart = distance[distance > 0.0]
+    spread = float(np.median(apart)) if len(apart) else 1.0
     Y = np.empty((len(rows), X.shape[1]), dtype=X.dtype)
     for start in range(0, len(rows), 4096):
         block = (X[rows[start : start + 4096]] - middle) / spread

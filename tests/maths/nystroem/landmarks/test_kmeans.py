@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from kafeat.maths.nystroem.landmarks.kmeans import assign, lloyd, spread_start, weighted_kmeans
-from kafeat.maths.nystroem.landmarks.rpcholesky import rpcholesky
+from kafeat.maths.nystroem.landmarks.pivots import rpcholesky
 from tests.maths.nystroem.landmarks.views import rbf_view
 
 

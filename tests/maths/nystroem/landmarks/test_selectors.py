@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kafeat.maths.nystroem.landmarks import POINTS, ROWS
+from kafeat.maths.nystroem.projection import trapezoid
 from tests.maths.nystroem.landmarks.views import rbf_view
 
 EVERY = {**ROWS, **POINTS}
@@ -78,3 +79,17 @@ def test_an_outlier_is_found_and_harms_nothing(name: str) -> None:
     # every other row has a landmark within half of the spread
     others = np.delete(X, 7, axis=0)
     assert np.sqrt(((others[:, None] - near[None]) ** 2).sum(-1)).min(axis=1).max() < 1.5
+
+
+EPS = np.finfo(float).eps
+
+
+@pytest.mark.parametrize(("m", "rank"), [(8, 8), (8, 5), (1, 1)])
+def test_a_trapezoid_has_the_same_products_and_zeros_above_its_diagonal(m: int, rank: int) -> None:
+    P = np.random.default_rng(0).standard_normal((m, rank))
+    T = trapezoid(P)
+    assert T.shape == P.shape
+    assert not np.triu(T, 1).any()
+    assert (T.diagonal() >= 0.0).all()
+    # a Householder factorization is backward stable: each entry of PPᵀ is off by a few eps·‖P‖²
+    np.testing.assert_allclose(T @ T.T, P @ P.T, rtol=0, atol=20 * EPS * np.linalg.norm(P) ** 2)

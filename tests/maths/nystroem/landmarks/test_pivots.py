@@ -1,16 +1,50 @@
-"""Randomly pivoted Cholesky: the law of its pivots, and what its paper proves of the residual."""
+"""Greedy pivots are those of a fully pivoted Cholesky factorisation."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.linalg.lapack import dpstrf
 from scipy.stats import chi2
 
-from kafeat.maths.nystroem.landmarks.partial_cholesky import PartialCholesky
-from kafeat.maths.nystroem.landmarks.rpcholesky import rpcholesky
+from kafeat.maths.nystroem.landmarks.pivots import PartialCholesky, farthest, greedy, rpcholesky
 from tests.maths.nystroem.landmarks.views import kernel_view, rbf_view
+
+
+def test_pivots_are_lapacks() -> None:
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    # no two diagonal entries alike, so that no tie decides
+    scale = 1 + 0.5 * np.random.default_rng(1).random(60)
+    view = rbf_view(X)
+    K = view.kernel(np.arange(60), np.arange(60)) * scale[:, None] * scale
+    from tests.maths.nystroem.landmarks.views import kernel_view
+
+    _, pivots, _, _ = dpstrf(K)
+    found = greedy(kernel_view(X, K), 25, np.random.default_rng(0))
+    np.testing.assert_array_equal(found, pivots[:25] - 1)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_each_is_the_farthest_of_those_before(kernel: str) -> None:
+    X = np.random.default_rng(0).standard_normal((80, 2))
+    view = rbf_view(X) if kernel == "rbf" else kernel_view(X, X @ X.T)
+    found = farthest(view, 15, np.random.default_rng(3))
+    for step in range(1, 15):
+        # the kernel distance 2 − 2k of rbf grows with the Euclidean one; that of x·y, whose diagonal varies, is it
+        nearest = np.sqrt(((X[:, None] - X[found[:step]][None]) ** 2).sum(-1)).min(axis=1)
+        assert found[step] == nearest.argmax()
+
+
+def test_covers_within_twice_the_best_radius() -> None:
+    # Gonzalez: every m + 1 landmarks are at least the radius apart, so that no m balls of half of it cover them
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    found = farthest(rbf_view(X), 11, np.random.default_rng(0))
+    apart = np.sqrt(((X[found][:, None] - X[found][None]) ** 2).sum(-1))[np.triu_indices(11, 1)].min()
+    radius = np.sqrt(((X[:, None] - X[found[:10]][None]) ** 2).sum(-1)).min(axis=1).max()
+    assert apart == radius
 
 
 def residual_of(K: np.ndarray, pivots: list[int]) -> np.ndarray:
@@ -78,3 +112,18 @@ def test_the_factor_is_the_cholesky_factor_of_the_pivots() -> None:
     np.testing.assert_allclose(
         factor.residual(np.array([0, 5])), left[np.ix_([0, 5], [0, 5])], rtol=0, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("select", [greedy, rpcholesky])
+@pytest.mark.parametrize("tolerance", [0.5, 0.1, 1e-3])
+def test_pivots_end_where_the_tolerance_is_reached(select, tolerance: float) -> None:
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    view = rbf_view(X, 0.5)
+    K = view.kernel(np.arange(300), np.arange(300))
+    every = select(view, 300, np.random.default_rng(3)).tolist()
+    few = select(replace(view, tolerance=tolerance), 300, np.random.default_rng(3)).tolist()
+    assert few == every[: len(few)]
+    assert np.trace(residual_of(K, few)) <= tolerance * 300
+    assert np.trace(residual_of(K, few[:-1])) > tolerance * 300
+    # a bound on their number comes first
+    assert len(select(replace(view, tolerance=1e-3), 4, np.random.default_rng(3))) == 4

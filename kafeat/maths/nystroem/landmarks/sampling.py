@@ -1,4 +1,4 @@
-"""Landmarks by ridge leverage scores."""
+"""Landmarks that are drawn at random: uniformly, or by ridge leverage scores."""
 
 from __future__ import annotations
 
@@ -59,3 +59,8 @@ def ridge_scores(
         explained = np.einsum("ij,ji->i", C, cho_solve(solver, C.T))
         scores[start : start + 4096] = (view.diagonal(block) - explained) / ridge
     return np.maximum(scores, 0.0)
+
+
+def uniform(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
+    """m different rows, each as likely as the other, without replacement (Williams & Seeger 2001)."""
+    return np.sort(rng.choice(len(view.X), size=m, replace=False))

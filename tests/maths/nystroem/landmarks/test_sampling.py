@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from kafeat.maths.nystroem.landmarks.fit_sample import draw
-from kafeat.maths.nystroem.landmarks.leverage import _ridge, leverage, ridge_scores
+from kafeat.maths.nystroem.landmarks.sampling import _ridge, leverage, ridge_scores, uniform
 from tests.maths.nystroem.landmarks.views import kernel_view, rbf_view
 
 
@@ -86,3 +87,16 @@ def test_negative_eigenvalues_are_stood(dtype: str) -> None:
 def test_rows_are_drawn_by_scores_of_any_size() -> None:
     for weights in ([1e-320, 0.0, 1e-320], [1e308, 0.0, np.inf], [0.0, 0.0, 0.0]):
         assert set(draw(np.array(weights), 3, np.random.default_rng(0)).tolist()) <= {0, 2}
+
+
+def test_rows_are_equally_likely() -> None:
+    view, m, draws = rbf_view(np.arange(20.0)[:, None]), 5, 2000
+    counts = np.zeros(20)
+    rng = np.random.default_rng(0)
+    for _ in range(draws):
+        counts[uniform(view, m, rng)] += 1
+    # Without replacement a count has the variance draws·(m/n)(1 − m/n), and the counts are correlated by −1/(n − 1):
+    # their squares, divided by draws·m/n·(1 − m/n)·n/(n − 1), follow chi2 with n − 1 degrees of freedom.
+    p = m / 20
+    statistic = ((counts - draws * p) ** 2).sum() / (draws * p * (1 - p) * 20 / 19)
+    assert chi2.ppf(1e-6, 19) < statistic < chi2.ppf(1 - 1e-6, 19)

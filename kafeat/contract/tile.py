@@ -1,4 +1,4 @@
-"""Rows of which most entries are zero, in compressed form (CSR)."""
+"""Tiles of rows: their memory order, and rows of which most entries are zero, in compressed form (CSR)."""
 
 from __future__ import annotations
 
@@ -65,11 +65,6 @@ class SparseRows:
         out[self.row_of, self.columns] = self.values
         return out
 
-    def times(self, matrix: Floats) -> Floats:
-        """The product with a matrix (width, D; C order), row by row: a row's bytes do not depend on its neighbours."""
-        product: Floats = self.csr @ matrix
-        return product
-
 
 Rows = Floats | SparseRows
 
@@ -77,3 +72,24 @@ Rows = Floats | SparseRows
 def dense(X: Rows) -> Floats:
     """Rows of either form with their zeros."""
     return X.dense() if isinstance(X, SparseRows) else X
+
+
+def is_feature_major(tile: Floats) -> bool:
+    """Return True if the entries of a column lie together."""
+    return tile.strides[0] < tile.strides[1]
+
+
+def runs(tile: Floats, feature_major: bool) -> tuple[int, int, int]:
+    """Return the number of rows, or of columns if `feature_major`, their length and the step between them, in numbers.
+
+    The order is a parameter because the strides of a tile with one row or one column tell nothing.
+    """
+    outer = int(feature_major)
+    return tile.shape[outer], tile.shape[1 - outer], tile.strides[outer] // tile.itemsize
+
+
+def shaped(flat: Array, shape: tuple[int, ...], feature_major: bool) -> Array:
+    """The beginning of a flat buffer in that shape and memory order."""
+    rows, columns = shape
+    piece = flat[: rows * columns]
+    return piece.reshape(columns, rows).T if feature_major else piece.reshape(rows, columns)

@@ -1,0 +1,63 @@
+"""Load the compiled core on first use. Calls release the interpreter's lock, as ctypes does."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kafeat.types import Array
+
+_FILE = Path(__file__).with_name("kernels.so")
+_SUFFIXES = {"float32": "f32", "float64": "f64"}
+ARRAY, SIZE, FLAG, REAL = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_double
+REALS = {"float32": ctypes.c_float, "float64": ctypes.c_double}
+"""A number in a precision."""
+Loop = Callable[..., Any]
+"""A C function. Arrays go in as addresses (`address`), whole numbers as they are."""
+
+
+def loop(
+    name: str, dtype: np.dtype[Any], *arguments: type[Any], result: type[Any] | None = None
+) -> Loop | None:
+    """Return the C function of that name for a precision, or None where NumPy has to compute."""
+    library = _library()
+    if library is None or dtype.name not in _SUFFIXES:
+        return None
+    function = library[f"kafeat_{name}_{_SUFFIXES[dtype.name]}"]
+    function.argtypes, function.restype = arguments, result
+    return function
+
+
+def address(array: Array) -> int:
+    """Return the place of the first number; the caller keeps the array while it is in use."""
+    place: int = array.__array_interface__["data"][0]
+    return place
+
+
+def describe() -> str:
+    """Say which core computes, and why if it is NumPy alone."""
+    if _library() is not None:
+        return "compiled"
+    if _switched_off():
+        return "NumPy (KAFEAT_COMPILED=0)"
+    return "NumPy (no compiled core: no C compiler was there at installation)"
+
+
+def _switched_off() -> bool:
+    return os.environ.get("KAFEAT_COMPILED") == "0"
+
+
+@lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL | None:
+    if _switched_off():
+        return None
+    try:
+        return ctypes.CDLL(str(_FILE))
+    except OSError:  # not built, or for another machine
+        return None

@@ -1,0 +1,140 @@
+/* Loops for one precision, REAL. A matrix has `outer` runs of `inner` numbers that lie together: rows in C order,
+ * columns in Fortran order. A step from one run to the next is counted in numbers. */
+
+/* Cosine and sine of a run, times amplitudes of their own (`step` 1) or one for all (0). True if an angle is no number:
+ * then NumPy has to say so. */
+INLINE int OF(pairs)(const REAL *x, ptrdiff_t n, const REAL *a, int step, REAL *cosine, REAL *sine) {
+    int far = 0, lost = 0;
+    for (ptrdiff_t j = 0; j < n; j++) {
+        OF(cos_sin)(x[j], step ? a[j] : a[0], cosine + j, sine + j);
+        far |= !(OF(size)(x[j]) <= OF(FARTHEST));
+    }
+    for (ptrdiff_t j = 0; far && j < n; j++) /* seldom: the library's, which are good for all angles */
+        if (!(OF(size)(x[j]) <= OF(FARTHEST))) {
+            cosine[j] = a[step * j] * (REAL)cos((double)x[j]);
+            sine[j] = a[step * j] * (REAL)sin((double)x[j]);
+            lost |= !isfinite(x[j]);
+        }
+    return lost;
+}
+
+VERSIONS int KAFEAT(cos_sin)(
+    const REAL *angles, ptrdiff_t outer, ptrdiff_t inner, ptrdiff_t from, const REAL *amplitudes, int by_inner,
+    REAL *cosine, REAL *sine, ptrdiff_t to
+) {
+    int lost = 0;
+    for (ptrdiff_t i = 0; i < outer; i++, angles += from, cosine += to, sine += to)
+        lost |= by_inner ? OF(pairs)(angles, inner, amplitudes, 1, cosine, sine)
+                         : OF(pairs)(angles, inner, amplitudes + i, 0, cosine, sine);
+    return lost;
+}
+
+/* a·cos(x + b). The sines are computed too, into a buffer: they cost a tenth of it. */
+VERSIONS int KAFEAT(cosine)(
+    const REAL *angles, ptrdiff_t outer, ptrdiff_t inner, ptrdiff_t from, const REAL *phases, const REAL *amplitudes,
+    int by_inner, REAL *cosine, ptrdiff_t to
+) {
+    REAL moved[PART], sines[PART];
+    int lost = 0;
+    for (ptrdiff_t i = 0; i < outer; i++)
+        for (ptrdiff_t start = 0; start < inner; start += PART) {
+            ptrdiff_t n = inner - start < PART ? inner - start : PART, which = by_inner ? start : i;
+            const REAL *x = angles + i * from + start, *b = phases + which, *a = amplitudes + which;
+            REAL *out = cosine + i * to + start;
+            if (by_inner) {
+                for (ptrdiff_t j = 0; j < n; j++) moved[j] = x[j] + b[j];
+                lost |= OF(pairs)(moved, n, a, 1, out, sines);
+            } else {
+                for (ptrdiff_t j = 0; j < n; j++) moved[j] = x[j] + b[0];
+                lost |= OF(pairs)(moved, n, a, 0, out, sines);
+            }
+        }
+    return lost;
+}
+
+/* Kernels of scaled squared distances c·r², in place. */
+enum OF(Profile) { OF(GAUSSIAN) = 0, OF(MATERN_1) = 1, OF(RATIONAL_QUADRATIC) = 2, OF(MATERN_3) = 3, OF(MATERN_5) = 5 };
+
+VERSIONS void KAFEAT(profile)(REAL *x, ptrdiff_t n, int profile, REAL alpha) {
+    if (profile == OF(GAUSSIAN)) /* c·r² is negative here, but for rounding */
+        for (ptrdiff_t j = 0; j < n; j++) x[j] = OF(exp)(x[j] > 0 ? 0 : x[j]);
+    else if (profile == OF(RATIONAL_QUADRATIC))
+        for (ptrdiff_t j = 0; j < n; j++) x[j] = OF(exp)(-alpha * OF(log1p)(x[j] < 0 ? 0 : x[j]));
+    else
+        for (ptrdiff_t j = 0; j < n; j++) {
+            REAL s = OF(root)(x[j] < 0 ? 0 : x[j]);
+            s = s > 10000 ? 10000 : s; /* nothing is left there, and s² is a number */
+            REAL square = s * s * (REAL)(1.0 / 3.0), decay = OF(exp)(-s);
+            REAL polynomial = profile == OF(MATERN_1) ? 1 : profile == OF(MATERN_3) ? 1 + s : 1 + s + square;
+            x[j] = polynomial * decay;
+        }
+}
+
+/* Sums over columns of a function of x and l, for rows x and landmarks l, of which LANDMARKS are done at a time: the
+ * columns of L (d, width) are landmarks, and width is a multiple of that. Sums of TERMS are summed, for precision. */
+enum OF(Term) { OF(HARMONIC) = 0, OF(CITYBLOCK) = 1, OF(INTERSECTION) = 2 };
+enum { OF(LANDMARKS) = 64, OF(TERMS) = 64 };
+
+INLINE void OF(add_terms)(const REAL *x, ptrdiff_t d, const REAL *L, ptrdiff_t width, int term, REAL *total) {
+    for (ptrdiff_t first = 0; first < d; first += OF(TERMS)) {
+        REAL sum[OF(LANDMARKS)] = {0};
+        ptrdiff_t stop = first + OF(TERMS) < d ? first + OF(TERMS) : d;
+        for (ptrdiff_t k = first; k < stop; k++) {
+            const REAL *l = L + k * width, value = x[k];
+            if (term == OF(HARMONIC) && value == 0) continue; /* 0/0 counts as 0 */
+            for (int j = 0; j < OF(LANDMARKS); j++)
+                sum[j] += term == OF(HARMONIC)    ? value / (value + l[j]) * l[j]
+                          : term == OF(CITYBLOCK) ? OF(size)(value - l[j])
+                                                  : (value < l[j] ? value : l[j]);
+        }
+        for (int j = 0; j < OF(LANDMARKS); j++) total[j] += sum[j];
+    }
+}
+
+VERSIONS void KAFEAT(sums)(
+    const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL *L, ptrdiff_t width, ptrdiff_t m, int term, REAL *out
+) {
+    for (ptrdiff_t start = 0; start < width; start += OF(LANDMARKS))
+        for (ptrdiff_t i = 0; i < rows; i++) {
+            REAL total[OF(LANDMARKS)] = {0};
+            ptrdiff_t n = m - start < OF(LANDMARKS) ? m - start : OF(LANDMARKS);
+            const REAL *x = X + i * d, *l = L + start;
+            if (term == OF(HARMONIC)) OF(add_terms)(x, d, l, width, OF(HARMONIC), total);
+            else if (term == OF(CITYBLOCK)) OF(add_terms)(x, d, l, width, OF(CITYBLOCK), total);
+            else OF(add_terms)(x, d, l, width, OF(INTERSECTION), total);
+            for (ptrdiff_t j = 0; j < n; j++) out[i * m + start + j] = total[j];
+        }
+}
+
+/* A homogeneous map of entries x: a₀r and, for each frequency, a_j r cos(ω_j log x) and a_j r sin(ω_j log x); r is the
+ * square root of x, or x itself if `linear`; with `is_signed`, of |x|, and r has the sign of x. Each lies `block`
+ * numbers after the one before. */
+VERSIONS void KAFEAT(homogeneous)(
+    const REAL *x, ptrdiff_t outer, ptrdiff_t inner, ptrdiff_t from, const REAL *frequencies, const REAL *amplitudes,
+    ptrdiff_t order, int linear, int is_signed, REAL *out, ptrdiff_t to, ptrdiff_t block
+) {
+    REAL root[PART], logs[PART], angles[PART], scaled[PART];
+    for (ptrdiff_t i = 0; i < outer; i++)
+        for (ptrdiff_t start = 0; start < inner; start += PART) {
+            ptrdiff_t n = inner - start < PART ? inner - start : PART;
+            const REAL *entries = x + i * from + start;
+            REAL *target = out + i * to + start;
+            for (ptrdiff_t j = 0; j < n; j++) {
+                REAL entry = is_signed ? OF(size)(entries[j]) : entries[j];
+                /* of 0 the root is 0, so any logarithm will do */
+                logs[j] = OF(log)(entry > 0 ? entry : 1);
+                root[j] = linear ? entry : OF(root)(entry);
+                root[j] = is_signed && entries[j] < 0 ? -root[j] : root[j];
+                target[j] = root[j] * amplitudes[0];
+            }
+            for (ptrdiff_t which = 0; which < order; which++) {
+                REAL frequency = frequencies[which], amplitude = amplitudes[which + 1];
+                REAL *cosine = target + (2 * which + 1) * block;
+                for (ptrdiff_t j = 0; j < n; j++) {
+                    angles[j] = logs[j] * frequency;
+                    scaled[j] = root[j] * amplitude;
+                }
+                OF(pairs)(angles, n, scaled, 1, cosine, cosine + block);
+            }
+        }
+}

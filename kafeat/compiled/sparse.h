@@ -1,0 +1,126 @@
+/* Products with sparse matrices in compressed form, for one precision: row i has the numbers starts[i] to
+ * starts[i + 1] − 1 of `values`, which stand in `columns`. Sums run in that order, one number of the output after the
+ * other, so they do not depend on the rows around. An output stands at out[row·by_row + column·by_column]; each function
+ * returns true if one is no number. */
+
+typedef REAL OF(Strip) __attribute__((vector_size(32), aligned(sizeof(REAL)), may_alias));
+/* Rows side by side, and outputs and vectors of them that are kept in the first-level cache. */
+enum { OF(VECTORS) = 4, OF(HIGH) = OF(VECTORS) * 32 / sizeof(REAL), OF(OUTPUTS) = 16 };
+
+/* The rows of X (rows, d), side by side; the last one stands for those that are not there. */
+INLINE void OF(side_by_side)(const REAL *X, ptrdiff_t rows, ptrdiff_t d, REAL *inputs) {
+    for (ptrdiff_t row = 0; row < OF(HIGH); row++) {
+        const REAL *x = X + (row < rows ? row : rows - 1) * d;
+        for (ptrdiff_t i = 0; i < d; i++) inputs[i * OF(HIGH) + row] = x[i];
+    }
+}
+
+/* Rows X (rows, d) times the transpose of a sparse matrix (D, d). `inputs` holds d·HIGH numbers. */
+VERSIONS int KAFEAT(dense_by_sparse)(
+    const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL *values, const int32_t *columns, const int64_t *starts,
+    ptrdiff_t D, REAL *inputs, REAL *out, ptrdiff_t by_row, ptrdiff_t by_column
+) {
+    OF(Strip) sums[OF(OUTPUTS)][OF(VECTORS)];
+    int lost = 0;
+    for (ptrdiff_t start = 0; start < rows; start += OF(HIGH)) {
+        ptrdiff_t here = rows - start < OF(HIGH) ? rows - start : OF(HIGH);
+        OF(side_by_side)(X + start * d, here, d, inputs);
+        for (ptrdiff_t first = 0; first < D; first += OF(OUTPUTS)) {
+            ptrdiff_t count = D - first < OF(OUTPUTS) ? D - first : OF(OUTPUTS);
+            for (ptrdiff_t j = 0; j < count; j++) {
+                OF(Strip) a = {0}, b = {0}, c = {0}, e = {0};
+                for (int64_t k = starts[first + j]; k < starts[first + j + 1]; k++) {
+                    const OF(Strip) *x = (const OF(Strip) *)(inputs + columns[k] * OF(HIGH));
+                    a += x[0] * values[k];
+                    b += x[1] * values[k];
+                    c += x[2] * values[k];
+                    e += x[3] * values[k];
+                }
+                sums[j][0] = a, sums[j][1] = b, sums[j][2] = c, sums[j][3] = e;
+            }
+            for (ptrdiff_t row = 0; row < here; row++)
+                for (ptrdiff_t j = 0; j < count; j++) {
+                    REAL value = ((const REAL *)sums[j])[row];
+                    out[(start + row) * by_row + (first + j) * by_column] = value;
+                    lost |= !(OF(size)(value) <= OF(LARGEST));
+                }
+        }
+    }
+    return lost;
+}
+
+/* ROWS rows of D numbers wait in a buffer, with a gap between them: rows that are a power of two apart would take the same
+ * places of the cache. */
+enum { OF(ROWS) = 16, OF(GAP) = 16 };
+
+INLINE int OF(put)(const REAL *buffer, ptrdiff_t rows, ptrdiff_t D, REAL *out, ptrdiff_t by_row, ptrdiff_t by_column) {
+    int lost = 0;
+    ptrdiff_t pitch = D + OF(GAP);
+    for (ptrdiff_t row = 0; row < rows; row++)
+        for (ptrdiff_t j = 0; j < D; j++) lost |= !(OF(size)(buffer[row * pitch + j]) <= OF(LARGEST));
+    if (by_column == 1)
+        for (ptrdiff_t row = 0; row < rows; row++)
+            memcpy(out + row * by_row, buffer + row * pitch, (size_t)D * sizeof(REAL));
+    else
+        for (ptrdiff_t j = 0; j < D; j++)
+            for (ptrdiff_t row = 0; row < rows; row++) out[row * by_row + j * by_column] = buffer[row * pitch + j];
+    return lost;
+}
+
+/* Sparse rows times a sparse matrix of D columns, whose row i has the numbers `of_inputs` in `outputs`, from
+ * input_starts[i] on. `buffer` holds ROWS·(D + GAP) numbers. */
+VERSIONS int KAFEAT(sparse_by_sparse)(
+    const REAL *values, const int64_t *columns, const int64_t *starts, ptrdiff_t rows, const REAL *of_inputs,
+    const int32_t *outputs, const int64_t *input_starts, ptrdiff_t D, REAL *buffer, REAL *out, ptrdiff_t by_row,
+    ptrdiff_t by_column
+) {
+    int lost = 0;
+    for (ptrdiff_t first = 0; first < rows; first += OF(ROWS)) {
+        ptrdiff_t here = rows - first < OF(ROWS) ? rows - first : OF(ROWS);
+        for (ptrdiff_t i = 0; i < here; i++) {
+            REAL *row = buffer + i * (D + OF(GAP));
+            memset(row, 0, (size_t)D * sizeof(REAL));
+            for (int64_t k = starts[first + i]; k < starts[first + i + 1]; k++)
+                for (int64_t e = input_starts[columns[k]]; e < input_starts[columns[k] + 1]; e++)
+                    row[outputs[e]] += of_inputs[e] * values[k];
+        }
+        lost |= OF(put)(buffer, here, D, out + first * by_row, by_row, by_column);
+    }
+    return lost;
+}
+
+/* A sparse row times a matrix (d, D; C order). */
+INLINE void OF(combine)(
+    const REAL *values, const int64_t *columns, int64_t count, const REAL *matrix, ptrdiff_t D, REAL *row
+) {
+    enum { WIDE = 8, NUMBERS = 32 / sizeof(REAL) };
+    ptrdiff_t first = 0;
+    for (; first + WIDE * NUMBERS <= D; first += WIDE * NUMBERS) {
+        OF(Strip) sum[WIDE] = {0};
+        for (int64_t k = 0; k < count; k++) {
+            const OF(Strip) *numbers = (const OF(Strip) *)(matrix + columns[k] * D + first);
+            for (int v = 0; v < WIDE; v++) sum[v] += numbers[v] * values[k];
+        }
+        memcpy(row + first, sum, sizeof sum);
+    }
+    memset(row + first, 0, (size_t)(D - first) * sizeof(REAL));
+    for (int64_t k = 0; k < count; k++)
+        for (ptrdiff_t j = first; j < D; j++) row[j] += matrix[columns[k] * D + j] * values[k];
+}
+
+/* Sparse rows times that matrix. `buffer` holds ROWS·(D + GAP) numbers. */
+VERSIONS int KAFEAT(sparse_by_dense)(
+    const REAL *values, const int64_t *columns, const int64_t *starts, ptrdiff_t rows, const REAL *matrix, ptrdiff_t D,
+    REAL *buffer, REAL *out, ptrdiff_t by_row, ptrdiff_t by_column
+) {
+    int lost = 0;
+    for (ptrdiff_t first = 0; first < rows; first += OF(ROWS)) {
+        ptrdiff_t here = rows - first < OF(ROWS) ? rows - first : OF(ROWS);
+        for (ptrdiff_t i = 0; i < here; i++) {
+            int64_t at = starts[first + i], count = starts[first + i + 1] - at;
+            OF(combine)(values + at, columns + at, count, matrix, D, buffer + i * (D + OF(GAP)));
+        }
+        lost |= OF(put)(buffer, here, D, out + first * by_row, by_row, by_column);
+    }
+    return lost;
+}

@@ -1,0 +1,174 @@
+"""Frequencies trained for a label: the kernel itself is learned, not only how well it is approximated.
+
+The frequencies and a linear model of the features descend the squared error of the label together. Ridge regressions
+on held-out rows choose where to start and how fast to learn. They also are the guard: the frequencies are kept only if
+they predict clearly better than the untouched draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafeat.maths.fourier.descent import BATCH, Adam, batches, cycle, gradients, pull_in, waves
+from kafeat.maths.fourier.learning import FittedFrequencies, frequency_unit, in_units
+from kafeat.maths.held_out_ridge import HeldOutRidge, clearly_better, fit_held_out_ridge, hold_out
+from kafeat.maths.task import task_of
+from kafeat.types import Array, Floats
+
+# Fewer rows tell too little: the draw is kept as it is.
+_LEAST_ROWS = 200
+_MOST_ROWS = 20_000
+# More classes than this are mixed into this many targets.
+_MOST_TARGETS = 128
+# A ridge regression takes D³ operations, so wide features get fewer rows.
+_RIDGE_BUDGET, _LEAST_RIDGE_ROWS = 1e13, 1000
+
+# Multiples of γ: the kernel's width is only where training starts.
+_STARTS = (0.1, 0.3, 1.0, 3.0)
+# Steps of a coordinate of ω, in units of a typical one.
+_RATES = (0.15, 0.5)
+_MODEL_RATE = 0.03
+# The penalty while training, in units of the variance of a wave. With less, coefficients grow and cancel each other,
+# and the frequencies learn little.
+_PENALTY = 0.1
+_WAVE_VARIANCE = 0.5
+_TRIAL_STEPS, _STEPS, _LEAST_STEPS = 1000, 4000, 100
+# Operations that training may take: some ten seconds of one core.
+_BUDGET = 2.5e11
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Frequencies (m, d), amplitudes (m,) of their waves, and a linear model of these features."""
+
+    frequencies: Floats
+    amplitudes: Floats
+    ridge: HeldOutRidge
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Training rows X (n, d) and targets Y (n, k), held-out ones, and the phases of offset features."""
+
+    X: Floats
+    Y: Floats
+    held_rows: Floats
+    held_targets: Floats
+    phases: Floats | None
+
+    def fit(self, frequencies: Floats, amplitudes: Floats, least_penalty: float = 0.0) -> _Model:
+        """Fit the linear model of the features of these frequencies."""
+        Z = waves(self.X[: self.ridge_rows(len(frequencies))], frequencies, self.phases)
+        held_Z = waves(self.held_rows, frequencies, self.phases)
+        sizes = np.tile(amplitudes, Z.shape[1] // len(frequencies))
+        ridge = fit_held_out_ridge(
+            Z * sizes, self.Y[: len(Z)], held_Z * sizes, self.held_targets, least_penalty
+        )
+        return _Model(frequencies, amplitudes, ridge)
+
+    def ridge_rows(self, m: int) -> int:
+        """Return the number of rows that the model of m frequencies is fitted to."""
+        width = float(2 * m if self.phases is None else m)
+        return min(len(self.X), max(_LEAST_RIDGE_ROWS, int(_RIDGE_BUDGET / width**3)))
+
+
+def fit_for_label(
+    drawn: Floats,
+    X: Floats,
+    labels: Array,
+    rng: np.random.Generator,
+    *,
+    phases: Floats | None,
+    weigh: bool,
+) -> FittedFrequencies:
+    """Train the draw (m, d) to predict the labels (n,) of the rows X (n, d).
+
+    The errors are the shares of the label's variance on held-out rows that are left unexplained. A weight is the size
+    of the coefficients of a frequency; they are None where the draw is kept.
+    """
+    if len(X) < _LEAST_ROWS:
+        return FittedFrequencies(drawn, None, None, None)
+    of_split, of_targets, of_training = rng.spawn(3)
+    train, held = hold_out(len(X), of_split, _MOST_ROWS)
+    middle, unit = np.median(X[train], axis=0), frequency_unit(drawn)
+    Y = _targets(labels, train, of_targets)
+    data = _Data(
+        in_units(X, train, middle, unit, np.float32),
+        Y[train],
+        in_units(X, held, middle, unit, np.float32),
+        Y[held],
+        None if phases is None else phases + drawn @ middle,
+    )
+    plain = data.fit(drawn / unit, np.ones(len(drawn)))
+    trained = _search(data, plain, of_training, weigh)
+    variance = float((data.held_targets**2).sum(axis=1).mean()) or 1.0
+    before, after = plain.ridge.error / variance, trained.ridge.error / variance
+    if not clearly_better(trained.ridge.errors, plain.ridge.errors):
+        return FittedFrequencies(drawn, None, before, before)
+    frequencies, weights = trained.frequencies * unit, trained.amplitudes**2
+    moved = None if data.phases is None else np.mod(data.phases - frequencies @ middle, 2.0 * np.pi)
+    return FittedFrequencies(frequencies, weights / weights.sum() if weigh else None, before, after, moved)
+
+
+def _targets(labels: Array, train: Array, rng: np.random.Generator) -> Floats:
+    """Return targets (n, k) with the mean 0 and the variance 1 on the training rows.
+
+    Of very many classes, each gets a random direction, which keeps their distances (Johnson & Lindenstrauss 1984).
+    """
+    task = task_of(labels)
+    if task.classes is None or len(task.classes) <= _MOST_TARGETS:
+        Y = task.targets(labels)
+    else:
+        codes = rng.standard_normal((len(task.classes), _MOST_TARGETS)) / np.sqrt(_MOST_TARGETS)
+        Y = codes[task.numbers(labels)]
+    Y = Y - Y[train].mean(axis=0)
+    spread = float(np.sqrt((Y[train] ** 2).sum(axis=1).mean()))
+    scaled: Floats = Y / (spread or 1.0)
+    return scaled
+
+
+def _search(data: _Data, plain: _Model, rng: np.random.Generator, weigh: bool) -> _Model:
+    """Try starts and rates, train for long with the best, and return the best model on held-out rows."""
+    starts = [data.fit(plain.frequencies * np.sqrt(factor), plain.amplitudes, _PENALTY) for factor in _STARTS]
+    start = min(starts, key=_held_out_error)
+    share = min(1.0, _BUDGET / ((len(_RATES) * _TRIAL_STEPS + _STEPS) * _step_cost(data, plain)))
+    trial_steps, steps = (max(_LEAST_STEPS, int(share * n)) for n in (_TRIAL_STEPS, _STEPS))
+    trials = [data.fit(*_train(data, start, rate, trial_steps, rng, weigh)) for rate in _RATES]
+    best = int(np.argmin([_held_out_error(trial) for trial in trials]))
+    final = data.fit(*_train(data, start, _RATES[best], steps, rng, weigh))
+    return min(trials[best], final, key=_held_out_error)
+
+
+def _held_out_error(model: _Model) -> float:
+    return model.ridge.error
+
+
+def _step_cost(data: _Data, plain: _Model) -> float:
+    """Return the number of operations of one step of training."""
+    (m, d), k = plain.frequencies.shape, data.Y.shape[1]
+    return float(BATCH * m * (4 * d + 12 * k + 200) + 10 * m * (d + 2 * k))
+
+
+def _train(
+    data: _Data, start: _Model, rate: float, steps: int, rng: np.random.Generator, weigh: bool
+) -> tuple[Floats, Floats]:
+    """Train the frequencies of the start by Adam (Kingma & Ba 2015), and return them with the amplitudes."""
+    m = len(start.frequencies)
+    X, Y = pull_in(data.X), data.Y.astype(np.float32)
+    phases = None if data.phases is None else data.phases.astype(np.float32)
+    W, V, b = arrays = [
+        array.astype(np.float32) for array in (start.frequencies, start.ridge.weights, start.ridge.intercept)
+    ]
+    decay = np.float32(_PENALTY * _WAVE_VARIANCE)
+    # |N(0, 1)| has the median 0.6745; heavy-tailed draws have no mean square
+    unit = float(np.median(np.abs(start.frequencies))) / 0.6745
+    size = max(float(np.abs(V).mean()), 1.0 / float(np.sqrt(V.size)))
+    adam = Adam(arrays, [rate * unit, _MODEL_RATE * size, _MODEL_RATE * size])
+    for step, rows in enumerate(batches(len(X), steps, rng)):
+        by_W, by_V, by_b = gradients(W, V, b, X[rows], Y[rows], phases)
+        adam.step([by_W, by_V + decay * V, by_b], cycle(step / steps))
+    strength = np.sqrt((V.reshape(-1, m, V.shape[1]).astype(np.float64) ** 2).sum(axis=(0, 2)))
+    amplitudes = np.sqrt(strength / strength.mean()) if weigh and strength.any() else start.amplitudes
+    return W.astype(np.float64), amplitudes

@@ -1,0 +1,242 @@
+"""A metric learned from a label: the average outer product of the gradients of a fitted function.
+
+Directions in which a good predictor changes much count more in distances, the others less. The predictor is ridge on
+orthogonal Fourier features of the rbf kernel, whose gradients have a closed form. Every estimate makes the next
+predictor better, so a few rounds are taken.
+
+Source: Radhakrishnan, Beaglehole, Pandit & Belkin, Science 383:1461, 2024.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafeat.maths.bandwidth import resolve_gamma
+from kafeat.maths.fourier.descent import waves
+from kafeat.maths.held_out_ridge import HeldOutRidge, clearly_better, fit_held_out_ridge, hold_out
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.rbf import RbfKernel
+from kafeat.maths.units import power_of_two
+from kafeat.types import Array, Floats
+
+# With fewer rows, the identity stays.
+LEAST_ROWS = 200
+_FREQUENCIES = 256
+# Directions with less of the variance than this do not vary.
+_ROUNDING = 1e-12
+# Multiples of the median rule of γ: at first, and later of the best one so far.
+_FIRST_MULTIPLES = [0.1, 0.3, 1.0, 3.0]
+_LATER_MULTIPLES = [0.3, 1.0, 3.0]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """x ↦ xL with L (d, r), or x ↦ x∘L with weights L (d,), and the matrix M that L is the root of.
+
+    M is described by its eigenvalues, of which the largest is 1 (d,), and by its diagonal divided by its sum (d,).
+    `errors` are those on rows kept for this, with the identity and with L, as shares of the variance of the targets;
+    None if nothing could be learned, from few or equal rows.
+    """
+
+    root: Floats
+    spectrum: Floats
+    importance: Floats
+    errors: tuple[float, float] | None
+
+
+def learn_metric(
+    X: Floats,
+    Y: Floats,
+    rng: np.random.Generator,
+    *,
+    alpha: float = 1.0,
+    iterations: int = 5,
+    rank: int | None = None,
+    diagonal: bool = False,
+    most_rows: int = 6000,
+) -> Metric:
+    """Learn the metric of rows X (n, d) for the targets Y (n, k).
+
+    L is M^(α/2), or its `rank` leading eigenvectors times the roots of their eigenvalues; with `diagonal`, M is its
+    diagonal. Without a rank, L is the identity unless held-out rows are predicted better by more than the noise of the
+    difference.
+    """
+    identity = np.ones(X.shape[1]) if diagonal else np.eye(X.shape[1])
+    of_rows, of_guard, of_rounds = rng.spawn(3)
+    rest, judged = hold_out(len(X), of_rows, most_rows)
+    train, held = (rest[part] for part in hold_out(len(rest), of_guard, len(rest)))
+    if min(len(X), most_rows) < LEAST_ROWS or not (np.ptp(X[train], axis=0) > 0.0).any():
+        return Metric(_root(identity, alpha, rank), np.ones(X.shape[1]), _shares(identity), None)
+    X, Y = _in_units(X, train), Y - Y[train].mean(axis=0)
+    first, *learned = _rounds(
+        _Data(*(A[rows] for rows in (train, held) for A in (X, Y))),
+        _varying(X[np.concatenate([rest, judged])], diagonal),
+        iterations,
+        alpha,
+        of_rounds,
+    )
+    best = min(learned, key=lambda found: found.ridge.error, default=first)
+    # The choice among the rounds was made on the held-out rows, so others judge it.
+    before, after = (found.residuals(X[judged], Y[judged]) for found in (first, best))
+    better = rank is not None or clearly_better(after, before)
+    M, error = (best.M, after) if better else (identity, before)
+    variance = float((Y[judged] ** 2).sum(axis=1).mean()) or 1.0
+    errors = float(before.mean()) / variance, float(error.mean()) / variance
+    return Metric(_root(M, alpha, rank), _spectrum(best.M), _shares(best.M), errors)
+
+
+def _varying(X: Floats, diagonal: bool) -> Floats:
+    """Return the projection onto the directions in which rows vary: a matrix, or 1 or 0 for each column.
+
+    Waves have slopes along the other directions too, but no row tells of them.
+    """
+    varies = np.ptp(X, axis=0) > 0.0
+    if diagonal:
+        weights: Floats = varies.astype(np.float64)
+        return weights
+    units = np.where(varies, X.std(axis=0), 1.0)
+    scaled = (X - X.mean(axis=0)) / units * varies
+    values, vectors = np.linalg.eigh(scaled.T @ scaled)
+    constant, _ = np.linalg.qr(vectors[:, values <= _ROUNDING * values[-1]] / units[:, None])
+    projection: Floats = np.eye(X.shape[1]) - constant @ constant.T
+    return projection
+
+
+def _in_units(X: Floats, rows: Array) -> Floats:
+    """Return X about the mean of these rows, in a unit in which squares fit float64."""
+    centred: Floats = X - X[rows].mean(axis=0)
+    centred /= power_of_two(np.abs(centred[rows]).mean())
+    return centred
+
+
+@dataclass(frozen=True)
+class _Round:
+    """A matrix M, its root, and the ridge on waves of the rows times the root."""
+
+    M: Floats
+    root: Floats
+    frequencies: Floats
+    ridge: HeldOutRidge
+
+    def residuals(self, X: Floats, Y: Floats) -> Floats:
+        """Return the squared error of every row, (n,)."""
+        return self.ridge.residuals(waves(apply_root(X, self.root), self.frequencies, None), Y)
+
+
+@dataclass(frozen=True)
+class _Data:
+    X: Floats
+    Y: Floats
+    held: Floats
+    held_targets: Floats
+
+
+def _rounds(
+    data: _Data, start: Floats, iterations: int, alpha: float, rng: np.random.Generator
+) -> Iterator[_Round]:
+    """Yield the start, a projection, and then an estimate for every iteration, until two in a row are no better."""
+    M = L = start
+    multiple, multiples = 1.0, _FIRST_MULTIPLES
+    least, since = np.inf, 0
+    for stream in rng.spawn(iterations + 1):
+        ridge, frequencies, multiple = _best_ridge(data, L, [multiple * m for m in multiples], stream)
+        yield _Round(M, L, frequencies, ridge)
+        since = 0 if ridge.error < least else since + 1
+        least = min(least, ridge.error)
+        if since == 2:
+            return
+        multiples = _LATER_MULTIPLES
+        Z = apply_root(data.X, L)
+        if M.ndim == 1:
+            M = L**2 * mean_squared_gradients(Z, frequencies, ridge.weights)
+        else:
+            M = L @ mean_gradient_product(Z, frequencies, ridge.weights) @ L.T
+        size = float(np.abs(M).max())
+        if not size > 0.0:  # the predictor is constant
+            return
+        M = M / size
+        M /= _spectrum(M)[0]
+        L = _root(M, alpha, None)
+
+
+def _best_ridge(
+    data: _Data, L: Floats, multiples: list[float], rng: np.random.Generator
+) -> tuple[HeldOutRidge, Floats, float]:
+    """Return the ridge with the least held-out error over multiples of γ, its frequencies, and its multiple."""
+    of_gamma, of_draw = rng.spawn(2)
+    Z, held = apply_root(data.X, L), apply_root(data.held, L)
+    gamma = resolve_gamma("median", RbfKernel(), Z, of_gamma)
+    drawn = (
+        RbfKernel().frequencies(KernelParameters(gamma=gamma)).orthogonal(_FREQUENCIES, Z.shape[1], of_draw)
+    )
+    fits = []
+    for multiple in multiples:
+        frequencies = drawn * np.sqrt(multiple)
+        ridge = fit_held_out_ridge(
+            waves(Z, frequencies, None), data.Y, waves(held, frequencies, None), data.held_targets
+        )
+        fits.append((ridge, frequencies, multiple))
+    return min(fits, key=lambda fit: fit[0].error)
+
+
+def mean_gradient_product(X: Floats, frequencies: Floats, weights: Floats) -> Floats:
+    """Return (1/n) Σ_i Σ_c ∇f_c(x_i) ∇f_c(x_i)ᵀ, (d, d), of f = waves(x) @ weights, with weights (2m, k)."""
+    product: Floats = frequencies.T @ _between_frequencies(X, frequencies, weights) @ frequencies
+    return product
+
+
+def mean_squared_gradients(X: Floats, frequencies: Floats, weights: Floats) -> Floats:
+    """Return the diagonal of `mean_gradient_product`, (d,)."""
+    S = _between_frequencies(X, frequencies, weights)
+    diagonal: Floats = np.einsum("jd,jd->d", S @ frequencies, frequencies)
+    return diagonal
+
+
+def _between_frequencies(X: Floats, frequencies: Floats, weights: Floats) -> Floats:
+    """Return S (m, m) with ΩᵀSΩ = (1/n) Σ_i Σ_c ∇f_c ∇f_cᵀ.
+
+    ∇f_c = Σ_j (−a_jc sin ω_j·x + b_jc cos ω_j·x) ω_j, with weights a of the cosines and b of the sines. The sum over
+    rows goes into products of waves, and the sum over targets into products of weights.
+    """
+    m = len(frequencies)
+    features = waves(X, frequencies, None)
+    products = features.T @ features / len(X)
+    a, b = weights[:m], weights[m:]
+    mixed = products[m:, :m] * (a @ b.T)
+    S: Floats = products[m:, m:] * (a @ a.T) + products[:m, :m] * (b @ b.T) - mixed - mixed.T
+    return S
+
+
+def apply_root(X: Floats, L: Floats) -> Floats:
+    """Return XL, or X∘L for weights L (d,)."""
+    applied: Floats = X * L if L.ndim == 1 else X @ L
+    return applied
+
+
+def _spectrum(M: Floats) -> Floats:
+    values = M if M.ndim == 1 else np.linalg.eigvalsh(M)
+    return np.sort(np.maximum(values, 0.0))[::-1]
+
+
+def _shares(M: Floats) -> Floats:
+    weights = np.maximum(M if M.ndim == 1 else M.diagonal(), 0.0)
+    shares: Floats = weights / weights.sum()
+    return shares
+
+
+def _root(M: Floats, alpha: float, rank: int | None) -> Floats:
+    """Return M^(α/2), (d, d) or (d,), or the leading eigenvectors times the roots of their eigenvalues, (d, rank)."""
+    if M.ndim == 1:
+        return np.maximum(M, 0.0) ** (alpha / 2.0)
+    values, vectors = np.linalg.eigh(M)
+    roots = np.maximum(values, 0.0) ** (alpha / 2.0)
+    if rank is None:
+        root: Floats = (vectors * roots) @ vectors.T
+        return root
+    leading = vectors[:, ::-1][:, :rank]
+    leading = leading * np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(rank)])
+    turned: Floats = leading * roots[::-1][:rank]
+    return turned

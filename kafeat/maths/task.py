@@ -1,0 +1,138 @@
+"""The prediction task, classes or a number, and its score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from kafeat.errors import DataError
+from kafeat.types import Array, Floats
+
+Kind = Literal["classification", "regression"]
+TaskKind = Literal["auto", "classification", "regression"]
+
+# More different whole numbers than this are a quantity, not classes.
+_MOST_CLASSES = 100
+
+
+@dataclass(frozen=True)
+class PredictionTask:
+    """A classification with the names of its classes, or a regression of (y − centre)/unit.
+
+    For several numbers a row, centre and unit are arrays (k,).
+    """
+
+    kind: Kind
+    classes: Array | None
+    centre: float | Floats = 0.0
+    unit: float | Floats = 1.0
+
+    def targets(self, labels: Array) -> Floats:
+        """Return the targets (n, k): the scaled numbers, or 1 in the column of the class and 0 elsewhere."""
+        if self.classes is None:
+            return self._scaled(labels).reshape(len(labels), -1)
+        return np.eye(len(self.classes))[self.numbers(labels)]
+
+    def _scaled(self, labels: Array) -> Floats:
+        # Penalties and tolerances are absolute, so the units of a label are removed.
+        scaled: Floats = (labels.astype(np.float64) / self.unit) - self.centre / self.unit
+        return scaled
+
+    def numbers(self, labels: Array) -> Array:
+        """Return the class number of each label."""
+        if self.classes is None:
+            raise TypeError("a regression has no classes")
+        return np.searchsorted(self.classes, _plain(labels))
+
+    def score(self, predicted: Floats, labels: Array) -> float:
+        """Return the accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predicted targets (n, k).
+
+        For two classes k may be 1. The score is NaN if a prediction is not finite or all y are equal.
+        """
+        if not np.isfinite(predicted).all():
+            return float("nan")
+        if self.classes is not None:
+            chosen = (
+                predicted.argmax(axis=1) if predicted.shape[1] > 1 else (predicted[:, 0] > 0.0).astype(int)
+            )
+            return float((chosen == self.numbers(labels)).mean())
+        return r2(predicted, self.targets(labels))
+
+
+def r2(predicted: Floats, Y: Floats) -> float:
+    """Return R² of predictions of Y (n, k), the mean over its columns; NaN if all values of one are equal."""
+    spread = ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
+    if not (spread > 0.0).all():
+        return float("nan")
+    return float((1.0 - ((Y - predicted) ** 2).sum(axis=0) / spread).mean())
+
+
+def task_of(labels: Array, kind: TaskKind = "auto") -> PredictionTask:
+    """Return the task of the labels. With auto, text, booleans and few different whole numbers are classes."""
+    kind = _guess(labels) if kind == "auto" else kind
+    if kind == "regression":
+        if labels.dtype.kind not in "fiub":
+            raise DataError("label: expected numbers for a regression, got text")
+        return _regression(labels.astype(np.float64))
+    if labels.ndim > 1:
+        raise DataError(
+            f"label: expected one label of classes, got {labels.shape[1]}: only numbers can be several"
+        )
+    classes = np.unique(_plain(labels))
+    if len(classes) < 2:
+        raise DataError(f"label: expected at least two classes, got only {str(classes[0])!r}")
+    return PredictionTask("classification", classes)
+
+
+MOST_CLASSES = 1000
+"""Steps that learn from a label hold a column for each class of every row."""
+
+
+def count_classes(labels: Array) -> int | None:
+    """Return the number of classes, None for a label of numbers that differ; 1 if all labels are equal."""
+    if _guess(labels) == "classification":
+        return len(np.unique(_plain(labels)))
+    return None if (labels.min(axis=0) != labels.max(axis=0)).all() else 1
+
+
+def targets_to_learn(labels: Array) -> Floats:
+    """Return the targets (n, k) that a step learns from."""
+    task = task_of(labels)
+    if task.classes is not None and len(task.classes) > MOST_CLASSES:
+        raise DataError(
+            f"label: expected at most {MOST_CLASSES:,} classes to learn from, got {len(task.classes):,}"
+        )
+    return task.targets(labels)
+
+
+def _regression(labels: Floats) -> PredictionTask:
+    if not len(labels):
+        raise DataError("label: expected numbers that differ, got no rows")
+    equal = np.atleast_1d(labels.min(axis=0) == labels.max(axis=0))
+    if equal.any():
+        raise DataError(
+            f"label: expected numbers that differ, got only {labels[0].flat[int(equal.argmax())]}"
+        )
+    # divide by the largest first: squares of huge or tiny numbers overflow or underflow
+    largest = np.abs(labels).max(axis=0)
+    relative = labels / largest
+    centre, unit = relative.mean(axis=0) * largest, relative.std(axis=0) * largest
+    if labels.ndim == 1:
+        return PredictionTask("regression", None, float(centre), float(unit))
+    return PredictionTask("regression", None, centre, unit)
+
+
+def _guess(labels: Array) -> Kind:
+    if labels.ndim > 1:
+        return "regression"
+    if labels.dtype.kind not in "fiu":
+        return "classification"
+    if labels.dtype.kind == "f" and not (labels == np.round(labels)).all():
+        return "regression"
+    return "classification" if len(np.unique(labels)) <= _MOST_CLASSES else "regression"
+
+
+def _plain(labels: Array) -> Array:
+    return labels.astype(str) if labels.dtype.kind == "O" else labels

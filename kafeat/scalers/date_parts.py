@@ -1,0 +1,170 @@
+"""Times as numbers: year, month, weekday, hour, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BeforeValidator, Field, model_validator
+
+from kafeat.contract.checks import check_indices
+from kafeat.contract.named_columns import ColumnNames, as_tuple, places_of
+from kafeat.contract.step import Names, Sample, Scaler, parameter, refuse_parameter
+from kafeat.errors import DataError, InvalidValueError, quoted
+from kafeat.types import Array, Floats, Shape, State
+
+Part = Literal["year", "month", "day", "day_of_year", "weekday", "hour", "minute", "second", "days"]
+PERIODS: Mapping[str, int] = {
+    "month": 12, "day": 31, "day_of_year": 366, "weekday": 7, "hour": 24, "minute": 60, "second": 60,
+}  # fmt: skip
+"""Number of values of a part that comes again."""
+FIRST = {"month": 1, "day": 1, "day_of_year": 1}
+"""The first value of a part, where that is not 0."""
+EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_800.0
+"""The years 1 to 9999 in seconds since 1970."""
+_DAY = 86_400
+
+
+class DateParts(Scaler):
+    """part(t) in the place of a time t, or cos 2πs and sin 2πs with s = (part(t) − first)/period.
+
+    The columns may hold timestamps, dates, or text such as 2024-02-29 and 2024-02-29T12:30:00+02:00 (ISO 8601). Naming
+    them here makes them features. A plain number is a number of seconds since 1970. Parts are those of UTC. A time
+    without a zone is taken as it is.
+
+    `month` (1 to 12), `day` (1 to 31), `day_of_year` (1 to 366), `weekday` (0 is Monday), `hour`, `minute` and `second`
+    come again: `cyclic` puts each on a circle, where December is beside January. `year` and `days`, the days since
+    1970-01-01 with their fraction, do not.
+
+    Outputs: first every column that is not named, unchanged and in the order of the input; then the parts of each
+    named column. A missing time has missing parts, which `impute` fills. It reads input columns by name, so only
+    steps that keep them may come before it.
+    """
+
+    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "pass"
+
+    columns: ColumnNames = parameter((), "the columns of times, by name or pattern")
+    parts: Annotated[tuple[Part, ...], Field(min_length=1), BeforeValidator(as_tuple)] = parameter(
+        ("year", "month", "day", "weekday", "hour"), "the parts of each time, in this order"
+    )
+    cyclic: bool = parameter(False, "make cosine and sine of each part that comes again")
+
+    @model_validator(mode="after")
+    def _without_repeats(self) -> Self:
+        for part in self.parts:
+            if self.parts.count(part) > 1:
+                refuse_parameter("parts", "every part once", part)
+        return self
+
+    @property
+    def time_columns(self) -> Sequence[str]:
+        return self.columns
+
+    @property
+    def _width(self) -> int:
+        """Number of outputs of a time."""
+        return sum(2 if self.cyclic and part in PERIODS else 1 for part in self.parts)
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        places = places_of(self.kind, self.columns, sample.names)
+        for j in places:
+            _refuse_outside(sample.X[:, j], int(j))
+            _refuse_other_numbers(sample.X[:, j], "" if sample.names is None else sample.names[j])
+        return {"columns": places}
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        return {"columns": (np.size(state.get("columns", ())),)}
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"columns": "int64"}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        check_indices("state.columns", state["columns"], n_features_in)
+        if len(np.unique(state["columns"])) != len(state["columns"]):
+            raise ValueError("state.columns: expected every column once")
+
+    def names_out(self, names: Names, state: State) -> Names:
+        others = np.setdiff1d(np.arange(len(names)), state["columns"])
+        return (*(names[j] for j in others), *[None] * (self._width * len(state["columns"])))
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        k = len(state["columns"])
+        return n_features_in - k + k * self._width
+
+    def scale(self, state: State, X: Floats) -> Floats:
+        others = np.setdiff1d(np.arange(X.shape[1]), state["columns"])
+        blocks = [X[:, others]]
+        for j in state["columns"]:
+            _refuse_outside(X[:, j], int(j))
+            blocks.append(self._parts(X[:, j]).astype(X.dtype))
+        return np.hstack(blocks)
+
+    def _parts(self, seconds: Floats) -> npt.NDArray[np.float64]:
+        known = ~np.isnan(seconds)
+        time = np.where(known, seconds, 0.0).astype(np.float64)
+        outputs: list[Array] = []
+        for part in self.parts:
+            values = part_of(time, part)
+            if self.cyclic and part in PERIODS:
+                angle = (values - FIRST.get(part, 0)) * (2.0 * np.pi / PERIODS[part])
+                outputs += [np.cos(angle), np.sin(angle)]
+            else:
+                outputs.append(values)
+        return np.where(known[:, None], np.column_stack(outputs), np.nan)
+
+
+def part_of(seconds: npt.NDArray[np.float64], part: str) -> npt.NDArray[np.float64]:
+    """Return a part of times in seconds since 1970."""
+    whole = np.floor(seconds).astype(np.int64)
+    days, second = np.divmod(whole, _DAY)
+    date = days.astype("datetime64[D]")
+    month, year = date.astype("datetime64[M]"), date.astype("datetime64[Y]")
+    found: Any
+    match part:
+        case "year":
+            found = year.astype(np.int64) + 1970
+        case "month":
+            found = month.astype(np.int64) % 12 + 1
+        case "day":
+            found = (date - month).astype(np.int64) + 1
+        case "day_of_year":
+            found = (date - year).astype(np.int64) + 1
+        case "weekday":
+            found = (days + 3) % 7  # 1970 began on a Thursday
+        case "hour":
+            found = second // 3600
+        case "minute":
+            found = second // 60 % 60
+        case "second":
+            found = second % 60
+        case _:
+            found = seconds / _DAY
+    return np.asarray(found, dtype=np.float64)
+
+
+def _refuse_outside(seconds: Floats, column: int) -> None:
+    """Refuse numbers that are no times of the years 1 to 9999: milliseconds since 1970, for example."""
+    bad = ~np.isnan(seconds) & ~((seconds >= EARLIEST) & (seconds < LATEST))
+    if bad.any():
+        row = int(bad.argmax())
+        raise InvalidValueError(
+            row, column, f"expected a time of the years 1 to 9999 in seconds since 1970, got {seconds[row]:g}"
+        )
+
+
+def _refuse_other_numbers(seconds: Floats, name: str | None) -> None:
+    """Refuse a column of numbers such as 20240229 or 2024, which are dates to people and seconds of 1970 to a map."""
+    seen = seconds[~np.isnan(seconds)]
+    if not len(seen) or np.any(seen != np.floor(seen)):
+        return
+    year, month, day = seen // 10_000, seen // 100 % 100, seen % 100
+    dates = (year >= 1900) & (year <= 2100) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    years = (seen >= 1900) & (seen <= 2100)
+    if dates.all() or years.all():
+        raise DataError(
+            f"date_parts: column {quoted(name or '')}: expected times, got numbers such as {seen[0]:.0f}, which are "
+            "seconds since 1970: write dates as 2024-02-29"
+        )

@@ -1,0 +1,96 @@
+"""A metric learned from the label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+from pydantic import model_validator
+
+from kafeat.contract.step import (
+    Sample,
+    Scaler,
+    Spreads,
+    Width,
+    parameter,
+    refuse_parameter,
+)
+from kafeat.errors import DataError
+from kafeat.maths.metric import LEAST_ROWS, apply_root, learn_metric
+from kafeat.maths.task import targets_to_learn
+from kafeat.types import Floats, Shape, State
+
+# The matrix of more columns than this takes minutes and gigabytes.
+_MOST_COLUMNS = 4096
+
+
+class Metric(Scaler):
+    """xL, with L = M^{α/2} and M the average gradient outer product of a predictor of the label.
+
+    Directions in which the label changes much are stretched, the others shrink. M is the mean of ∇f∇fᵀ over rows, for
+    ridge f on Fourier features of xL, and is estimated again after every iteration. With `rank`, L holds the leading
+    eigenvectors of M only, times the roots of their eigenvalues. Otherwise L is the identity if held-out rows are not
+    predicted better by more than noise. Source: Radhakrishnan et al., Science 2024; Beaglehole et al. 2025 (xRFM).
+    """
+
+    alpha: float = parameter(1.0, "α, the power of M; 0.5 is milder", gt=0.0, le=2.0)
+    iterations: int = parameter(5, "maximum number of estimates of M", ge=1, le=20)
+    rank: Width | None = parameter(None, "number of directions to keep; null: all")
+    diagonal: bool = parameter(False, "one weight for each column and no rotation, for many columns")
+    fit_rows: int = parameter(6000, "maximum number of rows to learn from", ge=LEAST_ROWS)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.diagonal and self.rank is not None:
+            refuse_parameter("rank", "null with diagonal", self.rank)
+        return self
+
+    @property
+    def label_needs(self) -> Mapping[str, str]:
+        return {**super().label_needs, "kind: metric": "to learn from"}
+
+    @property
+    def spreads(self) -> Spreads:
+        return "needs"
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        if sample.label is None:
+            raise TypeError("metric: a config without a label has to be refused before the fit")
+        d = sample.X.shape[1]
+        if self.rank is not None and self.rank > d:
+            raise DataError(f"metric: rank: expected at most the number of columns, {d}, got {self.rank}")
+        if d > _MOST_COLUMNS and not self.diagonal:
+            raise DataError(
+                f"metric: expected at most {_MOST_COLUMNS:,} columns, got {d:,}; set diagonal: true, or put pca first"
+            )
+        learned = learn_metric(
+            sample.X,
+            targets_to_learn(sample.label),
+            rng,
+            alpha=self.alpha,
+            iterations=self.iterations,
+            rank=self.rank,
+            diagonal=self.diagonal,
+            most_rows=self.fit_rows,
+        )
+        state = {"root": learned.root, "spectrum": learned.spectrum, "importance": learned.importance}
+        if learned.errors is not None:
+            state["error_identity"], state["error_kept"] = map(np.array, learned.errors)
+        return state
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        d = n_features_in
+        errors: dict[str, Shape] = {"error_identity": (), "error_kept": ()}
+        return {
+            "root": (d,) if self.diagonal else (d, self.rank or d),
+            "spectrum": (d,),
+            "importance": (d,),
+            **(errors if "error_kept" in state else {}),
+        }
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return self.rank or n_features_in
+
+    def scale(self, state: State, X: Floats) -> Floats:
+        return apply_root(X, state["root"])

@@ -1,0 +1,58 @@
+"""Columns of zeros and ones that say where a number is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from kafeat.contract.checks import check_indices
+from kafeat.contract.step import Names, Sample, Scaler, parameter
+from kafeat.types import Floats, Shape, State
+
+
+class MissingIndicator(Scaler):
+    """[x, m], m_j = 1 where x_j is missing and 0 elsewhere.
+
+    All columns go on as they are, and the indicators come after them, in the order of their columns. Missing numbers
+    stay missing, so `impute` has to come later: without it, they are refused when they are read.
+
+    With `columns: missing`, the columns with a missing number in the fit sample have an indicator. With `all`, every
+    column has one. A category has none: `one_hot` with `unknown: ignore` makes a missing one all zeros.
+    """
+
+    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "pass"
+
+    columns: Literal["missing", "all"] = parameter(
+        "missing", "the columns with an indicator: those with a missing number in the fit sample, or all"
+    )
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        marked = (
+            np.isnan(sample.X).any(axis=0) if self.columns == "missing" else np.ones(sample.X.shape[1], bool)
+        )
+        if sample.n_categories is not None:
+            marked = marked & (np.array(sample.n_categories) == 0)
+        return {"columns": np.flatnonzero(marked)}
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        return {"columns": (np.size(state.get("columns", ())),)}
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"columns": "int64"}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        check_indices("state.columns", state["columns"], n_features_in)
+        if np.any(np.diff(state["columns"]) <= 0):
+            raise ValueError("state.columns: expected ascending positions")
+
+    def names_out(self, names: Names, state: State) -> Names:
+        return (*names, *[None] * len(state["columns"]))
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return n_features_in + len(state["columns"])
+
+    def scale(self, state: State, X: Floats) -> Floats:
+        return np.hstack([X, np.isnan(X[:, state["columns"]]).astype(X.dtype)])

@@ -1,0 +1,92 @@
+"""A metric that is learned from the label, as users see it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn.linear_model import RidgeCV
+
+import kafeat
+from kafeat.errors import ConfigError, DataError, UsageError
+from kafeat.jobs.inspect import inspect
+
+DRAWS = np.random.default_rng(0)
+X = DRAWS.normal(size=(3000, 20))
+Y = np.sin(X[:, 3] - X[:, 11]) + 0.1 * DRAWS.normal(size=3000)
+MAP = {"kind": "nystroem", "n_components": 256, "landmarks": "uniform"}
+
+
+def fit(label: np.ndarray, rows: np.ndarray = X, **parameters: object) -> kafeat.FeatureMap:
+    return kafeat.fit({"dtype": "float64", "steps": [{"kind": "metric", **parameters}]}, rows, label)
+
+
+def test_a_map_after_it_predicts_new_rows_better() -> None:
+    train, test = slice(0, 2000), slice(2000, None)
+    scores = {}
+    for steps in ([MAP], [{"kind": "metric"}, MAP]):
+        fm = kafeat.fit({"steps": steps}, X[train], Y[train] if len(steps) == 2 else None)
+        model = RidgeCV(10.0 ** np.arange(-8.0, 2.0)).fit(fm.transform(X[train]), Y[train])
+        scores[len(steps)] = 1.0 - model.score(fm.transform(X[test]), Y[test])
+    assert scores[2] < 0.3 * scores[1], scores
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_label_of_noise_leaves_rows_as_they_are(seed: int) -> None:
+    noise = np.random.default_rng(seed).permutation(Y[:800])
+    np.testing.assert_array_equal(fit(noise, X[:800]).transform(X[:9]), X[:9])
+
+
+def test_classes_and_texts_are_labels_too() -> None:
+    names = np.where(Y > 0.5, "high", np.where(Y < -0.5, "low", "middle")).astype(object)
+    found = inspect(fit(names))["steps"][0]
+    assert set(list(found["importance"])[:2]) == {"c3", "c11"}
+    assert found["fitted"]["error_kept"] < found["fitted"]["error_identity"]
+
+
+def test_rank_and_diagonal_give_narrow_and_unrotated_rows() -> None:
+    narrow = fit(Y[:1000], X[:1000], rank=2).transform(X)
+    assert narrow.shape == (3000, 2)
+    assert abs(np.corrcoef(narrow[:, 0], X[:, 3] - X[:, 11])[0, 1]) > 0.99
+    diagonal = fit(Y[:1000], X[:1000], diagonal=True)
+    weights = diagonal.transform(np.ones((1, 20)))[0]
+    assert set(np.argsort(weights)[-2:]) == {3, 11}
+    np.testing.assert_array_equal(diagonal.transform(np.eye(20)), np.diag(weights))
+
+
+def test_refused() -> None:
+    with pytest.raises(UsageError, match=r"steps\[0\]\.kind: metric: expected a label to learn from"):
+        kafeat.fit({"steps": [{"kind": "metric"}, MAP]}, X)
+    with pytest.raises(ConfigError, match="rank: expected null with diagonal, got 3"):
+        fit(Y, rank=3, diagonal=True)
+    with pytest.raises(ConfigError, match="fit_rows: expected a whole number of at least 200, got 3"):
+        fit(Y, fit_rows=3)
+    with pytest.raises(DataError, match="metric: rank: expected at most the number of columns, 20, got 21"):
+        fit(Y, rank=21)
+    with pytest.raises(
+        DataError, match="metric: expected at most 4,096 columns, got 4,097; set diagonal: true"
+    ):
+        fit(Y[:5], np.ones((5, 4097)))
+    with pytest.raises(DataError, match="label: expected at least two classes"):
+        fit(np.zeros(3000))
+
+
+@pytest.mark.slow
+def test_inspect_shows_the_columns_that_weigh_most(in_process, digits_table, configs, tmp_path) -> None:
+    pq.write_table(digits_table, tmp_path / "digits.parquet")
+    words = ("--config", configs / "metric.yaml", "digits.parquet", "map.joblib", "--label", "label")
+    assert in_process("fit", *words, cwd=tmp_path).returncode == 0
+    shown = in_process("inspect", "map.joblib", cwd=tmp_path).stdout
+    assert "weighs most: 'p" in shown
+    assert "and 56 more" in shown
+    assert "directions with 90 % of the weight: " in shown
+
+
+@pytest.mark.slow
+def test_the_report_of_an_evaluation_draws_them(in_process, digits_table, configs, tmp_path) -> None:
+    pq.write_table(digits_table.slice(0, 500), tmp_path / "digits.parquet")
+    words = ("--config", configs / "metric.yaml", "digits.parquet", "--label", "label", "--report", "page")
+    assert in_process("evaluate", *words, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "page" / "importance-metric-yaml.svg").is_file()
+    assert "<!-- p" in (tmp_path / "page" / "importance-metric-yaml.svg").read_text()  # the names of columns
+    assert "Columns that weigh most" in (tmp_path / "page" / "index.html").read_text()

@@ -1,0 +1,93 @@
+"""Indicators of missing numbers against scikit-learn's, in every format, and what is no missing number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.impute import MissingIndicator, SimpleImputer
+
+import kafeat
+from kafeat.errors import ConfigError, DataError
+from kafeat.jobs.transform.transform import transform_file
+
+MEDIAN = {"kind": "impute", "strategy": "median"}
+
+
+@pytest.fixture
+def holes() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    X[:, [0, 2, 3]] = np.where(rng.random((300, 3)) < 0.3, np.nan, X[:, [0, 2, 3]])
+    return X
+
+
+def config(columns: str = "missing", *more: object, **rest: object) -> dict[str, object]:
+    steps = [{"kind": "missing_indicator", "columns": columns}, *(more or (MEDIAN,))]
+    return {"dtype": "float64", "steps": steps, **rest}
+
+
+@pytest.mark.parametrize(("columns", "features"), [("missing", "missing-only"), ("all", "all")])
+def test_is_scikit_learns(holes: np.ndarray, columns: str, features: str) -> None:
+    fm = kafeat.fit(config(columns), holes[:200])
+    peer = MissingIndicator(features=features).fit(holes[:200])
+    fills = SimpleImputer(strategy="median").fit(holes[:200])
+    want = np.hstack([fills.transform(holes), peer.transform(holes)])
+    np.testing.assert_array_equal(fm.transform(holes), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_formats_and_a_saved_map_agree(tmp_path: Path, holes: np.ndarray, dtype: str) -> None:
+    table = pa.table({name: pa.array(x, from_pandas=True) for name, x in zip("abcd", holes.T, strict=True)})
+    pq.write_table(table, tmp_path / "x.parquet")
+    cells = [["" if np.isnan(v) else repr(float(v)) for v in row] for row in holes]
+    (tmp_path / "x.csv").write_text("\n".join(["a,b,c,d", *(",".join(row) for row in cells)]) + "\n")
+    fm = kafeat.fit({**config(chunk_rows=70), "dtype": dtype}, tmp_path / "x.csv")
+    fm.save(tmp_path / "map.joblib")
+    want = fm.transform(table)
+    assert want.shape == (300, 7)
+    for data in ("x.parquet", "x.csv"):
+        transform_file(str(tmp_path / "map.joblib"), str(tmp_path / data), str(tmp_path / "z.npy"))
+        assert np.load(tmp_path / "z.npy").tobytes() == want.tobytes()
+
+
+def test_without_missing_numbers_nothing_is_added() -> None:
+    X = np.arange(6.0).reshape(3, 2)
+    fm = kafeat.fit(config(), X)
+    np.testing.assert_array_equal(fm.transform(X), X)
+    # A later missing number is filled, and no column says so: `columns: all` does.
+    np.testing.assert_array_equal(fm.transform([[np.nan, 1.0]]), [[2.0, 1.0]])
+    np.testing.assert_array_equal(kafeat.fit(config("all"), X).transform([[np.nan, 1.0]]), [[2.0, 1.0, 1, 0]])
+
+
+def test_without_impute_a_missing_number_is_refused(holes: np.ndarray) -> None:
+    fm = kafeat.fit(config("all", {"kind": "standardize"}), holes[:, 1:2])
+    with pytest.raises(DataError, match="expected a finite number, got nan"):
+        fm.transform([[np.nan]])
+    with pytest.raises(
+        DataError, match=r"row \d+ \(index \d+\), column 'c0': expected a finite number, got nan"
+    ):
+        kafeat.fit(config("missing", {"kind": "standardize"}), holes)
+
+
+def test_columns_keep_their_names_behind_it() -> None:
+    table = pa.table({"a": ["x", "y", "x"], "b": [1.0, None, 3.0], "c": [1.0, 2.0, 3.0]})
+    one_hot = {"kind": "one_hot", "columns": ["a"]}
+    fm = kafeat.fit(config("missing", MEDIAN, one_hot), table)
+    np.testing.assert_array_equal(fm.transform(table), [[1, 1, 0, 1, 0], [2, 2, 1, 0, 1], [3, 3, 0, 1, 0]])
+    union = {"kind": "union", "maps": [{"columns": ["b"], "steps": [{"kind": "minmax"}]}]}
+    fm = kafeat.fit(config("all", MEDIAN, union), table.select(["b", "c"]))
+    np.testing.assert_array_equal(fm.transform(table), [[0.0], [0.5], [1.0]])
+    # A category is never a missing number, so it has no indicator.
+    both = kafeat.fit(config("all", MEDIAN, one_hot), table)
+    assert both.n_components == 3 - 1 + 2 + 2
+
+
+def test_what_it_refuses() -> None:
+    with pytest.raises(
+        ConfigError, match=r"steps\[0\]\.columns: expected one of 'missing', 'all', got 'some'"
+    ):
+        kafeat.fit(config("some"), np.eye(2))

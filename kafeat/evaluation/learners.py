@@ -10,11 +10,11 @@ from typing import Protocol
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.evaluation.folds import FOLDS
-from kafeat.evaluation.kernel_ridge import kernel_ridge
+from kafeat.evaluation.kernel_ridge import KernelRidge
+from kafeat.evaluation.preparation import FOLDS, NO_SCALING, Scaling
 from kafeat.evaluation.ridge import NormalEquations
-from kafeat.evaluation.scaling import NO_SCALING, Scaling
-from kafeat.evaluation.task import PredictionTask, task_of
+from kafeat.maths.scoring import ScoringName, score_of
+from kafeat.maths.task import PredictionTask, task_of
 from kafeat.types import Array, Floats, Mask
 
 Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
@@ -41,10 +41,10 @@ class Inputs:
         out = np.empty((n, self.width), dtype=np.float32)
         numbers = np.empty(n, dtype=np.intp)
         at = 0
-        for found, block in self.blocks(rows):
+        for block_rows, block in self.blocks(rows):
             with np.errstate(over="ignore"):
                 out[at : at + len(block)] = scaling(block)
-            numbers[at : at + len(block)] = found
+            numbers[at : at + len(block)] = block_rows
             at += len(block)
         if not np.isfinite(out).all():
             raise DataError(
@@ -74,18 +74,42 @@ class Truth:
     folds: Array
 
 
+class Training(Protocol):
+    """Rows that a learner is ready to learn from: the search for a penalty, and learning with one, are apart."""
+
+    def search(self) -> float:
+        """Return the penalty that cross-validation over the folds chooses."""
+
+    def model(self, penalty: float, /) -> Model:
+        """Learn once, with this penalty."""
+
+
 class Learner(ABC):
-    """A learner whose penalty is chosen by cross-validation over the folds."""
+    """A learner whose penalty is given, or chosen by cross-validation over the folds."""
 
     name: str
+    small_objects = False
+    """True if learning makes so many small objects that tracing its memory would slow it down."""
 
     @abstractmethod
-    def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
-        """Fit a linear model of the inputs."""
+    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
+        """Prepare a linear model of the inputs."""
 
     @abstractmethod
-    def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
+    def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
+        """Prepare a kernel machine with the kernel K (n, n) of the training rows with these numbers (n,)."""
+
+    def linear(self, inputs: Inputs, train: Mask, truth: Truth, penalty: float | None = None) -> Model:
+        """Fit a linear model of the inputs; without a penalty, search for one."""
+        return _best(self.on_rows(inputs, train, truth), penalty)
+
+    def exact(self, K: Floats, rows: Array, truth: Truth, penalty: float | None = None) -> Model:
         """Fit a kernel machine with the kernel K (n, n) of the training rows with these numbers (n,)."""
+        return _best(self.on_kernel(K, rows, truth), penalty)
+
+
+def _best(training: Training, penalty: float | None) -> Model:
+    return training.model(training.search() if penalty is None else penalty)
 
 
 # NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this.
@@ -100,7 +124,7 @@ class Ridge(Learner):
     def __init__(self, jobs: int = 1) -> None:
         self._jobs = jobs
 
-    def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
+    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         if inputs.width > _MOST_SQUARE:
             raise UsageError(
                 f"--learner ridge: expected at most {_MOST_SQUARE:,} columns for its normal equations, got "
@@ -114,27 +138,56 @@ class Ridge(Learner):
             equations.add(Z, Y, truth.folds[rows])
         if equations is None:
             raise UsageError("label: expected rows to train on, got none")
-        return equations.solve(inputs.standardize)
+        return equations.training(inputs.standardize)
 
-    def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
-        return kernel_ridge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows], self._jobs)
+    def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
+        return KernelRidge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows], self._jobs)
 
 
-def score(model: Model, inputs: Inputs, test: Mask, truth: Truth) -> float:
+def score(model: Model, inputs: Inputs, test: Mask, truth: Truth, scoring: ScoringName = "auto") -> float:
     """Return the score on the test rows."""
     predicted, labels = [], []
     for rows, Z in inputs.blocks(test):
         predicted.append(model(Z.astype(np.float64)))
         labels.append(truth.labels[rows])
-    return truth.task.score(np.concatenate(predicted), np.concatenate(labels))
+    return score_of(scoring, truth.task, np.concatenate(predicted), np.concatenate(labels))
 
 
-def features_score(Z: Floats, labels: Array, train: int) -> float:
+def features_score(Z: Floats, labels: Array, train: int, scoring: ScoringName = "auto") -> float:
     """Return the score of ridge on features Z (n, D), trained on the first `train` rows and tested on the others."""
+    task = task_of(labels)
+    return score_of(scoring, task, held_out_predictions(Z, labels, train, task), labels[train:])
+
+
+def held_out_predictions(Z: Floats, labels: Array, train: int, task: PredictionTask) -> Floats:
+    """Return what ridge on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
     numbers = np.arange(len(Z))
 
     def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
         yield numbers[rows], Z[rows]
 
-    inputs, truth = Inputs(Z.shape[1], blocks), Truth(task_of(labels), labels, numbers % FOLDS)
-    return score(Ridge().linear(inputs, numbers < train, truth), inputs, numbers >= train, truth)
+    truth = Truth(task, labels, numbers % FOLDS)
+    return Ridge().linear(Inputs(Z.shape[1], blocks), numbers < train, truth)(Z[train:].astype(np.float64))
+
+
+LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")
+
+
+def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) -> Learner:
+    """Return a learner by its name. All but ridge need the extra kafeat[evaluate]; ridge uses `jobs` threads.
+
+    Only ridge learns several labels.
+    """
+    if name == "ridge":
+        return Ridge(jobs)
+    if name not in LEARNERS:
+        raise UsageError(f"learner: expected one of {', '.join(LEARNERS)}, got {name!r}")
+    if n_labels > 1:
+        raise UsageError(f"learner: expected ridge, as there are {n_labels} labels, got {name}")
+    try:
+        from kafeat.evaluation.learners_sklearn import learner
+    except ImportError as error:
+        raise UsageError(
+            f"learner {name}: expected scikit-learn, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+    return learner(name, tau)

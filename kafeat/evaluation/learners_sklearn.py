@@ -14,9 +14,9 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.errors import DataError, UsageError, first_line
-from kafeat.evaluation.learners import Inputs, Learner, Model, Truth
-from kafeat.evaluation.scaling import NO_SCALING, Scaling, scaling_of
-from kafeat.evaluation.task import PredictionTask
+from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth
+from kafeat.evaluation.preparation import NO_SCALING, Scaling, scaling_of
+from kafeat.maths.task import PredictionTask
 from kafeat.types import Array, Floats, Mask
 
 # 1/penalty; features have norms near 1.
@@ -26,6 +26,8 @@ _CHOSEN_ON = 5_000
 _NEAR = 1e-3
 # A few dozen steps usually suffice; otherwise the record says that the solver did not converge.
 _STEPS = 100
+# Passes over the rows of the solver for the hinge.
+_PASSES = 1000
 # Steps of the kernel SVM, two coefficients each. Without a limit it could hang where no signal reaches it.
 _PAIRS = 1_000_000
 _MOST_BYTES = 4 << 30
@@ -51,8 +53,8 @@ class FittedLearner:
         predicted = self.estimator.predict(self.scaling(Z))
         if self.task.classes is None:
             return np.asarray(predicted, dtype=np.float64)[:, None]
-        found: Floats = np.eye(len(self.task.classes))[predicted]
-        return found
+        one_hot: Floats = np.eye(len(self.task.classes))[predicted]
+        return one_hot
 
     @property
     def nonzero(self) -> int:
@@ -71,11 +73,41 @@ class Constant:
     converged: bool = True
     nonzero: int = 0
 
+    def search(self) -> float:
+        return 0.0
+
+    def model(self, _penalty: float) -> Model:
+        return self
+
     def __call__(self, Z: Floats) -> Floats:
         if self.task.classes is None:
             return np.full((len(Z), 1), float(self.answer))
-        found: Floats = np.eye(len(self.task.classes))[np.full(len(Z), int(self.answer))]
-        return found
+        one_hot: Floats = np.eye(len(self.task.classes))[np.full(len(Z), int(self.answer))]
+        return one_hot
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Rows, or a kernel matrix, in memory, for an estimator of scikit-learn."""
+
+    make: Make
+    truth: Truth
+    rows: Array
+    Z: Floats
+    y: Array
+    scaling: Scaling
+    part: Callable[[Floats, Array, Array], Floats]
+    every: int = 1
+    """A cost is chosen on every so many rows."""
+
+    def search(self) -> float:
+        some = slice(None, None, self.every)
+        folds = self.truth.folds[self.rows][some]
+        return 1.0 / _best(self.make, self.truth.task, self.Z[some], self.y[some], folds, self.part)
+
+    def model(self, penalty: float) -> Model:
+        estimator, converged = _fitted(self.make(1.0 / penalty, self.truth.task), self.Z, self.y)
+        return FittedLearner(estimator, self.truth.task, self.scaling, penalty, converged)
 
 
 class LinearMachine(Learner):
@@ -84,57 +116,67 @@ class LinearMachine(Learner):
     def __init__(self, name: str, make: Make) -> None:
         self.name, self._make = name, make
 
-    def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
+    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         scaling = _scaling(inputs, train)
         rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
         y = _answers(truth, rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
-        some = slice(None, None, -(-len(Z) // _CHOSEN_ON))
-        cost = _best(self._make, truth.task, Z[some], y[some], truth.folds[rows][some], _rows_of)
-        estimator, converged = _fitted(self._make(cost, truth.task), Z, y)
-        return FittedLearner(estimator, truth.task, scaling, 1.0 / cost, converged)
+        return HeldRows(self._make, truth, rows, Z, y, scaling, _rows_of, -(-len(Z) // _CHOSEN_ON))
 
-    def exact(self, K: Floats, rows: Array, truth: Truth) -> Model:
+    def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
         y = _answers(truth, rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
-        cost = _best(_exact, truth.task, K, y, truth.folds[rows], _square_of)
-        estimator, converged = _fitted(_exact(cost, truth.task), K, y)
-        return FittedLearner(estimator, truth.task, NO_SCALING, 1.0 / cost, converged)
+        return HeldRows(_exact, truth, rows, K, y, NO_SCALING, _square_of)
 
 
 class OnlineMachine(LinearMachine):
     """Stochastic gradient descent on blocks of rows."""
 
+    small_objects = True
+
     def __init__(self) -> None:
         super().__init__("sgd", _sgd)
 
-    def linear(self, inputs: Inputs, train: Mask, truth: Truth) -> Model:
-        scaling = _scaling(inputs, train)
+    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
+        return StreamedRows(inputs, train, truth, _scaling(inputs, train))
+
+
+@dataclass(frozen=True)
+class StreamedRows:
+    """Rows that are read again for every pass of stochastic gradient descent."""
+
+    inputs: Inputs
+    train: Mask
+    truth: Truth
+    scaling: Scaling
+
+    def search(self) -> float:
+        truth, inputs = self.truth, self.inputs
         tried = {alpha: _sgd(1.0 / alpha, truth.task) for alpha in _ALPHAS}
-        self._pass(tried.values(), inputs, train & (truth.folds != 0), truth, scaling)
-        held = train & (truth.folds == 0)
+        self._pass(tried.values(), self.train & (truth.folds != 0))
         missed = dict.fromkeys(tried, 0.0)
-        for rows, Z in inputs.blocks(held):
+        for rows, Z in inputs.blocks(self.train & (truth.folds == 0)):
             y = _answers(truth, rows)
             for alpha, estimator in tried.items():
-                found = estimator.predict(scaling(Z))
+                predicted = estimator.predict(self.scaling(Z))
                 missed[alpha] += float(
-                    (found != y).sum() if truth.task.classes is not None else ((found - y) ** 2).sum()
+                    (predicted != y).sum() if truth.task.classes is not None else ((predicted - y) ** 2).sum()
                 )
-        alpha = min(missed, key=lambda one: missed[one])
-        chosen = _sgd(1.0 / alpha, truth.task)
-        for _ in range(_EPOCHS):
-            self._pass([chosen], inputs, train, truth, scaling)
-        return FittedLearner(chosen, truth.task, scaling, alpha)
+        return min(missed, key=lambda one: missed[one])
 
-    @staticmethod
-    def _pass(estimators: Iterable[Any], inputs: Inputs, rows: Mask, truth: Truth, scaling: Scaling) -> None:
-        classes = truth.task.classes
+    def model(self, penalty: float) -> Model:
+        chosen = _sgd(1.0 / penalty, self.truth.task)
+        for _ in range(_EPOCHS):
+            self._pass([chosen], self.train)
+        return FittedLearner(chosen, self.truth.task, self.scaling, penalty)
+
+    def _pass(self, estimators: Iterable[Any], rows: Mask) -> None:
+        classes = self.truth.task.classes
         more = {} if classes is None else {"classes": np.arange(len(classes))}
-        for numbers, Z in inputs.blocks(rows):
-            scaled, y = scaling(Z), _answers(truth, numbers)
+        for numbers, Z in self.inputs.blocks(rows):
+            scaled, y = self.scaling(Z), _answers(self.truth, numbers)
             for estimator in estimators:
                 with _refusals():
                     estimator.partial_fit(scaled, y, **more)
@@ -145,8 +187,8 @@ def learner(name: str, tau: float) -> Learner:
     if name == "sgd":
         return OnlineMachine()
     return LinearMachine(name, {
-        "linear_svc": _linear_svc, "linear_svc_l1": _linear_svc_l1, "logistic": _logistic,
-        "dual_l1": lambda cost, task: _dual_l1(cost, task, tau),
+        "linear_svc": _linear_svc, "linear_svc_hinge": _linear_svc_hinge, "linear_svc_l1": _linear_svc_l1,
+        "logistic": _logistic, "dual_l1": lambda cost, task: _dual_l1(cost, task, tau),
     }[name])  # fmt: skip
 
 
@@ -155,6 +197,13 @@ def _linear_svc(cost: float, task: PredictionTask) -> Any:
         return LinearSVR(C=cost, loss="squared_epsilon_insensitive", dual=False, tol=_NEAR, max_iter=_STEPS)
     # The primal solver needs a few dozen Newton steps at any cost; the dual solver fails to converge at high costs.
     return LinearSVC(C=cost, dual=False, tol=_NEAR, max_iter=_STEPS)
+
+
+def _linear_svc_hinge(cost: float, task: PredictionTask) -> Any:
+    """Make a linear SVM with the plain hinge, or with absolute errors of a number, as the kernel SVM has."""
+    make, loss = (LinearSVR, "epsilon_insensitive") if task.classes is None else (LinearSVC, "hinge")
+    # Only the dual solver has this loss. It goes over the rows one by one, so it needs more passes.
+    return make(C=cost, loss=loss, dual=True, tol=_NEAR, max_iter=_PASSES, random_state=0)
 
 
 def _linear_svc_l1(cost: float, task: PredictionTask) -> Any:

@@ -111,7 +111,7 @@ def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
     part = np.ascontiguousarray(whole[some])
     K, Z = read.exact_kernel(part), read.transform(part).astype(np.float64)
     gallery = FigureData()
-    with one_blas_thread():
+    with one_blas_thread(linalg=True):
         record = {
             "map": " -> ".join(fitted.step.kind for fitted in fm.chain.steps),
             "setting": {},

@@ -41,6 +41,16 @@ def sparse_outputs(Z: Floats, Y: Floats, keep: int) -> Array:
     targets = (vectors.T @ (Z.T @ Y)) / roots[:, None]
     if not used.any():
         raise DataError("prune: expected outputs that differ from row to row, got none")
+    norms = _sparse_norms(rows, targets, keep)
+    strongest = np.argsort(-norms, kind="stable")[:keep]
+    kept = np.sort(strongest[norms[strongest] > 0.0]).astype(np.int64)
+    if not len(kept):
+        raise DataError("prune: expected outputs that a linear model of the label uses, got none")
+    return kept
+
+
+def _sparse_norms(rows: Floats, targets: Floats, keep: int) -> Floats:
+    """Return ‖w_j‖ of each feature for the largest penalty that uses at least `keep` features, or the last one."""
     largest = float(np.linalg.norm(rows.T @ targets, axis=1).max()) / len(rows)
     model = MultiTaskLasso(fit_intercept=False, warm_start=True, max_iter=300, tol=1e-3)
     with warnings.catch_warnings():
@@ -48,11 +58,7 @@ def sparse_outputs(Z: Floats, Y: Floats, keep: int) -> Array:
         warnings.simplefilter("ignore", ConvergenceWarning)
         for share in _PATH:
             model.alpha = largest * share
-            norms = np.linalg.norm(model.fit(rows, targets).coef_, axis=0)
+            norms: Floats = np.linalg.norm(model.fit(rows, targets).coef_, axis=0)
             if (norms > 0.0).sum() >= keep:
                 break
-    strongest = np.argsort(-norms, kind="stable")[:keep]
-    kept = np.sort(strongest[norms[strongest] > 0.0]).astype(np.int64)
-    if not len(kept):
-        raise DataError("prune: expected outputs that a linear model of the label uses, got none")
-    return kept
+    return norms

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafeat.evaluation.records import Edge, Named, Summary
-from kafeat.evaluation.summary import comparable, goodness, is_number, margin_of, spell
+from kafeat.evaluation.records import Edge, Named, Summary, estimate_of
+from kafeat.evaluation.summary import comparable, deciding, goodness, is_number, margin_of, spell
 
 
 def choose(summaries: Sequence[Summary]) -> Summary | None:
@@ -36,14 +36,19 @@ def recommend(summaries: Sequence[Summary]) -> str | None:
 def _of_score(chosen: Summary, best: Summary) -> str:
     margin = margin_of(best)
     score = "accuracy" if best["task"] == "classification" else "R²"
-    reason = f"{score} {chosen['score_map']['mean']:.4f}"
+    reason = f"{score} {goodness(chosen):.4f}"
+    if "rows_validation" in chosen:
+        reason += f" on {chosen['rows_validation']:,} rows kept to choose by"
     if chosen is not best:
         reason += f", within {margin:.4f} (its uncertainty) of the best, {spell(best)} with "
-        reason += f"{best['score_map']['mean']:.4f}, for {chosen['n_components']:,} columns in place of "
+        reason += f"{goodness(best):.4f}, for {chosen['n_components']:,} columns in place of "
         reason += f"{best['n_components']:,}"
     else:
         reason += ", and nothing with fewer columns comes within its uncertainty"
-    raw = best["score_raw"]["mean"]
+    test = chosen["score_map"]["mean"]
+    if "rows_validation" in chosen and test is not None:
+        reason += f"; on the {chosen['rows_test']:,} test rows, which had no part in this, {test:.4f}"
+    raw = estimate_of(best, deciding(best, "raw"))["mean"]
     if raw is not None and raw >= goodness(best) - margin:
         reason += f"; but the raw columns alone give {raw:.4f}: no map is better by more than chance"
     return reason
@@ -61,7 +66,7 @@ def edges(summaries: Sequence[Summary], chosen: Summary) -> list[Edge]:
 
     `from` is the next value. `gain` is the improvement from there: a higher score, or a lower error.
     """
-    found: list[Edge] = []
+    edges: list[Edge] = []
     for key, value in chosen["setting"].items():
         tried = {
             one["setting"][key]: one
@@ -74,11 +79,11 @@ def edges(summaries: Sequence[Summary], chosen: Summary) -> list[Edge]:
         largest = value == values[-1]
         neighbour = values[-2] if largest else values[1]
         gain = goodness(chosen) - goodness(tried[neighbour])
-        found.append({
+        edges.append({
             "parameter": key, "value": value, "end": "largest" if largest else "smallest", "from": neighbour,
             "gain": gain if abs(gain) < float("inf") else None,
         })  # fmt: skip
-    return found
+    return edges
 
 
 def same_but(one: Named, other: Named, key: str) -> bool:

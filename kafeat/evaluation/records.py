@@ -39,12 +39,18 @@ class Distortion(TypedDict, total=False):
 
 
 class Scores(TypedDict, total=False):
-    """Scores of a learner on raw columns, on features, and on the exact kernel; only with a label.
+    """Scores and costs of a learner on raw columns, on features, and on the exact kernel; only with a label.
 
-    A score is the accuracy of a classification, or R² of a regression.
+    A score is the accuracy of a classification, or R² of a regression. Keys that are the same for all three:
+
+    - `learn_seconds`: to learn once, with the penalty that was chosen; `search_seconds`: to choose it.
+    - `total_seconds`: to fit the map, make the features or the kernel matrix of the training rows, and learn once.
+    - `predict_seconds`: to predict the test rows, from the columns that the map reads.
+    - `peak_bytes`: most memory at once until the model is trained; None if that is too long to trace.
+    - `matrix_bytes`: size of the columns, features or kernel matrix of all training rows.
     """
 
-    label: str | None
+    label: str | list[str] | None
     split: str | None
     task: Literal["classification", "regression"]
     learner: str
@@ -52,6 +58,11 @@ class Scores(TypedDict, total=False):
     rows_test: int
     score_raw: float | None
     learn_seconds_raw: float
+    search_seconds_raw: float
+    total_seconds_raw: float
+    predict_seconds_raw: float
+    peak_bytes_raw: int | None
+    matrix_bytes_raw: int
     nonzero_raw: int
     """Number of coefficients that are not 0."""
     penalty_raw: float
@@ -59,19 +70,39 @@ class Scores(TypedDict, total=False):
     converged_raw: bool
     score_map: float | None
     learn_seconds_map: float
+    search_seconds_map: float
+    total_seconds_map: float
+    predict_seconds_map: float
+    peak_bytes_map: int | None
+    matrix_bytes_map: int
     nonzero_map: int
     penalty_map: float
     converged_map: bool
     score_exact: float | None
     learn_seconds_exact: float
+    search_seconds_exact: float
+    total_seconds_exact: float
+    predict_seconds_exact: float
+    peak_bytes_exact: int
+    matrix_bytes_exact: int
     nonzero_exact: int
     penalty_exact: float
     converged_exact: bool
+    transform_seconds_map: float
+    """Seconds to transform the training rows."""
+    kernel_seconds_exact: float
+    """Seconds to compute the kernel matrix of the training rows of the exact machine."""
     rows_exact: int
     """Number of training rows of the exact kernel."""
     rows_test_exact: int
     score_map_exact_rows: float | None
     """Score on the features, trained on the rows of the exact kernel."""
+    total_seconds_map_exact_rows: float
+    rows_validation: int
+    """Number of training rows that the recommendation is chosen on; only with several maps."""
+    score_raw_validation: float | None
+    score_map_validation: float | None
+    """Score on these rows, trained on the other training rows."""
 
 
 class EvaluationRecord(Named, KernelError, Distortion, Scores):
@@ -111,9 +142,12 @@ class Summary(TypedDict, total=False):
     n_components: Required[int]
     bytes_per_row: Required[int]
     rows: Required[int]
+    n_features_in: Required[int]
     task: Literal["classification", "regression"]
+    rows_train: int
     rows_test: int
     rows_exact: int
+    rows_validation: int
     seeds: Required[int]
     relative_frobenius: Required[Estimate]
     relative_spectral: Required[Estimate]
@@ -130,12 +164,32 @@ class Summary(TypedDict, total=False):
     score_map: Estimate
     score_exact: Estimate
     score_map_exact_rows: Estimate
+    total_seconds_map_exact_rows: Estimate
+    transform_seconds_map: Estimate
+    kernel_seconds_exact: Estimate
+    score_raw_validation: Estimate
+    score_map_validation: Estimate
     nonzero_raw: Estimate
     nonzero_map: Estimate
     nonzero_exact: Estimate
     learn_seconds_raw: Estimate
+    search_seconds_raw: Estimate
+    total_seconds_raw: Estimate
+    predict_seconds_raw: Estimate
+    peak_bytes_raw: Estimate
+    matrix_bytes_raw: Estimate
     learn_seconds_map: Estimate
+    search_seconds_map: Estimate
+    total_seconds_map: Estimate
+    predict_seconds_map: Estimate
+    peak_bytes_map: Estimate
+    matrix_bytes_map: Estimate
     learn_seconds_exact: Estimate
+    search_seconds_exact: Estimate
+    total_seconds_exact: Estimate
+    predict_seconds_exact: Estimate
+    peak_bytes_exact: Estimate
+    matrix_bytes_exact: Estimate
 
 
 Edge = TypedDict(

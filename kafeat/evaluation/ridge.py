@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafeat.errors import DataError
-from kafeat.evaluation.folds import FOLDS
-from kafeat.evaluation.penalized import PENALTIES, each, penalty_of, sharing, solved
+from kafeat.evaluation.kernel_ridge import PENALTIES, each, penalty_of, rounding_of, sharing, solved
+from kafeat.evaluation.preparation import FOLDS
 from kafeat.maths.units import power_of_two
 from kafeat.types import Array, Floats
 
@@ -112,36 +112,73 @@ class NormalEquations:
                 "ridge: expected columns whose squares float64 can hold, got larger ones: scale the input"
             )
 
-    @np.errstate(over="ignore")  # columns that are tiny compared with others overflow
     def solve(self, standardize: bool = False) -> LinearModel:
         """Return the model with the best penalty; `standardize` first divides columns by their standard deviation."""
+        training = self.training(standardize)
+        return training.model(training.search())
+
+    @np.errstate(over="ignore")  # columns that are tiny compared with others overflow
+    def training(self, standardize: bool = False) -> LinearRidge:
+        """Return the summed equations; `standardize` divides columns by their standard deviation."""
         if self._pivot is None:
             raise ValueError("no rows were added")
-        total = _total(self._sums)
-        pivot_z, pivot_y = self._pivot
+        total, pivot = _total(self._sums), self._pivot
         if standardize:
             unit = 1.0
             spread = np.sqrt(np.maximum(total.zz.diagonal() - total.z**2 / total.n, 0.0) / total.n)
             # a column that is constant except for rounding is not used
-            scale = np.where(spread * self._units > 1e-12 * np.abs(pivot_z), spread, np.inf)
+            scale = np.where(spread * self._units > 1e-12 * np.abs(pivot[0]), spread, np.inf)
         else:
             unit = float(self._units.max())
             scale = unit / self._units  # back to one unit for all columns
-        relative = float(PENALTIES[int(np.argmin(self._errors(scale)))])
-        system = _System(total, scale)
-        penalty = system.penalty(relative)
-        slopes = system.solved(penalty) / self._units[:, None]
-        middle = pivot_z + system.z * self._units
-        return LinearModel(slopes, pivot_y + system.y - middle @ slopes, penalty * unit * unit)
+        return LinearRidge(self._sums, total, scale, unit, pivot, self._units, self._jobs)
 
-    def _errors(self, scale: Floats) -> Floats:
+
+@dataclass
+class LinearRidge:
+    """Normal equations of all rows, ready to be solved."""
+
+    folds: list[_Sums]
+    total: _Sums
+    scale: Floats
+    """Divisors of the columns, before the penalty."""
+    unit: float
+    """Unit of the columns that the penalty is about."""
+    pivot: tuple[Floats, Floats]
+    units: Floats
+    jobs: int
+    searched: tuple[float, float] | None = None
+    """The penalty of the search, and the same in `unit`: the square of an extreme unit is 0 or infinite."""
+
+    @np.errstate(over="ignore")
+    def search(self) -> float:
+        """Return the penalty with the least squared error over the folds."""
+        relative = float(PENALTIES[int(np.argmin(self._errors()))])
+        inner = _System(self.total, self.scale).penalty(relative)
+        self.searched = inner * self.unit * self.unit, inner
+        return self.searched[0]
+
+    @np.errstate(over="ignore")
+    def model(self, penalty: float) -> LinearModel:
+        """Return the model with this penalty, or the smallest one above rounding errors."""
+        system = _System(self.total, self.scale)
+        if self.searched is not None and self.searched[0] == penalty:
+            inner = self.searched[1]
+        else:
+            inner = max(penalty / self.unit / self.unit, system.rounding)
+        slopes = system.solved(inner) / self.units[:, None]
+        middle = self.pivot[0] + system.z * self.units
+        intercept = self.pivot[1] + system.y - middle @ slopes
+        return LinearModel(slopes, intercept, inner * self.unit * self.unit)
+
+    def _errors(self) -> Floats:
         """Return the cross-validated sum of squared errors for every penalty."""
         errors = np.zeros(len(PENALTIES))
-        for i, held in enumerate(self._sums):
-            rest = _total([sums for j, sums in enumerate(self._sums) if j != i])
+        for i, held in enumerate(self.folds):
+            rest = _total([sums for j, sums in enumerate(self.folds) if j != i])
             if not (rest.n and held.n):
                 continue
-            errors += _missed(rest, held, scale, self._jobs)
+            errors += _missed(rest, held, self.scale, self.jobs)
         return errors
 
 
@@ -157,6 +194,10 @@ class _System:
 
     def penalty(self, relative: float) -> float:
         return penalty_of(relative, self._mean_eigenvalue, self._largest, len(self._zz))
+
+    @property
+    def rounding(self) -> float:
+        return rounding_of(self._largest, len(self._zz))
 
     def solved(self, penalty: float) -> Floats:
         """Return W for unscaled columns."""

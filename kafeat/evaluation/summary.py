@@ -25,8 +25,11 @@ _SAME_TIME = 2.0
 FIGURES = (
     "relative_frobenius", "relative_spectral", "max_abs_error", "mean_abs_error", "bias", "distortion_max",
     "distortion_mean", "score_raw", "score_map", "score_exact", "score_map_exact_rows", "nonzero_raw",
+    "score_raw_validation", "score_map_validation",
     "nonzero_map", "nonzero_exact", "kernel_mean", "fit_seconds", "transform_seconds", "exact_seconds",
-    "learn_seconds_raw", "learn_seconds_map", "learn_seconds_exact",
+    "transform_seconds_map", "kernel_seconds_exact", "total_seconds_map_exact_rows",
+    *(f"{cost}_{which}" for which in ("raw", "map", "exact") for cost in (
+        "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")),
 )  # fmt: skip
 
 
@@ -41,7 +44,8 @@ def summarize(records: Iterable[EvaluationRecord]) -> list[Summary]:
 def _summary(group: Sequence[EvaluationRecord]) -> Summary:
     records = cast(Sequence[Mapping[str, Any]], group)
     first = records[0]
-    same = ("map", "setting", "n_components", "bytes_per_row", "rows", "task", "rows_test", "rows_exact")
+    same = ("map", "setting", "n_components", "n_features_in", "bytes_per_row", "rows", "task", "rows_train",
+            "rows_test", "rows_exact", "rows_validation")  # fmt: skip
     values = {
         **{key: first[key] for key in same if key in first},
         "seeds": len(group),
@@ -63,8 +67,11 @@ def _figure(values: Sequence[float | None]) -> Estimate:
 
 
 def goodness(summary: Summary) -> float:
-    """Return the quantity to maximize: the score if there is one, else the negative error."""
-    key, sign = ("score_map", 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
+    """Return the quantity to maximize: the score if there is one, else the negative error.
+
+    The score is that on the rows to choose on, so that the score on the test rows stays what can be expected.
+    """
+    key, sign = (deciding(summary), 1.0) if "score_map" in summary else ("relative_frobenius", -1.0)
     value = estimate_of(summary, key)["mean"]
     return -np.inf if value is None else sign * float(value)
 
@@ -75,21 +82,21 @@ def budgets(summaries: Sequence[Summary]) -> dict[str, list[Budget]]:
         "columns": (lambda s: s["n_components"], 1.0),
         "seconds": (lambda s: known_mean(s["transform_seconds"]), _SAME_TIME),
     }
-    found: dict[str, list[Budget]] = {}
+    budgets: dict[str, list[Budget]] = {}
     if not comparable(summaries):
-        return found
+        return budgets
     for name, (price, same) in prices.items():
-        found[name] = []
+        budgets[name] = []
         last: Summary | None = None
         for budget in _levels(map(price, summaries), same):
             best = max((s for s in summaries if price(s) <= budget), key=goodness)
             # A larger budget is listed only if it improves the best map significantly.
             if last is None or goodness(best) > goodness(last) + margin_of(best):
-                found[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
+                budgets[name].append({"budget": budget, "map": best["map"], "setting": best["setting"]})
                 last = best
-    if len(found["seconds"]) == 1:  # more time improves nothing
-        found["seconds"] = []
-    return found
+    if len(budgets["seconds"]) == 1:  # more time improves nothing
+        budgets["seconds"] = []
+    return budgets
 
 
 def _levels(prices: Iterable[float], same: float) -> list[float]:
@@ -118,18 +125,23 @@ def comparable(summaries: Sequence[Summary]) -> bool:
 
 
 def margin_of(best: Summary) -> float:
-    """Return the standard error of the best: over the seeds, or that of its score on the test rows if larger.
+    """Return the standard error of the best: over the seeds, or that of its score on the rows if larger.
 
     It is √(p(1 − p)/n) for an accuracy p, and 2|R|(1 − R²)/√n for R² (Olkin & Finn 1995).
     """
     if "score_map" not in best:
         return best["relative_frobenius"]["standard_error"] or 0.0
-    of_seeds = best["score_map"]["standard_error"] or 0.0
-    if best["task"] != "classification":
-        square = min(max(known_mean(best["score_map"]), 0.0), 1.0)
-        return max(of_seeds, float(2.0 * np.sqrt(square / max(best["rows_test"], 1)) * (1.0 - square)))
-    share = min(max(known_mean(best["score_map"]), 0.0), 1.0)
-    return max(of_seeds, float(np.sqrt(share * (1.0 - share) / max(best["rows_test"], 1))))
+    figure, rows = estimate_of(best, deciding(best)), best.get("rows_validation", best["rows_test"])
+    of_seeds = figure["standard_error"] or 0.0
+    share = min(max(known_mean(figure), 0.0), 1.0)
+    if best["task"] == "classification":
+        return max(of_seeds, float(np.sqrt(share * (1.0 - share) / max(rows, 1))))
+    return max(of_seeds, float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share)))
+
+
+def deciding(summary: Summary, which: str = "map") -> str:
+    """Return the key of the score that maps are chosen by; without rows to choose on it is that of the test rows."""
+    return f"score_{which}_validation" if "rows_validation" in summary else f"score_{which}"
 
 
 def is_number(value: object) -> bool:

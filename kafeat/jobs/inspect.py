@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.io.columns.categories import Categories
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.importance import importance_of
 from kafeat.model.load import load
 
 
@@ -15,32 +17,20 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
 
     `contains_training_rows` is true if the state holds rows of the training data. A map that cannot be saved has no
     `sha256` and `bytes`. `pruned_from` is the width before pruning, None if nothing was pruned. `categories` holds
-    those of each column that `one_hot` reads. `seen` holds the least and the largest value of each feature in the
-    fitted data. `float64_steps` is the number of steps, from the first on, that compute in float64. In a float32 map
-    these are the scalers that come first, or all steps where float32 is not precise enough.
+    those of each column that `one_hot` reads, and `times` the columns that `date_parts` reads. `seen` holds the
+    least and the largest value of each feature in the fitted data. `importance` holds the share of each input in a
+    metric, and `directions` the number of eigenvalues that are 90 % of all. `float64_steps` is the number of steps,
+    from the first on, that compute in float64. In a float32 map these are the scalers that come first, or all steps
+    where float32 is not precise enough.
     """
     fm = model if isinstance(model, FeatureMap) else load(model)
-    steps = [
-        {
-            **fitted.step.recipe(),
-            "n_features_in": fitted.n_features_in,
-            "fitted": {name: value.item() for name, value in fitted.state.items() if value.ndim == 0},
-            "arrays": {
-                name: {"shape": list(value.shape), "dtype": str(value.dtype), "bytes": value.nbytes}
-                for name, value in fitted.state.items()
-                if value.ndim
-            },
-            "contains_training_rows": fitted.step.keeps_rows,
-        }
-        for fitted in fm.chain.steps
-    ]
     return {
         "format": fm.format,
         "kafeat": fm.version,
         "sha256": fm.digest,
         "bytes": None if fm.digest is None else len(fm.dumps()),
         "dtype": fm.dtype,
-        "float64_steps": len(steps) if fm.dtype == "float64" else fm.chain.cast_after,
+        "float64_steps": len(fm.chain.steps) if fm.dtype == "float64" else fm.chain.cast_after,
         "chunk_rows": fm.chunk_rows,
         "seed": fm.config.seed,
         "n_features_in": fm.n_features_in,
@@ -52,12 +42,33 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
             for column in fm.columns.features
             if isinstance(column.categories, Categories)
         },
+        "times": [column.name for column in fm.columns.features if column.times],
         "by_position": fm.columns.positional,
         "seen": None if fm.column_ranges is None else _ranges(fm),
-        "steps": steps,
+        "steps": [{**_step(fitted), **_importance(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
         "reference": fm.chain.exact_kernel_note(),
         "fitted_from": fm.provenance.to_plain(),
+    }
+
+
+def _importance(fm: FeatureMap, i: int) -> dict[str, Any]:
+    found = importance_of(fm, i)
+    return {} if found is None else {"importance": found.shares, "directions": found.directions}
+
+
+def _step(fitted: FittedStep) -> dict[str, Any]:
+    """Return the recipe of a step and its state: scalars by value, arrays by shape, dtype and size."""
+    return {
+        **fitted.step.recipe(),
+        "n_features_in": fitted.n_features_in,
+        "fitted": {name: value.item() for name, value in fitted.state.items() if value.ndim == 0},
+        "arrays": {
+            name: {"shape": list(value.shape), "dtype": str(value.dtype), "bytes": value.nbytes}
+            for name, value in fitted.state.items()
+            if value.ndim
+        },
+        "contains_training_rows": fitted.step.keeps_rows,
     }
 
 

@@ -7,13 +7,11 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from kafeat.errors import DataError
-from kafeat.evaluation.folds import FOLDS, split
 from kafeat.evaluation.kernel_error import distortion, jl_eps, kernel_error
-from kafeat.evaluation.kernel_ridge import kernel_ridge
-from kafeat.evaluation.penalized import PENALTIES
+from kafeat.evaluation.kernel_ridge import PENALTIES, kernel_ridge
+from kafeat.evaluation.preparation import FOLDS, scaling_of, split
 from kafeat.evaluation.ridge import NormalEquations
-from kafeat.evaluation.scaling import scaling_of
-from kafeat.evaluation.task import task_of
+from kafeat.maths.task import task_of
 
 
 @pytest.mark.parametrize("n", [40, 400])  # all eigenvalues, and Lanczos

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from kafeat.errors import UsageError
-from kafeat.evaluation.choose_learner import LEARNERS, learner_of
-from kafeat.evaluation.folds import split
-from kafeat.evaluation.learners import Inputs, Truth, features_score, score
-from kafeat.evaluation.task import task_of
+from kafeat.evaluation.learners import LEARNERS, Inputs, Truth, features_score, learner_of, score
+from kafeat.evaluation.preparation import split
+from kafeat.maths.task import task_of
 
 
 def inputs(Z, height=37, standardize=False):
@@ -137,3 +136,51 @@ def test_too_many_rows_for_memory_are_refused():
 def test_unknown_learner():
     with pytest.raises(UsageError, match="learner: expected one of ridge, .*, got 'tree'"):
         learner_of("tree")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_given_penalty_is_used_and_the_penalty_of_the_search_gives_its_model_again(ring, name):
+    _X, Z, held, truth = ring
+    learner, table, rows = learner_of(name), inputs(Z), np.flatnonzero(~held.test)
+    K = (Z @ Z.T)[np.ix_(rows, rows)]
+    for fit, tests in (
+        (lambda penalty=None: learner.linear(table, ~held.test, truth, penalty), Z[held.test]),
+        (lambda penalty=None: learner.exact(K, rows, truth, penalty), (Z @ Z.T)[np.ix_(held.test, rows)]),
+    ):
+        searched = fit()
+        again = fit(searched.penalty)
+        assert again.penalty == searched.penalty
+        np.testing.assert_array_equal(again(tests), searched(tests))
+        assert fit(7.5).penalty == pytest.approx(7.5)
+
+
+def test_ridge_with_a_given_penalty_is_that_of_scikit_learn():
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.linear_model import Ridge
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5)) * [1, 10, 0.1, 3, 1]
+    y = X @ rng.standard_normal(5) + rng.standard_normal(60)
+    held = split(60, 0)
+    truth, every = Truth(task_of(y), y, held.folds), np.ones(60, bool)
+    units = truth.task.targets(y)
+    model = learner_of("ridge").linear(inputs(X), every, truth, 2.5)
+    np.testing.assert_allclose(model(X), Ridge(alpha=2.5).fit(X, units).predict(X).reshape(-1, 1), rtol=1e-9)
+    # The intercept is free: kernel ridge of scikit-learn has none, so its kernel and targets are centred.
+    around, middle = X - X.mean(axis=0), units.mean(axis=0)
+    centred = KernelRidge(alpha=2.5).fit(around, units - middle).predict(around) + middle
+    exact = learner_of("ridge").exact(X @ X.T, np.arange(60), truth, 2.5)
+    np.testing.assert_allclose(exact(X @ X.T), centred, rtol=1e-7, atol=1e-9)
+
+
+def test_the_hinge_is_that_of_the_kernel_machine(ring):
+    """With a linear kernel and one penalty both minimize the same, but for the penalty on the intercept."""
+    _X, Z, held, truth = ring
+    Z = Z - Z.mean(axis=0)
+    rows = np.flatnonzero(~held.test)
+    learner = learner_of("linear_svc_hinge")
+    linear = learner.linear(inputs(Z), ~held.test, truth, 1.0).estimator
+    exact = learner.exact((Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 1.0).estimator
+    slopes, same = linear.coef_[0], exact.dual_coef_[0] @ Z[rows[exact.support_]]
+    # Both solvers stop at 1e-3, and liblinear penalizes the intercept: the slopes differ by less than two hundredths.
+    assert np.linalg.norm(slopes - same) < 0.02 * np.linalg.norm(same)

@@ -32,7 +32,8 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("faults")
     table = pa.table({f"x{i}": X[:, i] for i in range(D)})
     kafeat.fit(
-        {"chunk_rows": 1000, "steps": [{"kind": "fourier", "n_components": 64}]}, table.slice(0, 500)
+        {"chunk_rows": 1000, "steps": [{"kind": "fourier", "n_components": 64, "frequencies": "iid"}]},
+        table.slice(0, 500),
     ).save(path / "m.joblib")
     (path / "fit.yaml").write_text(
         "steps: [{kind: fourier, n_components: 64, frequencies: iid, weights: uniform}]\n"
@@ -185,7 +186,7 @@ def test_a_small_disk_at_every_stage(folder, small_disk, monkeypatch, out):
 
 
 def test_an_output_that_the_disk_cannot_hold_is_refused_before_the_work(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("kafeat.io.storage.disk_space.free_bytes", lambda _place: 1_000_000)
+    monkeypatch.setattr("kafeat.io.storage.local_path.LocalPath.free_bytes", lambda _place: 1_000_000)
     for out in ("out.npy", "out.parquet"):
         with pytest.raises(
             SystemRefusedError, match=rf"{out}: expected room for 9.8 MiB, got 976.6 KiB free"
@@ -258,8 +259,11 @@ def test_two_interrupts_are_as_calm_as_one(folder, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["big.npy", "out.csv"]
 
 
+@pytest.mark.slow
 def test_two_jobs_with_one_output_one_wins_whole(folder, tmp_path):
-    other = kafeat.fit({"seed": 9, "steps": [{"kind": "fourier", "n_components": 64}]}, X[:500])
+    other = kafeat.fit(
+        {"seed": 9, "steps": [{"kind": "fourier", "n_components": 64, "frequencies": "iid"}]}, X[:500]
+    )
     other.save(tmp_path / "other.joblib")
     whole = []
     for model in (folder / "m.joblib", tmp_path / "other.joblib"):

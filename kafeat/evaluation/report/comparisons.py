@@ -9,20 +9,22 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
+from kafeat.evaluation.cost_rows import cost_rows
 from kafeat.evaluation.records import Summary, estimate_of, known_mean
 from kafeat.evaluation.report.canvas import Style, cycle, legend
+from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.summary import is_number, spell
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A horizontal axis: `n_components`, `transform_seconds`, or a swept parameter."""
+    """A horizontal axis: `n_components`, `total_seconds_map`, or a swept parameter."""
 
     key: str
 
     @property
     def label(self) -> str:
-        known = {"n_components": "columns D", "transform_seconds": "seconds to transform"}
+        known = {"n_components": "columns D", "total_seconds_map": "seconds to fit, transform and learn"}
         return known.get(self.key, self.key)
 
     def of(self, entry: Summary) -> float:
@@ -32,18 +34,18 @@ class Axis:
 
     def lines(self, summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
         """Group the settings of a map that differ only along this axis into lines."""
-        found: dict[str, list[Summary]] = {}
+        lines: dict[str, list[Summary]] = {}
         for entry in summaries:
             rest = {key: value for key, value in entry["setting"].items() if not self._holds(key)}
-            found.setdefault(spell({"map": entry["map"], "setting": rest}), []).append(entry)
-        return {name: sorted(entries, key=self.of) for name, entries in found.items()}
+            lines.setdefault(spell({"map": entry["map"], "setting": rest}), []).append(entry)
+        return {name: sorted(entries, key=self.of) for name, entries in lines.items()}
 
     def _holds(self, key: str) -> bool:
-        known = self.key in ("n_components", "transform_seconds")
+        known = self.key in ("n_components", "total_seconds_map")
         return key.endswith("n_components") if known else key == self.key
 
 
-COLUMNS, SECONDS = Axis("n_components"), Axis("transform_seconds")
+COLUMNS, SECONDS = Axis("n_components"), Axis("total_seconds_map")
 
 
 def swept(summaries: Sequence[Summary]) -> list[Axis]:
@@ -52,8 +54,8 @@ def swept(summaries: Sequence[Summary]) -> list[Axis]:
     values = {key: [entry["setting"].get(key) for entry in summaries] for key in keys}
     return [
         Axis(key)
-        for key, found in values.items()
-        if not COLUMNS._holds(key) and all(map(is_number, found)) and len(set(found)) > 1
+        for key, settings in values.items()
+        if not COLUMNS._holds(key) and all(map(is_number, settings)) and len(set(settings)) > 1
     ]
 
 
@@ -74,48 +76,82 @@ def error_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axi
 
 
 def score_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
-    """Plot scores with those of the raw columns and of the exact kernel of each line."""
+    """Plot scores with those of the raw columns and of the exact kernel of each line.
+
+    Over columns and seconds, both stand as points at their own width and their own seconds.
+    """
     lines = axis.lines(summaries)
     for (name, entries), hue in zip(lines.items(), cycle(style), strict=False):
         _bars(axes, axis, entries, "score_map", hue, name, "" if axis == SECONDS else "-")
-    raw = [entry["score_raw"]["mean"] for entry in summaries if entry["score_raw"]["mean"] is not None]
-    if raw:
-        axes.axhline(max(raw), ls="--", lw=1.2, color=style.ink, label="raw columns, linear")
-    _exact(axes, style, lines, axis, f"exact kernel, {summaries[0]['rows_exact']:,} rows")
+    if axis != SECONDS:  # there they are points only
+        raw = [entry["score_raw"]["mean"] for entry in summaries if entry["score_raw"]["mean"] is not None]
+        if raw:
+            axes.axhline(max(raw), ls="--", lw=1.2, color=style.ink, label="raw columns, linear")
+        _exact(axes, style, lines, axis, f"exact kernel, {summaries[0]['rows_exact']:,} rows")
+    if axis in (COLUMNS, SECONDS):
+        _points(axes, style, summaries, axis)
     axes.set(ylabel="accuracy" if summaries[0].get("task") == "classification" else "R²")
     _along(axes, axis, summaries)
     legend(axes, style)
 
 
+def _points(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
+    """Plot the machines on raw columns and with exact kernels as points, a row of whose kernel has n columns."""
+    rows, exact = cost_rows(summaries), f"kernel machine on {summaries[0]['rows_exact']:,} rows"
+    for which, mark, label in (("raw", "s", "linear machine on raw columns"), ("exact", "D", exact)):
+        points = [row for row in rows if row.which == which]
+        x = [row.width if axis == COLUMNS else row.total for row in points]
+        y = [np.nan if row.score["mean"] is None else row.score["mean"] for row in points]
+        axes.scatter(x, y, marker=mark, s=36, color=style.ink, label=label, zorder=3)
+
+
+def predictions_over(axes: Axes, style: Style, exhibits: Sequence[MapFigures]) -> None:
+    """Plot the seconds to predict over the number of rows."""
+    first = exhibits[0]
+    lines = [(spell(one.record), one.predictions["map"]) for one in exhibits if one.predictions]
+    others = [(name, first.predictions[which]) for which, name in _MACHINES if first.predictions]
+    for (name, points), hue in zip(lines, cycle(style), strict=False):
+        axes.plot(*zip(*points, strict=True), "-", marker="o", ms=4, color=hue, label=name)
+    for (name, points), dash in zip(others, ("--", "-."), strict=False):
+        axes.plot(*zip(*points, strict=True), dash, marker="o", ms=3, color=style.ink, label=name)
+    axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds to predict")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    legend(axes, style)
+
+
+_MACHINES = (("raw", "raw columns"), ("exact", "exact kernel"))
+
+
 def _exact(axes: Axes, style: Style, lines: Mapping[str, Sequence[Summary]], axis: Axis, label: str) -> None:
     """Plot the score of the exact kernel: one line for all maps, or one per map if their kernels differ."""
-    found = {
+    points_of = {
         name: [(axis.of(entry), entry["score_exact"]["mean"]) for entry in entries]
         for name, entries in lines.items()
     }
-    scores = {score for points in found.values() for _, score in points}
+    scores = {score for points in points_of.values() for _, score in points}
     only = next(iter(scores)) if len(scores) == 1 else None
     if scores == {None}:
         return
     if only is not None:
         axes.axhline(only, ls="-.", lw=1.2, color=style.ink, label=label)
         return
-    if len({tuple(points) for points in found.values()}) == 1:
-        found = dict([*found.items()][:1])  # the lines have the same kernel
-    hues = [style.ink] if len(found) == 1 else cycle(style)
-    for points, hue in zip(found.values(), hues, strict=False):
+    if len({tuple(points) for points in points_of.values()}) == 1:
+        points_of = dict([*points_of.items()][:1])  # the lines have the same kernel
+    hues = [style.ink] if len(points_of) == 1 else cycle(style)
+    for points, hue in zip(points_of.values(), hues, strict=False):
         x, y = zip(*points, strict=True)
         mark = "_" if len(x) == 1 else None  # a line of a single point would be invisible
         axes.plot(x, np.array(y, dtype=float), "-.", marker=mark, ms=12, lw=1.2, color=hue)
-    beside = "" if len(found) == 1 else ", in the colour of the map"
+    beside = "" if len(points_of) == 1 else ", in the colour of the map"
     axes.plot([], [], "-.", lw=1.2, color=style.ink, label=f"{label}{beside}")
 
 
 def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -> None:
-    """Plot the seconds to transform and to learn."""
+    """Plot the seconds to transform the rows compared, and in total."""
     for (name, entries), hue in zip(COLUMNS.lines(summaries).items(), cycle(style), strict=False):
         D = [COLUMNS.of(entry) for entry in entries]
-        for key, dash, label in (("transform_seconds", "-", name), ("learn_seconds_map", "--", None)):
+        for key, dash, label in (("transform_seconds", "-", name), ("total_seconds_map", "--", None)):
             if key in entries[0]:
                 seconds = [known_mean(estimate_of(entry, key)) for entry in entries]
                 axes.plot(D, seconds, dash, marker="o", ms=4, color=hue, label=label)
@@ -138,14 +174,14 @@ def _bars(
 
 def _along(axes: Axes, axis: Axis, summaries: Sequence[Summary]) -> None:
     """Label the axis and set its ticks, on a logarithmic scale if all numbers are positive."""
-    found = np.unique([axis.of(entry) for entry in summaries])
+    values = np.unique([axis.of(entry) for entry in summaries])
     axes.set(xlabel=axis.label)
-    if found[0] > 0.0:
+    if values[0] > 0.0:
         axes.set(xscale="log")
     if axis == SECONDS:
         _few_ticks(axes)
         return
-    some = found if len(found) <= 8 else found[:: len(found) // 8 + 1]
+    some = values if len(values) <= 8 else values[:: len(values) // 8 + 1]
     axes.set_xticks(some, [f"{int(x):,}" if axis == COLUMNS else f"{x:g}" for x in some])
     axes.xaxis.set_minor_locator(NullLocator())
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.chain.chain import Chain
 from kafeat.errors import KafeatError
-from kafeat.evaluation.records import EvaluationRecord
+from kafeat.evaluation.records import EvaluationRecord, Named
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats
 
@@ -38,6 +38,10 @@ class MapFigures:
     """log(y/x), the closed-form error of a homogeneous map there, and the frequency of the ratio in the data."""
     landmarks: tuple[Floats, Floats] | None
     """Rows and landmarks, projected to the first two principal components of the rows."""
+    importance: dict[str, float] | None = None
+    """The share of each input in a metric that was learned from the label, the heaviest first."""
+    predictions: dict[str, list[tuple[int, float]]] | None = None
+    """Numbers of rows and the seconds to predict them: raw, map and exact."""
 
 
 @dataclass
@@ -46,17 +50,30 @@ class FigureData:
 
     exhibits: list[MapFigures] = field(default_factory=list)
 
+    def has(self, record: Named) -> bool:
+        """Return True if a seed of this map and setting is collected."""
+        return any(
+            (old.record["map"], old.record["setting"]) == (record["map"], record["setting"])
+            for old in self.exhibits
+        )
+
     def keep(
-        self, record: EvaluationRecord, fm: FeatureMap, X: Floats, K: Floats, Z: Floats, between: bool
+        self,
+        record: EvaluationRecord,
+        fm: FeatureMap,
+        X: Floats,
+        K: Floats,
+        Z: Floats,
+        between: bool,
+        importance: dict[str, float] | None = None,
+        predictions: dict[str, list[tuple[int, float]]] | None = None,
     ) -> None:
         """Add a map: its input X (n, d), the exact kernel K (n, n) and the features Z (n, D).
 
-        `between` is False if points between two rows have no meaning, as with codes of categories.
+        `between` is False if points between two rows have no meaning, as with codes of categories. `importance` is the
+        share of each column in a metric, if the map has one. `predictions` are rows and seconds.
         """
-        if any(
-            (old.record["map"], old.record["setting"]) == (record["map"], record["setting"])
-            for old in self.exhibits
-        ):
+        if self.has(record):
             return
         rng = np.random.default_rng(0)
         some = _in_order(K, rng)
@@ -83,6 +100,8 @@ class FigureData:
                 line=_line(fm, X, K) if between else None,
                 curve=_curve(fm, X),
                 landmarks=_landmarks(fm, X),
+                importance=importance,
+                predictions=predictions,
             )
         )
 

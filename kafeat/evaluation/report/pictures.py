@@ -19,7 +19,15 @@ from kafeat.evaluation.summary import spell
 def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
     """Yield the figures that apply to these maps, comparisons first."""
     yield from _comparisons(summaries)
-    for exhibit in _best_of_each(summaries, exhibits):
+    best = list(_best_of_each(summaries, exhibits))
+    if any(exhibit.predictions for exhibit in best):
+        yield drawn(
+            "predictions-over-rows", "svg", "Seconds to predict over rows",
+            "From the columns that the map reads to the predictions: a map transforms the rows first, the exact "
+            "machine compares them with its training rows.",
+            partial(comparisons.predictions_over, exhibits=best),
+        )  # fmt: skip
+    for exhibit in best:
         yield from _of_one(exhibit)
         yield from _line(exhibit, exhibits)
 
@@ -43,8 +51,8 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
     if widths:
         yield drawn(
             "time-over-columns", "svg", "Time over columns",
-            "Seconds to transform the rows that were compared and, dashed, to learn from the features of all rows to "
-            "train on. A row takes the bytes of its columns: four or eight each.",
+            "Seconds to transform the rows that were compared and, dashed, to fit, to transform all rows to train on "
+            "and to learn once. A row takes the bytes of its columns: four or eight each.",
             lambda axes, style: comparisons.times_over_columns(axes, style, summaries),
         )  # fmt: skip
 
@@ -58,7 +66,8 @@ _OF_ERROR = {
 }
 _OF_SCORE = (
     "The score on rows that were held out. The lines are a linear model on the raw columns and the machine with the "
-    "exact kernel: a map is worth its cost between the two, and above."
+    "exact kernel: a map is worth its cost between the two, and above. Over columns and seconds, points show where the "
+    "two machines stand themselves; each row of a kernel matrix has a column for every training row."
 )
 
 
@@ -82,11 +91,11 @@ def _line(exhibit: MapFigures, exhibits: Sequence[MapFigures]) -> Iterator[Pictu
     setting = exhibit.record["setting"]
     family, varied = [exhibit], ""
     for key in sorted(setting, key=lambda one: not one.endswith("n_components")):
-        found = [
+        others = [
             one for one in exhibits if one.line is not None and same_but(one.record, exhibit.record, key)
         ]
-        if len(found) > 1:
-            family, varied = found, key
+        if len(others) > 1:
+            family, varied = others, key
             break
     what = spell(
         {"map": exhibit.record["map"], "setting": {key: setting[key] for key in setting if key != varied}}
@@ -140,6 +149,12 @@ def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
             "Error of the homogeneous map at the ratio y/x of two entries, per √(xy); the shade is how often the data "
             "have that ratio.",
             lambda axes, style: portraits.curve(axes, style, exhibit),
+        )  # fmt: skip
+    if exhibit.importance is not None:
+        yield drawn(
+            f"importance-{name}", "svg", f"Columns that weigh most: {what}",
+            "Their shares in the metric that was learned from the label: how much the label changes along them.",
+            partial(portraits.importance, shares=exhibit.importance),
         )  # fmt: skip
     if exhibit.landmarks is not None:
         yield drawn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -118,3 +118,16 @@ def landmarks(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     )
     axes.set(xlabel="first direction", ylabel="second direction")
     legend(axes, style)
+
+
+_MOST_COLUMNS = 15
+
+
+def importance(axes: Axes, style: Style, shares: Mapping[str, float]) -> None:
+    """Draw the shares of the heaviest columns as bars."""
+    heaviest = list(shares.items())[:_MOST_COLUMNS]
+    names = [name if len(name) <= 24 else f"{name[:23]}…" for name, _ in heaviest]
+    axes.barh(range(len(heaviest)), [share for _, share in heaviest], color=style.hues[0])
+    axes.set_yticks(range(len(heaviest)), names)
+    axes.invert_yaxis()
+    axes.set(xlabel="share of the metric")

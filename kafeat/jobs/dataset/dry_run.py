@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kafeat.dataframes.shared_map import shared
+from kafeat.dataframes import shared
 from kafeat.errors import UsageError
 from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.disk_space import free_bytes, require_space
+from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import format_of
-from kafeat.io.storage.locations import join, kind_of
-from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
-from kafeat.jobs.dataset.split import name_of_part
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import StandardStream
+from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part, plan_parts
 from kafeat.jobs.transform.dry_run import DryRun, estimate
 
 
@@ -36,7 +36,7 @@ class DatasetDryRun:
 def dry_run_parts(request: DatasetRequest) -> DatasetDryRun:
     """Refuse what the run itself would refuse, and extrapolate from the largest part to all of them."""
     request.check()
-    if request.source == "-":
+    if isinstance(request.source, StandardStream):
         raise UsageError("-: expected files for --dry-run, got standard input: it could be read once only")
     map = shared(request.model)
     plan, fm = DatasetPlan.of(request, map, plan_parts(request, map.map)), map.map
@@ -45,21 +45,27 @@ def dry_run_parts(request: DatasetRequest) -> DatasetDryRun:
     if not parts and (kept or plan.parts is not None):
         return DatasetDryRun(0, True, kept, DryRun(0, True, fm.n_components, 0, 0.0))
     largest = max(parts, key=lambda part: part.bytes, default=None) or _first_text_part(request)
-    writing = replace(request.writing, format=format_of(largest.name))
+    writing = replace(request.writing, format=format_of(LocalPath(largest.name)))
     whole = estimate(
-        fm, largest.location, largest.name, request.reading, writing, request.rules, request.engine.jobs
+        fm,
+        largest.location,
+        LocalPath(largest.name),
+        request.reading,
+        writing,
+        request.rules,
+        request.engine.jobs,
     )
     if parts:
         whole = _for_all_parts(whole, largest, parts)
     # A missing folder has the free space of its parent, which the path of a file in it leads to.
-    place = request.target if kind_of(request.target) is None else join(request.target, "part")
+    place = request.target if request.target.kind() is None else request.target.join("part")
     require_space(place, whole.bytes)
     height = (request.rows_per_file or 0) // fm.chunk_rows * fm.chunk_rows
     return DatasetDryRun(
         len(parts) or max(1, -(-whole.rows // height)),
         bool(parts) or whole.exact_rows,
         kept,
-        replace(whole, free=free_bytes(place)),
+        replace(whole, free=place.free_bytes()),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.data_set import MANIFEST, is_hidden
-from kafeat.io.storage.locations import join, listed, remove
+from kafeat.io.storage.location import Location
 from kafeat.jobs.dataset.manifest import Drift, Manifest, PartFailure, PartRecord
 from kafeat.jobs.dataset.part import Outcome
 
@@ -53,7 +53,7 @@ class DatasetResult:
 class Journal:
     """A manifest that is rewritten while the run goes on: a killed run loses its last seconds only."""
 
-    def __init__(self, folder: str, manifest: Manifest, records: list[PartRecord], guard: Guard) -> None:
+    def __init__(self, folder: Location, manifest: Manifest, records: list[PartRecord], guard: Guard) -> None:
         self._folder, self._manifest, self._guard = folder, manifest, guard
         self._records, self._failures = {record.name: record for record in records}, dict[str, PartFailure]()
         self._environments = list(manifest.machines)
@@ -95,9 +95,9 @@ class Journal:
         """Save the state of a run that ends early. A `new` folder that is still empty keeps no manifest."""
         if self._next == math.inf:
             return
-        if new and not self._failures and all(is_hidden(entry.name) for entry in listed(self._folder)):
+        if new and not self._failures and all(is_hidden(entry.name) for entry in self._folder.listed()):
             with self._guard():
-                remove(join(self._folder, MANIFEST))
+                self._folder.join(MANIFEST).remove()
         else:
             self.write()
 

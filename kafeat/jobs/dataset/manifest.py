@@ -12,8 +12,7 @@ from kafeat._version import __version__
 from kafeat.errors import DataError
 from kafeat.io.storage.atomic import Guard, write_bytes
 from kafeat.io.storage.data_set import MANIFEST
-from kafeat.io.storage.files import digest_of, opened
-from kafeat.io.storage.locations import entry_of, join, kind_of, lies_below, remove
+from kafeat.io.storage.location import Location
 
 
 class _Entry(BaseModel):
@@ -108,9 +107,9 @@ class Manifest(_Entry):
             }
         )
 
-    def write(self, folder: str, guard: Guard) -> None:
+    def write(self, folder: Location, guard: Guard) -> None:
         """Write it to the folder, atomically."""
-        write_bytes(join(folder, MANIFEST), self.dumps().encode(), guard=guard)
+        write_bytes(folder.join(MANIFEST), self.dumps().encode(), guard=guard)
 
     def dumps(self) -> str:
         """Return it as JSON with one part a line, so that people can read it."""
@@ -120,13 +119,12 @@ class Manifest(_Entry):
         return f'{head},\n  "failed": {_lines(failed)},\n  "parts": {_lines(parts)}\n}}\n'
 
 
-def read_manifest(folder: str) -> Manifest | None:
+def read_manifest(folder: Location) -> Manifest | None:
     """Read the manifest of a folder; None if it has none."""
-    place = join(folder, MANIFEST)
-    if kind_of(place) is None:
+    place = folder.join(MANIFEST)
+    if place.kind() is None:
         return None
-    with opened(place) as file:
-        text = file.readall()
+    text = place.read()
     try:
         return Manifest.model_validate_json(text)
     except ValidationError as error:
@@ -143,16 +141,16 @@ def _lines(entries: list[dict[str, Any]]) -> str:
     return "[\n    " + ",\n    ".join(json.dumps(entry, ensure_ascii=False) for entry in entries) + "\n  ]"
 
 
-def remove_written(folder: str, name: str, file: File) -> bool:
+def remove_written(folder: Location, name: str, file: File) -> bool:
     """Remove a file below a folder if its stamp or hash is that of the manifest; return true if it was removed.
 
     A file that somebody changed or put there stays, and so does the target of a link.
     """
-    place = join(folder, name)
-    entry = entry_of(place) if lies_below(folder, name) else None
+    place = folder.join(name)
+    entry = place.entry() if folder.holds(name) else None
     if entry is None or entry.bytes != file.bytes:
         return False
-    if entry.stamp != file.stamp and (file.sha256 is None or digest_of(place) != file.sha256):
+    if entry.stamp != file.stamp and (file.sha256 is None or place.digest() != file.sha256):
         return False
-    remove(place)
+    place.remove()
     return True

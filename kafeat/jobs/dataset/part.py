@@ -8,18 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
-from kafeat.dataframes.shared_map import SharedMap
+from kafeat.dataframes import SharedMap
 from kafeat.errors import KafeatError, without_secrets
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.files import digest_of
-from kafeat.io.storage.locations import Entry, entry_of, join
-from kafeat.io.storage.uri import shown
+from kafeat.io.storage.location import Entry, Location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
-from kafeat.jobs.transform.counts import TransformResult
-from kafeat.jobs.transform.options import InputOptions, RowOptions
-from kafeat.jobs.transform.rejects import rejects_name
+from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
+from kafeat.jobs.transform.side_files import rejects_name
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.environment import machine, versions
 from kafeat.runtime.pool import Stop
@@ -37,7 +34,7 @@ class PartTask:
 
     part: Part
     map: SharedMap
-    folder: str
+    folder: Location
     reading: InputOptions
     writing: OutputOptions
     rules: RowOptions
@@ -46,9 +43,9 @@ class PartTask:
     previous: PartRecord | None = None
 
     @property
-    def target(self) -> str:
+    def target(self) -> Location:
         """Location of the output."""
-        return join(self.folder, self.part.name)
+        return self.folder.join(self.part.name)
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def kafeat_part(task: PartTask) -> Outcome:
         return failure_outcome(task.part.name, str(error), error.exit_code)
     except MemoryError:
         advice = "lower chunk_rows, n_components, or the parts that are made at once"
-        return failure_outcome(task.part.name, f"{shown(task.part.location)}: out of memory: {advice}", 5)
+        return failure_outcome(task.part.name, f"{task.part.location}: out of memory: {advice}", 5)
     except OSError as error:
         return failure_outcome(
             task.part.name,
@@ -137,7 +134,7 @@ def _outcome(task: PartTask) -> Outcome:
             if rules.rejects is not None and task.previous.rejects is not None:
                 remove_written(rules.rejects, rejects_name(part.name), task.previous.rejects)
     if rules.rejects is not None:
-        rules = replace(rules, rejects=join(rules.rejects, rejects_name(part.name)))
+        rules = replace(rules, rejects=rules.rejects.join(rejects_name(part.name)))
     done = transform_file(
         task.map.map,
         part.location,
@@ -151,20 +148,20 @@ def _outcome(task: PartTask) -> Outcome:
         only=part.only,
         stamp=part.stamp,
     )
-    rejects = None if rules.rejects is None else entry_of(rules.rejects)
+    rejects = None if rules.rejects is None else rules.rejects.entry()
     return Outcome(record_of(part, done, rejects), None, this_environment())
 
 
 def _if_unchanged(task: PartTask, previous: PartRecord) -> PartRecord | None:
     """Return the record with the present stamps if the hashes of input and output are the same, else None."""
-    part, entry = task.part, entry_of(task.target)
+    part, entry = task.part, task.target.entry()
     if entry is None:
         return None
     if part.stamp != previous.input.stamp and (
-        previous.input.sha256 is None or digest_of(part.location) != previous.input.sha256
+        previous.input.sha256 is None or part.location.digest() != previous.input.sha256
     ):
         return None
-    if entry.stamp != previous.output.stamp and digest_of(task.target) != previous.output.sha256:
+    if entry.stamp != previous.output.stamp and task.target.digest() != previous.output.sha256:
         return None
     return previous.model_copy(
         update={

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafeat.dataframes.shared_map import SharedMap
+from kafeat.dataframes import SharedMap
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed
-from kafeat.io.storage.locations import entry_of, kind_of
-from kafeat.io.storage.uri import shown
+from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
+from kafeat.io.storage.formats import OUTPUTS, format_of
+from kafeat.io.storage.location import Location, StandardStream
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
-from kafeat.jobs.dataset.split import ranges
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
@@ -28,8 +27,8 @@ class DatasetRequest:
     """
 
     model: str | FeatureMap
-    source: str
-    target: str
+    source: Location
+    target: Location
     reading: InputOptions
     writing: OutputOptions
     rules: RowOptions
@@ -37,7 +36,7 @@ class DatasetRequest:
     rows_per_file: int | None = None
     resume: bool = False
     overwrite: bool = False
-    stats: str | None = None
+    stats: Location | None = None
 
     def check(self) -> None:
         """Refuse options that contradict each other, before map and files are read."""
@@ -46,11 +45,11 @@ class DatasetRequest:
             raise UsageError(
                 "--limit: expected one file, got many or --rows-per-file: try it on one of the parts"
             )
-        if self.target == "-":
+        if isinstance(self.target, StandardStream):
             raise UsageError("-: expected a folder for the parts of the output, got standard output")
         if self.resume and self.overwrite:
             raise UsageError("--resume: expected it or --overwrite, got both: only one keeps what is done")
-        if kind_of(self.target) not in (None, "folder"):
+        if self.target.kind() not in (None, "folder"):
             raise SystemRefusedError(
                 f"{self.target}: expected a folder for the parts of the output, got a file"
             )
@@ -75,14 +74,14 @@ class DatasetPlan:
         """Compare the parts with the output folder; refuse a folder that must not be written to."""
         previous = PreviousRun.of(request.target, request.resume, request.overwrite, request.rules.rejects)
         manifest = Manifest(
-            input=shown(request.source),
+            input=str(request.source),
             map=map.digest,
             settings=_settings(request),
             engine=request.engine.name,
             foreign=sorted(previous.unknown_files),
         )
         if parts is None:
-            entry = None if request.source == "-" else entry_of(request.source)
+            entry = request.source.entry()
             up_to_date, to_check = (
                 previous.of_one_file(manifest, entry, request.rules),
                 dict[str, PartRecord](),
@@ -124,9 +123,9 @@ def _listed_parts(request: DatasetRequest) -> Parts | None:
     """List the files of the input; None for one file that is to be cut."""
     if request.rows_per_file is None:
         return list_parts(request.source, request.reading.format)
-    if request.source != "-" and is_data_set(request.source):
+    if is_data_set(request.source):
         raise UsageError(
-            f"--rows-per-file: expected one file to cut, got many: {shown(request.source)}; each of them is a part "
+            f"--rows-per-file: expected one file to cut, got many: {request.source}; each of them is a part "
             "without it"
         )
     return None
@@ -135,13 +134,15 @@ def _listed_parts(request: DatasetRequest) -> Parts | None:
 def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
     """Refuse outputs that would replace an input or that the next run would read as one; None is one file."""
     rejects = request.rules.rejects
-    if rejects == "-":
+    if isinstance(rejects, StandardStream):
         raise UsageError("--rejects: expected a folder for the rejects of the parts, got standard output")
-    if rejects is not None and kind_of(rejects) not in (None, "folder"):
+    if rejects is not None and rejects.kind() not in (None, "folder"):
         raise SystemRefusedError(f"{rejects}: expected a folder for the rejects of the parts, got a file")
     parts = () if files is None else files.parts
     read = [InputPlace("the input", (request.source, *(part.location for part in parts)), files)]
-    read += [InputPlace("the model", (request.model,))] if isinstance(request.model, str) else []
+    read += (
+        [InputPlace("the model", (Location.parse(request.model),))] if isinstance(request.model, str) else []
+    )
     written = [OutputPlace("an output", request.target, folder=True)]
     written += [] if rejects is None else [OutputPlace("--rejects", rejects, folder=True)]
     written += [] if request.stats is None else [OutputPlace("--stats", request.stats)]
@@ -159,3 +160,41 @@ def _settings(request: DatasetRequest) -> dict[str, object]:
         "on_bad_rows": request.rules.on_bad_rows,
         "rows_per_file": request.rows_per_file,
     }
+
+
+def ranges(
+    source: Location, reading: InputOptions, writing: OutputOptions, chunk_rows: int, rows: int
+) -> list[Part] | None:
+    """Return parts of whole chunks and at most `rows` rows; None if the input must be read from its first row."""
+    if rows < chunk_rows:
+        raise UsageError(
+            f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
+        )
+    entry = source.entry()
+    if entry is None:
+        return None
+    with reading.open(source, entry.stamp) as opened:
+        if opened.rows is None or not opened.seekable:
+            return None
+        height = rows - rows % chunk_rows
+        starts = range(0, max(1, opened.rows), height)
+        return [
+            Part(
+                name_of_part(source, reading, writing, i, len(starts)),
+                source,
+                entry.bytes,
+                entry.stamp,
+                (start, min(start + height, opened.rows)),
+            )
+            for i, start in enumerate(starts)
+        ]
+
+
+def name_of_part(
+    source: Location, reading: InputOptions, writing: OutputOptions, number: int, parts: int
+) -> str:
+    """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
+    own = format_of(source, reading.format)
+    own = own if own in OUTPUTS else "parquet"
+    base = "part" if isinstance(source, StandardStream) else stem(source.name)
+    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"

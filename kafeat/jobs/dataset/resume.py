@@ -9,11 +9,12 @@ from functools import cached_property
 
 from kafeat.errors import UsageError, counted
 from kafeat.io.storage.data_set import MANIFEST, Part, is_hidden
-from kafeat.io.storage.locations import Entry, entry_of, join, kind_of, listed
-from kafeat.io.storage.ownership import is_lock
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Entry, Location
+from kafeat.io.storage.run_token import is_lock
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_written
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.rejects import rejects_name
+from kafeat.jobs.transform.side_files import rejects_name
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,9 @@ class PreviousRun:
     rejects: Mapping[str, Entry] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, folder: str, resume: bool, overwrite: bool, rejects: str | None = None) -> PreviousRun:
+    def of(
+        cls, folder: Location, resume: bool, overwrite: bool, rejects: Location | None = None
+    ) -> PreviousRun:
         """List an output folder, and the folder of `rejects` if there is one.
 
         Refuse a folder that is not empty, unless `resume` or `overwrite` is set.
@@ -63,10 +66,10 @@ class PreviousRun:
         """Return true if a part may replace the file of the same name."""
         return self.overwrite or name not in self.unknown_files
 
-    def remaining(self, folder: str, handled: AbstractSet[str]) -> tuple[str, ...]:
+    def remaining(self, folder: Location, handled: AbstractSet[str]) -> tuple[str, ...]:
         """Return the visible files that are still there and are neither parts of this run nor removed by it."""
         others = (name for name in self.entries if name not in handled and not is_hidden(name))
-        return tuple(sorted(name for name in others if entry_of(join(folder, name)) is not None))
+        return tuple(sorted(name for name in others if folder.join(name).entry() is not None))
 
     def of_parts(
         self, manifest: Manifest, parts: Iterable[Part], rules: RowOptions
@@ -118,13 +121,13 @@ class PreviousRun:
         if source is None or before is None or before.state != "complete":
             return {}
         parts = [
-            Part(record.name, "", source.bytes, source.stamp, record.only)
+            Part(record.name, LocalPath(record.name), source.bytes, source.stamp, record.only)
             for record in self._records.values()
         ]
         up_to_date, _ = self.of_parts(manifest, parts, rules)
         return up_to_date if len(up_to_date) == len(parts) else {}
 
-    def remove_stale(self, folder: str, rejects: str | None, good: AbstractSet[str]) -> list[str]:
+    def remove_stale(self, folder: Location, rejects: Location | None, good: AbstractSet[str]) -> list[str]:
         """Remove outdated parts and their rejects, so that no reader takes them for parts of this run.
 
         Parts named in `good` stay, and so does every file that no run has written, whatever the manifest says. Return
@@ -141,13 +144,13 @@ class PreviousRun:
         return removed
 
 
-def _entries(folder: str) -> dict[str, Entry]:
-    if kind_of(folder) is None:  # in a dry run: a real run has made its folder before
+def _entries(folder: Location) -> dict[str, Entry]:
+    if folder.kind() is None:  # in a dry run: a real run has made its folder before
         return {}
-    return {entry.name: entry for entry in listed(folder) if not is_lock(entry.name)}
+    return {entry.name: entry for entry in folder.listed() if not is_lock(entry.name)}
 
 
-def _manifest(folder: str, overwrite: bool) -> Manifest | None:
+def _manifest(folder: Location, overwrite: bool) -> Manifest | None:
     try:
         return read_manifest(folder)
     except Exception:

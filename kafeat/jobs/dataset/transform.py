@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from kafeat._version import __version__
-from kafeat.dataframes.shared_map import shared
-from kafeat.io.storage.locations import making
-from kafeat.io.storage.ownership import owning
+from kafeat.dataframes import shared
+from kafeat.io.storage.location import Location, making
+from kafeat.io.storage.run_token import owning
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.job import Announce, DatasetJob, PartMaker
 from kafeat.jobs.dataset.journal import DatasetResult
-from kafeat.jobs.dataset.listed_parts import KnownParts
+from kafeat.jobs.dataset.part_makers import KnownParts, TextParts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
-from kafeat.jobs.dataset.text_parts import TextParts
 from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
@@ -23,8 +22,8 @@ from kafeat.runtime.pool import Engine
 
 def transform_parts(
     model: str | FeatureMap,
-    source: str,
-    target: str,
+    source: str | Location,
+    target: str | Location,
     *,
     reading: InputOptions | None = None,
     writing: OutputOptions | None = None,
@@ -33,7 +32,7 @@ def transform_parts(
     rows_per_file: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    stats: str | None = None,
+    stats: Location | None = None,
     announce: Announce | None = None,
 ) -> DatasetResult:
     """Write the features of every part of `source` to a part of the same name below the folder `target`.
@@ -43,6 +42,7 @@ def transform_parts(
     the others. `stats` is a file that the caller writes; it must not lie among the parts. `announce(parts)` returns a
     callback for the number of finished parts.
     """
+    source, target = Location.parse(source), Location.parse(target)
     request = DatasetRequest(
         model, source, target, reading or InputOptions(), writing or OutputOptions(), rules, engine or Engine(),
         rows_per_file, resume, overwrite, stats,
@@ -63,15 +63,15 @@ def transform_parts(
         return job.run(shared_map.map.n_components, announce or (lambda _parts: lambda _done: None))
 
 
-def stats_of_parts(run: DatasetResult, model: str, source: str, target: str) -> dict[str, Any]:
+def stats_of_parts(run: DatasetResult, model: str, source: Location, target: Location) -> dict[str, Any]:
     """Return the sums over the parts of a run as builtins; the manifest lists every part."""
     return {
         "kafeat": __version__,
         "command": "transform",
-        "model": {"path": model},
-        "input": {"path": source, "rows": run.rows_read},
+        "model": {"path": str(Location.parse(model))},
+        "input": {"path": str(source), "rows": run.rows_read},
         "output": {
-            "path": target,
+            "path": str(target),
             "parts": run.parts,
             "kept": run.kept,
             "failed": len(run.failed),

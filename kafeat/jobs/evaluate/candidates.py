@@ -5,22 +5,34 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafeat.config import Config, load_config
 from kafeat.errors import DataError, UsageError, quoted
-from kafeat.io.storage.uri import identity, name_of, shown
+from kafeat.evaluation.costs import cost_of
+from kafeat.io.storage.location import Location
 from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.evaluate.sweep import Sweep, settings
-from kafeat.jobs.fit.fit import fit_reader
-from kafeat.jobs.fit.labels import parse_test_rows
-from kafeat.jobs.fit.messages import Listener
+from kafeat.jobs.fit.fit import read_sample
+from kafeat.jobs.fit.labels import LabelNames, parse_test_rows
+from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.types import Array
+
+
+class Fit(NamedTuple):
+    """A fitted map, and the seconds and peak of memory of its fit without reading.
+
+    Both are None for a model, and the peak is None for a long fit.
+    """
+
+    map: FeatureMap
+    seconds: float | None
+    peak_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -53,16 +65,28 @@ class Candidate:
                     f"{self.name}: label {quoted(name)}: expected a column that is no feature of the map, got one"
                 )
 
+    def refuse_without_exact(self) -> None:
+        """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""
+        steps = [one.step for one in self.model.chain.steps] if self.model is not None else []
+        for step in [*steps, *(self.config.steps if self.config is not None else ())]:
+            if step.no_exact:
+                raise UsageError(f"evaluate: {step.no_exact}")
+
     def fit(
-        self, data: RereadableData, label: str | None, split: str | None, held_out: Array, listener: Listener
-    ) -> FeatureMap:
-        """Return the map; a recipe is fitted on the rows that are not held out."""
+        self, data: RereadableData, labels: LabelNames, split: str | None, held_out: Array, listener: Listener
+    ) -> Fit:
+        """Return the map and what its fit costs; a recipe is fitted on the rows that are not held out."""
         if self.config is None:
             if self.model is None:
                 raise TypeError("a candidate has a model or a config")
-            return self.model
+            return Fit(self.model, None, None)
         with data.open() as source:
-            return fit_reader(self.config, source, label, split=split, held_out=held_out, listener=listener)
+            learn = read_sample(
+                self.config, source, labels, split=split, held_out=held_out, listener=listener, final=False
+            )
+            fitted: list[FeatureMap] = []
+            costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))
+            return Fit(fitted[0], *costs)
 
     def rows_seen(self, fm: FeatureMap, data: RereadableData, rows: Array, n: int) -> int | None:
         """Return how many of these rows the map was fitted on; None if it was fitted on other data."""
@@ -75,7 +99,7 @@ class Candidate:
         hashes = row_hashes(fm.config.seed, 0, n)
         split = fm.provenance.split
         if split is not None:
-            test, _ = parse_test_rows(data.label_columns({"split": split})[1][split])
+            test, _ = parse_test_rows(data.label_columns({"split": [split]})[1][split])
             hashes[test] = np.iinfo(hashes.dtype).max
         fitted = min(fm.provenance.rows_fitted, n)
         return int((hashes[rows] <= np.partition(hashes, fitted - 1)[fitted - 1]).sum())
@@ -91,6 +115,11 @@ def list_candidates(
         raise UsageError("evaluate: expected a config to sweep or to seed: a model is fitted already")
     if seeds < 1:
         raise UsageError(f"--seeds: expected at least 1, got {seeds}")
+    for one in models:
+        if not isinstance(one, FeatureMap | str | os.PathLike):
+            raise UsageError(
+                f"evaluate: expected a fitted map or its path, got {type(one).__name__}; a recipe is given as config=…"
+            )
     loaded = [one if isinstance(one, FeatureMap) else load(one) for one in models]
     recipes = [load_config(one) for one in configs]
     base = (loaded[0].config if loaded else recipes[0]).seed
@@ -107,13 +136,11 @@ def list_candidates(
 
 def _names(maps: Sequence[Any]) -> list[str]:
     """Name the maps by their file names, or whole paths if these are not unique; others get a number."""
-    whole = [
-        shown(os.fspath(one)) if isinstance(one, str | os.PathLike) else f"map {i + 1}"
-        for i, one in enumerate(maps)
-    ]
-    short = [name_of(name) for name in whole]
+    places = [Location.parse(one) if isinstance(one, str | os.PathLike) else None for one in maps]
+    whole = [f"map {i + 1}" if place is None else str(place) for i, place in enumerate(places)]
+    short = [f"map {i + 1}" if place is None else place.name for i, place in enumerate(places)]
     names = short if len(set(short)) == len(short) else whole
-    real = [identity(os.fspath(one)) for one in maps if isinstance(one, str | os.PathLike)]
+    real = [place.identity for place in places if place is not None]
     if len(set(names)) < len(names) or len(set(real)) < len(real):
         raise UsageError(f"evaluate: expected every map once, got {', '.join(names)}")
     return names

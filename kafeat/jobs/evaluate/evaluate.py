@@ -21,7 +21,7 @@ from kafeat.jobs.evaluate.inputs import rereadable
 from kafeat.jobs.evaluate.measure import EvaluationRequest, Evaluator, Say, Task
 from kafeat.jobs.evaluate.report import report_folder, write_report
 from kafeat.jobs.evaluate.sweep import Sweep, read_sweep
-from kafeat.jobs.fit.labels import check_label
+from kafeat.jobs.fit.labels import check_label, label_names
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.model.feature_map import FeatureMap
@@ -34,7 +34,7 @@ Recipe: TypeAlias = "Config | Mapping[str, object] | str | os.PathLike[str]"
 def evaluate(
     model: Model | Sequence[Model] | None = None,
     data: str | os.PathLike[str] | TableLike | None = None,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
     rows: int = 2000,
     reading: InputOptions | None = None,
     *,
@@ -45,6 +45,7 @@ def evaluate(
     task: Task = "auto",
     learner: str = "ridge",
     tau: float = 0.1,
+    penalty: float | None = None,
     exact_rows: int = 2000,
     jobs: int | None = None,
     output_dtype: str | None = None,
@@ -60,8 +61,8 @@ def evaluate(
         Maps, or paths of model files.
     data : str, path, array (n_rows, n_columns), sparse matrix or table
         Rows to evaluate on: in memory, or the path or URI of a file or data set.
-    label : str or None, default None
-        Column to predict; None compares kernels only.
+    label : str, list of str or None, default None
+        Column to predict, or several columns of numbers, whose R² is averaged; None compares kernels only.
     rows : int, default 2000
         Number of rows for the kernel matrices.
     reading : InputOptions or None, default None
@@ -81,6 +82,9 @@ def evaluate(
         Model used to predict the label.
     tau : float, default 0.1
         Quantile or width of the loss, for the learners that have one.
+    penalty : float or None, default None
+        Penalty of the learner, on the raw columns, on the features and with the exact kernel: λ of ridge, 1/C of the
+        machines, α of sgd. None searches for the best of each.
     exact_rows : int, default 2000
         Largest number of training rows of the exact kernel machine.
     jobs : int or None, default None
@@ -121,7 +125,14 @@ def evaluate(
     """
     if data is None:
         raise UsageError("evaluate: expected data, got none")
-    request = EvaluationRequest(label, split, task, learner, tau, rows, exact_rows, jobs, output_dtype)
+    _refuse_values("label", None if _is_names(label) else label)
+    _refuse_values("split", split)
+    if penalty is not None and not 0.0 < penalty < np.inf:
+        raise UsageError(f"penalty: expected a number above 0, got {penalty}")
+    labels = label_names(label)
+    request = EvaluationRequest(
+        labels, split, task, learner, tau, penalty, rows, exact_rows, jobs, output_dtype
+    )
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
     ]  # fmt: skip
@@ -131,12 +142,12 @@ def evaluate(
     candidates = list_candidates(_as_list(model), _as_list(config), sweeps, seeds)
     for candidate in candidates:
         if candidate.config is not None:
-            check_label(candidate.config, label)
+            check_label(candidate.config, labels)
     # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the results,
     # and are refused or become null.
     with (
         report_folder(report),
-        one_blas_thread(),
+        one_blas_thread(linalg=True),
         np.errstate(over="ignore", divide="ignore", invalid="ignore"),
     ):
         with rereadable(data, reading) as rows_source:
@@ -151,6 +162,20 @@ def evaluate(
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return {**records[0], **result} if len(records) == 1 else {**result}
+
+
+def _is_names(label: object) -> bool:
+    """Return true for a list or tuple of text."""
+    return isinstance(label, list | tuple) and all(isinstance(name, str) for name in label)
+
+
+def _refuse_values(argument: str, column: object) -> None:
+    """Refuse values where the name of a column is expected."""
+    if column is not None and not isinstance(column, str):
+        raise UsageError(
+            f"{argument}: expected the name of a column of the data, got {type(column).__name__}: put the values into "
+            "the data as a column, and give its name"
+        )
 
 
 def _report(records: list[EvaluationRecord]) -> Report:

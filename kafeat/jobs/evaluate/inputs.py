@@ -7,24 +7,24 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from kafeat.contract.sparse_rows import dense
+from kafeat.contract.tile import dense
 from kafeat.errors import DataError, quoted
-from kafeat.evaluation.learners import Inputs
+from kafeat.evaluation.learners import Blocks, Inputs
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import is_arrow
-from kafeat.io.storage.locations import entry_of
-from kafeat.io.storage.uri import name_of
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Location, StandardStream
 from kafeat.jobs.fit.labels import Labels
 from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
@@ -62,7 +62,7 @@ class EvaluatedMap:
     def raw_key(self) -> tuple[object, ...]:
         """A key that is equal for maps with the same raw columns: their names, dtype, and steps that fill or code."""
         steps = [one.step for one in self._fm.chain.steps]
-        makers = [repr(step.recipe()) for step in steps if step.missing == "fill" or step.coded_columns]
+        makers = [repr(step.recipe()) for step in steps if step.missing == "fill" or step.reads_columns]
         return self._fm.columns.names, self._fm.input_dtype.name, *makers
 
     def _matrices(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
@@ -85,14 +85,16 @@ class EvaluatedMap:
     @property
     def raw(self) -> Inputs:
         """The columns that the map reads: missing numbers filled, and categories coded, as it does."""
-        numbers = self._fm.chain.numbers
-        width = numbers(np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)).shape[1]
+        return self.timed_raw().inputs
 
-        def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
-            for row_numbers, X in self._matrices(rows):
-                yield row_numbers, numbers(X)
+    def timed_raw(self) -> TimedInputs:
+        """Return the raw columns, with a clock."""
+        width = self.numbers(np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)).shape[1]
+        return TimedInputs(width, self._matrices, self.numbers, standardize=True)
 
-        return Inputs(width, blocks, standardize=True)
+    def numbers(self, X: Floats) -> Floats:
+        """Return rows with missing numbers filled, and categories coded, as the map does."""
+        return self._fm.chain.numbers(X)
 
     def transform(self, X: Floats) -> Floats:
         """Return the features of rows, rounded to the dtype of the output."""
@@ -101,30 +103,50 @@ class EvaluatedMap:
     @property
     def features(self) -> Inputs:
         """The map's features."""
+        return self.timed_features().inputs
 
-        def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
-            for row_numbers, X in self._matrices(rows):
-                yield row_numbers, self.transform(X)
-
-        return Inputs(self._fm.n_components, blocks)
+    def timed_features(self) -> TimedInputs:
+        """Return the map's features, with a clock."""
+        return TimedInputs(self._fm.n_components, self._matrices, self.transform)
 
 
 class TimedInputs:
-    """Inputs of a learner that count the seconds of reading and transforming, which are no part of learning."""
+    """Inputs of a learner that count the seconds of reading and of making features, which are no part of learning.
 
-    def __init__(self, inputs: Inputs) -> None:
-        self._inputs, self.seconds = inputs, 0.0
+    Attributes:
+        made: The rows and seconds of every pass that made features.
+    """
 
-    def blocks(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
-        """Yield the blocks of the inputs."""
-        pieces = self._inputs.blocks(rows)
+    def __init__(
+        self, width: int, read: Blocks, make: Callable[[Floats], Floats], standardize: bool = False
+    ) -> None:
+        self.inputs = Inputs(width, self._blocks, standardize)
+        self._read, self._make, self._reading = read, make, 0.0
+        self.made: list[tuple[int, float]] = []
+
+    @property
+    def seconds(self) -> float:
+        """All seconds so far."""
+        return self._reading + sum(seconds for _, seconds in self.made)
+
+    def making(self, rows: int) -> float:
+        """Return the median seconds of the passes over this number of rows."""
+        return float(np.median([seconds for n, seconds in self.made if n == rows]))
+
+    def _blocks(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
+        pieces, one = self._read(rows), len(self.made)
+        self.made.append((0, 0.0))
         while True:
             started = time.perf_counter()
             piece = next(pieces, None)
-            self.seconds += time.perf_counter() - started
+            self._reading += time.perf_counter() - started
             if piece is None:
                 return
-            yield piece
+            started = time.perf_counter()
+            Z = self._make(piece[1])
+            n, seconds = self.made[one]
+            self.made[one] = n + len(Z), seconds + time.perf_counter() - started
+            yield piece[0], Z
 
 
 @dataclass(frozen=True)
@@ -143,12 +165,12 @@ class RereadableData:
         """The name of the file without its folders, for people."""
         if self.place is not None:
             return self.place
-        return name_of(self.data) if isinstance(self.data, str) else "data in memory"
+        return self.data.name if isinstance(self.data, Location) else "data in memory"
 
     @contextmanager
     def open(self) -> Iterator[Reader]:
         """Open a reader at the first row; a file that has changed is refused."""
-        is_path = isinstance(self.data, str)
+        is_path = isinstance(self.data, Location)
         try:
             opened = (
                 self.reading.open(self.data, self.stamp) if is_path else nullcontext(reader_of(self.data))
@@ -156,22 +178,22 @@ class RereadableData:
         except DataError as error:
             if self.place is None:
                 raise
-            raise DataError(str(error).replace(self.data, self.place)) from None
+            raise DataError(str(error).replace(str(self.data), self.place)) from None
         with opened as source:
             if self.place is not None:
                 source.location = self.place
             yield source
             source.check_unchanged()
 
-    def label_columns(self, options: Mapping[str, str | None]) -> tuple[int, dict[str, Array]]:
-        """Return the number of rows, and whole columns of labels; keys are options, for messages."""
-        names = [name for name in options.values() if name is not None]
+    def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
+        """Return the number of rows, and whole columns of labels; the keys are options, for messages."""
+        names = [name for requested in options.values() for name in requested]
         parts: dict[str, list[Array]] = {name: [] for name in names}
         read = {name: Labels(name) for name in names}
         rows = 0
         with self.open() as source:
-            for option, name in options.items():
-                require(source, [] if name is None else [name], option)
+            for option, requested in options.items():
+                require(source, requested, option)
             if not names and source.rows is not None:
                 return source.rows, {}
             for chunk in source.chunks(Columns((), source.positional, None), list(names), _ROWS):
@@ -188,15 +210,16 @@ _ROWS = 1 << 16
 def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableData]:
     """Make a path, an array or a table rereadable; standard input is copied to a temporary file."""
     reading = reading or InputOptions()
-    if not isinstance(data, str | os.PathLike):
+    place = Location.parse(data) if isinstance(data, str | os.PathLike) else None
+    if place is None:
         yield RereadableData(data, reading)
-    elif os.fspath(data) != "-":
-        entry = entry_of(os.fspath(data))
-        yield RereadableData(os.fspath(data), reading, stamp=None if entry is None else entry.stamp)
+    elif not isinstance(place, StandardStream):
+        entry = place.entry()
+        yield RereadableData(place, reading, stamp=None if entry is None else entry.stamp)
     else:
         with tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".csv") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
             format = reading.format or ("arrow" if is_arrow(copy.read(4)) else "csv")
-            yield RereadableData(copy.name, replace(reading, format=format), "-")
+            yield RereadableData(LocalPath(copy.name), replace(reading, format=format), "-")

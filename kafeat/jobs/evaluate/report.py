@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.evaluation.records import Report
 from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.uri import is_remote
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Location
+
+if TYPE_CHECKING:  # needs matplotlib
+    from kafeat.evaluation.report.canvas import Picture
 
 _PICTURES = (".png", ".svg")
 
@@ -25,7 +30,7 @@ def report_folder(folder: str | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    if is_remote(folder):
+    if not isinstance(Location.parse(folder), LocalPath):
         raise UsageError(f"--report: expected a folder on this machine, got {folder}; copy the pages there")
     new = not os.path.isdir(folder)
     _check_folder(folder)
@@ -63,18 +68,23 @@ def pages_of(folder: str) -> list[str]:
 
 
 def write_report(folder: str, data: str, report: Report, figure_data: FigureData) -> None:
-    """Write `index.html`, which needs no other file, and each picture as a separate file beside it."""
+    """Write the page of an evaluation, and its pictures."""
     from kafeat.evaluation.report.page import page
     from kafeat.evaluation.report.pictures import pictures
 
     drawn = list(pictures(report["summary"], figure_data.exhibits))
+    write_page(folder, page(report, data, drawn), drawn)
+
+
+def write_page(folder: str, page: str, pictures: Sequence[Picture]) -> None:
+    """Write `index.html`, which needs no other file, and each picture as a separate file beside it."""
     index = os.path.join(folder, "index.html")
     before = _pictures_of_page(index)
-    for picture in drawn:
-        write_bytes(os.path.join(folder, f"{picture.name}.{picture.kind}"), picture.files["light"])
-    write_bytes(index, page(report, data, drawn).encode())
+    for picture in pictures:
+        write_bytes(LocalPath(os.path.join(folder, f"{picture.name}.{picture.kind}")), picture.files["light"])
+    write_bytes(LocalPath(index), page.encode())
     # Pictures of the previous page would be mistaken for those of this one.
-    for name in before - {f"{picture.name}.{picture.kind}" for picture in drawn}:
+    for name in before - {f"{picture.name}.{picture.kind}" for picture in pictures}:
         if not name.endswith(_PICTURES):
             continue
         with suppress(OSError):

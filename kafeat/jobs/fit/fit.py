@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
-import numpy as np
 import numpy.typing as npt
 
 from kafeat.config import Config, load_config
@@ -18,7 +18,16 @@ from kafeat.io.columns.selection import choose
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.memory import reader_of
-from kafeat.jobs.fit.labels import check_label, check_split
+from kafeat.io.storage.location import Location
+from kafeat.jobs.fit.labels import (
+    LabelArgument,
+    LabelNames,
+    check_label,
+    check_split,
+    label_argument,
+    label_names,
+    label_values,
+)
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings
 from kafeat.jobs.fit.sample import SampledFit
 from kafeat.model.feature_map import FeatureMap
@@ -28,7 +37,7 @@ from kafeat.types import Array, TableLike
 def fit(
     config: str | os.PathLike[str] | Mapping[str, object] | Config,
     data: str | os.PathLike[str] | TableLike,
-    label: str | npt.ArrayLike | None = None,
+    label: str | Sequence[str] | npt.ArrayLike | None = None,
     split: str | None = None,
 ) -> FeatureMap:
     """Fit a feature map.
@@ -42,8 +51,9 @@ def fit(
     data : str, path, array (n_rows, n_features), sparse matrix or table
         The rows to fit on: in memory, or the path or URI of a file or data set. Tables are those of pyarrow, pandas and
         polars.
-    label : str, array (n_rows,) or None, default None
-        The column of labels, which is no feature, or the labels themselves.
+    label : str, list of str, array (n_rows,) or (n_rows, k), or None, default None
+        The column of labels, which is no feature, or the labels themselves: classes or numbers, or k numbers a row.
+        A list of text names several columns of numbers, unless it has an entry for every row.
     split : str or None, default None
         A column that says train or test, which is no feature. Only training rows are fitted on.
 
@@ -72,13 +82,14 @@ def fit(
     """
     recipe, messages = load_config(config), list[str]()
     listener = Listener(warn=messages.append)
-    if label is not None and not isinstance(label, str):
-        label = np.asarray(label)
-    if isinstance(data, str | os.PathLike):
-        with open_data(os.fspath(data)) as source:
-            fm = fit_reader(recipe, source, label, split=split, listener=listener)
-    else:
-        fm = fit_reader(recipe, reader_of(data), label, split=split, listener=listener)
+    opened: AbstractContextManager[Reader] = (
+        open_data(Location.parse(data))
+        if isinstance(data, str | os.PathLike)
+        else nullcontext(reader_of(data))
+    )
+    with opened as source:
+        given = label_argument(label, source.rows)
+        fm = fit_reader(recipe, source, given, split=split, listener=listener)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return fm
@@ -87,42 +98,71 @@ def fit(
 def fit_reader(
     config: Config,
     source: Reader,
-    label: str | Array | None,
+    label: LabelArgument,
     *,
     split: str | None = None,
     held_out: Array | None = None,
     listener: Listener = SILENT,
 ) -> FeatureMap:
-    """Fit on a reader, which is read once, from its first row to its last.
+    """Fit on a reader, which is read once, from its first row to its last; the arguments are those of `read_sample`."""
+    learn = read_sample(config, source, label, split=split, held_out=held_out, listener=listener)
+    return learn(listener)
+
+
+def read_sample(
+    config: Config,
+    source: Reader,
+    label: LabelArgument,
+    *,
+    split: str | None = None,
+    held_out: Array | None = None,
+    listener: Listener = SILENT,
+    final: bool = True,
+) -> Callable[[Listener], FeatureMap]:
+    """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
 
     Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
     `held_out` (n_rows,), if given, decides this in the place of `split`.
     """
     check_label(config, label)
-    name = label if isinstance(label, str) else None
-    labels = None if isinstance(label, str) else label
-    check_split(split, name)
+    names, labels = label_names(label), label_values(label)
+    check_split(split, names)
     require(source, [] if split is None else [split], "--split")
-    columns = columns_of(config, source, name, split)
-    listener.inform(features_line(config, source, columns, name, split))
-    for message in fit_warnings(config, source, columns, label):
+    source = source.settled()
+    columns = columns_of(config, source, names, split)
+    listener.inform(features_line(config, source, columns, names, split))
+    for message in fit_warnings(config, source, columns, bool(names) or labels is not None):
         listener.warn(message)
     sampled = SampledFit.empty(config, columns)
-    sampled.read(source, columns, name, labels, split=split, held_out=held_out, listener=listener)
+    sampled.read(source, columns, names, labels, split=split, held_out=held_out, listener=listener)
     listener.phase("hashing the input")
     digest = source.digest()
     source.check_unchanged()
-    return sampled.learn(source.location, digest, name, split=split, locate=source.locate, listener=listener)
+
+    def learn(listener: Listener) -> FeatureMap:
+        return sampled.learn(
+            source.location,
+            digest,
+            names,
+            split=split,
+            final=final,
+            locate=source.locate,
+            listener=listener,
+        )
+
+    return learn
 
 
-def columns_of(config: Config, source: Reader, label: str | None, split: str | None = None) -> Columns:
+def columns_of(config: Config, source: Reader, labels: LabelNames = (), split: str | None = None) -> Columns:
     """Return the columns that a map of this config reads."""
     coded = {column: lenient for step in config.steps for column, lenient in step.coded_columns.items()}
+    times = [column for step in config.steps for column in step.time_columns]
     return choose(
         source,
         config.columns.include or None,
         [*config.columns.exclude, *([] if split is None else [split])],
-        label,
+        labels,
         coded,
         missing=takes_missing(config.steps),
+        times=times,
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+
 import numpy as np
 
 from kafeat.config import Config
@@ -11,12 +15,83 @@ from kafeat.io.readers.base import Chunk
 from kafeat.io.writers.passthrough import decoded
 from kafeat.types import Array, Mask
 
+LabelNames = tuple[str, ...]
+"""The names of the label columns, which are no features; empty if there are none."""
 
-def check_label(config: Config, label: object) -> None:
+LabelArgument = str | Sequence[str] | Array | None
+"""The name of a label column, names of several, or labels in memory: (n_rows,), or (n_rows, k) of numbers."""
+
+
+def label_argument(label: object, rows: int | None) -> LabelArgument:
+    """Return a label as it is given in Python as names or as an array.
+
+    A list of text names columns, unless it has as many entries as there are rows.
+    """
+    if label is None or isinstance(label, str):
+        return label
+    if isinstance(label, list | tuple) and label and all(isinstance(one, str) for one in label):
+        return np.asarray(label) if len(label) == rows else tuple(label)
+    return np.asarray(label)
+
+
+def label_names(label: LabelArgument) -> LabelNames:
+    """Return the names of the label columns, and refuse a name that is given twice."""
+    if label is None or isinstance(label, np.ndarray):
+        return ()
+    names = (label,) if isinstance(label, str) else tuple(label)
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise UsageError(f"label: expected each column once, got {quoted(twice)} twice")
+    return names
+
+
+def plain_names(names: LabelNames) -> str | list[str] | None:
+    """Return label columns as records hold them: one name alone, several in a list."""
+    if len(names) < 2:
+        return names[0] if names else None
+    return list(names)
+
+
+def label_values(label: LabelArgument) -> Array | None:
+    """Return labels that are given in memory."""
+    return label if isinstance(label, np.ndarray) else None
+
+
+def check_label(config: Config, label: LabelArgument) -> None:
     """Refuse a config that needs a label if there is none, before the data are read."""
-    if label is None and config.needs_label:
+    if label_values(label) is None and not label_names(label) and config.needs_label:
         place, purpose = next(iter(config.label_needs.items()))
         raise UsageError(f"{place}: expected a label {purpose} (--label COL), got none")
+
+
+def check_label_array(labels: Array, rows: int | None) -> Array:
+    """Return labels of (rows,) numbers or text, or (rows, k) of finite numbers, and refuse any other array."""
+    if labels.dtype.kind == "O" and labels.ndim == 1:
+        labels = _objects(labels)
+    numbers = labels.dtype.kind in "fiub"
+    if labels.shape[:1] != (rows,) or labels.ndim > 2 or (labels.ndim == 2 and not (numbers and labels.size)):
+        wanted = f"({rows},)" if labels.ndim < 2 or not numbers else f"({rows},), or ({rows}, k) of numbers"
+        raise UsageError(f"label: expected an array of shape {wanted}, got {labels.shape}")
+    bad = ~np.isfinite(labels).reshape(len(labels), -1).all(axis=1) if labels.dtype.kind == "f" else None
+    if bad is not None and bad.any():
+        raise DataError(f"label: {spell_row(int(bad.argmax()))}: expected finite numbers, got nan or inf")
+    if not numbers and labels.dtype.kind not in "OU":
+        raise DataError(f"label: expected numbers or text, got an array of {labels.dtype}")
+    blank = np.char.strip(labels.astype(str)) == "" if not numbers else np.zeros(1, dtype=bool)
+    if blank.any():
+        row = int(blank.argmax())
+        raise DataError(f"label: {spell_row(row)}: expected a value, got {quoted(str(labels[row]))}")
+    return labels
+
+
+def _objects(labels: Array) -> Array:
+    """Return an array of objects that are all numbers as float64, or as it is if all are text."""
+    expected = str if len(labels) and isinstance(labels[0], str) else Real | Decimal | np.bool_
+    for row, value in enumerate(labels):
+        if not isinstance(value, expected):
+            wanted = "text" if expected is str else "numbers or text"
+            raise DataError(f"label: {spell_row(row)}: expected {wanted}, got {value!r}")
+    return labels if expected is str else labels.astype(np.float64)
 
 
 class Labels:
@@ -36,6 +111,31 @@ class Labels:
                 f"{chunk.location}: label {quoted(self._name)}: expected {expected}, as {where} has, got {kind}"
             )
         return values
+
+
+class LabelColumns:
+    """A reader of one label column or several, chunk after chunk. Several hold numbers."""
+
+    def __init__(self, names: LabelNames) -> None:
+        self._columns = {name: Labels(name) for name in names}
+
+    def read(self, chunk: Chunk) -> Array:
+        """Return the labels of a chunk: (rows,), or (rows, k) in float64 for k columns."""
+        columns = {name: labels.read(chunk) for name, labels in self._columns.items()}
+        return joint_labels(columns, chunk.location)
+
+
+def joint_labels(columns: Mapping[str, Array], location: str) -> Array:
+    """Return k label columns of numbers as one array (rows, k) in float64, or the only column as it is."""
+    if len(columns) == 1:
+        return next(iter(columns.values()))
+    text = next((name for name, values in columns.items() if values.dtype.kind == "O"), None)
+    if text is not None:
+        raise DataError(
+            f"{location}: label {quoted(text)}: expected numbers, as there are {len(columns)} labels, got text; fit a "
+            "map for this label alone"
+        )
+    return np.column_stack([values.astype(np.float64) for values in columns.values()])
 
 
 def read_label(chunk: Chunk, name: str) -> Array:
@@ -99,7 +199,7 @@ def spell_value(value: object) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def check_split(split: str | None, label: object) -> None:
-    """Refuse one column for both the label and the split."""
-    if split is not None and split == label:
+def check_split(split: str | None, labels: Sequence[str]) -> None:
+    """Refuse one column for both a label and the split."""
+    if split is not None and split in labels:
         raise UsageError(f"split: expected another column than the label, got {split}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kafeat.config import Config
+from kafeat.contract.name_patterns import expand, is_pattern
 from kafeat.errors import counted, quoted
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import MOST_LISTED, Field, are_numbers, listed
@@ -20,22 +21,24 @@ _ENDINGS = ("_id", "_label", "_target", "_class")
 
 
 def features_line(
-    config: Config, source: Reader, columns: Columns, label: str | None, split: str | None
+    config: Config, source: Reader, columns: Columns, labels: Sequence[str], split: str | None
 ) -> str:
     """Return a line with the features of a fit, and the columns that are left out with the reasons."""
     line = f"{source.location}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
     coded = [column.name for column in columns.features if column.categories is not None]
     line += f"; as categories: {listed(coded)}" if coded else ""
+    line += f"; as times: {listed(sorted(columns.times))}" if columns.times else ""
+    excluded = _excluded(config, source)
     taken = {column.name for column in columns.features}
     reasons: dict[str, list[str]] = {}
     for field in source.fields:
         if field.name not in taken:
-            reasons.setdefault(_reason(config, source, field, label, split), []).append(field.name)
+            reasons.setdefault(_reason(config, source, field, labels, split, excluded), []).append(field.name)
     left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
     return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
 
-def fit_warnings(config: Config, source: Reader, columns: Columns, label: object) -> Iterator[str]:
+def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: bool) -> Iterator[str]:
     """Yield warnings about columns that a fit takes for features but that are probably none."""
     names = [field.name for field in source.fields]
     if source.untyped and not source.positional and are_numbers(names):
@@ -45,8 +48,8 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, label: object
         )
     if config.columns.include:
         return
-    absent = [name for name in config.columns.exclude if name not in names]
-    if absent and label is None and not source.positional:
+    absent = [name for name in config.columns.exclude if name not in names and not is_pattern(name)]
+    if absent and not labelled and not source.positional:
         missing = ", ".join(map(quoted, absent))
         yield f"{source.location}: nothing was left out as {missing} (columns.exclude): the file has no such column"
     odd = [] if source.positional else [c.name for c in columns.features if c.categories is None]
@@ -69,13 +72,21 @@ def _count(names: list[str]) -> str:
     return f"{len(names):,}, " if len(names) > MOST_LISTED else ""
 
 
-def _reason(config: Config, source: Reader, field: Field, label: str | None, split: str | None) -> str:
+def _excluded(config: Config, source: Reader) -> set[str]:
+    """Return the names of the columns that `columns.exclude` leaves out."""
+    names = [field.name for field in source.fields]
+    return {name for _, found in expand(config.columns.exclude, names) for name in found}
+
+
+def _reason(
+    config: Config, source: Reader, field: Field, labels: Sequence[str], split: str | None, excluded: set[str]
+) -> str:
     """Return the reason for which a column is no feature."""
-    if field.name in (label, split):
-        return "--label" if field.name == label else "--split"
+    if field.name in labels or field.name == split:
+        return "--label" if field.name in labels else "--split"
     if config.columns.include:
         return "not in columns.include"
-    if field.name in config.columns.exclude:
+    if field.name in excluded:
         return "columns.exclude"
     if field.name in source.row_names:
         return "names of rows"

@@ -12,22 +12,23 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain
 from kafeat.config import Config
-from kafeat.contract.sparse_rows import Rows, SparseRows, dense
+from kafeat.config.model import SearchOptions
 from kafeat.contract.step import DOUBLE, Sample
+from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
-from kafeat.evaluation.task import task_of
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.dataset import DatasetReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.uri import name_of
-from kafeat.jobs.fit.labels import Labels, read_test_rows
+from kafeat.io.storage.location import Location
+from kafeat.jobs.fit.labels import LabelColumns, LabelNames, check_label_array, plain_names, read_test_rows
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.search import settle
 from kafeat.jobs.fit.spreads import spread_warnings
 from kafeat.maths.row_sample import RowSample, smallest
+from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance, Search, printable
 from kafeat.runtime.column_ranges import ColumnRanges
@@ -60,7 +61,7 @@ class SampledFit:
         self,
         source: Reader,
         columns: Columns,
-        label: str | None = None,
+        labels: LabelNames = (),
         given_labels: Array | None = None,
         *,
         split: str | None = None,
@@ -69,16 +70,18 @@ class SampledFit:
     ) -> None:
         """Read a source and sample its rows; every row that is read is checked.
 
-        The labels are the column `label` or the array `given_labels` (n_rows,). Rows of the mask `held_out`, or else
-        test rows of the column `split`, are not sampled. An error leaves the fit with a part of the source. Of a
-        seekable data set only the blocks that hold rows of the sample are read.
+        The labels are the columns `labels` or the array `given_labels` (n_rows,) or (n_rows, k). Rows of the mask
+        `held_out`, or else test rows of the column `split`, are not sampled. An error leaves the fit with a part of the
+        source. Of a seekable data set only the blocks that hold rows of the sample are read.
         """
-        if given_labels is not None and given_labels.shape != (source.rows,):
-            raise UsageError(f"label: expected an array of shape ({source.rows},), got {given_labels.shape}")
+        if given_labels is not None:
+            given_labels = check_label_array(given_labels, source.rows)
+        if self.chosen.labelled not in (None, bool(labels) or given_labels is not None):
+            raise UsageError("label: expected labels for all batches of rows or for none, got both")
         config, first = self.config, self.chosen.n_rows
-        label_of = None if label is None else Labels(label)
+        label_columns = LabelColumns(labels)
         split_column = split if held_out is None else None
-        keep = [name for name in (label, split_column) if name is not None]
+        keep = [name for name in (*labels, split_column) if name is not None]
         all_count = held_out is None and split is None
         blocks = self._sampled_blocks(source, columns, keep) if all_count and not first else None
         # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
@@ -94,12 +97,12 @@ class SampledFit:
                 offsets = offsets[train[offsets]]
                 if split_column is not None and not isinstance(X, SparseRows):
                     columns.use(X[train])
-            labels = None
-            if label_of is not None:
-                labels = label_of.read(chunk)[offsets]
+            values = None
+            if labels:
+                values = label_columns.read(chunk)[offsets]
             elif given_labels is not None:
-                labels = given_labels[chunk.start + offsets]
-            self.chosen.add(first + chunk.start, chunk.rows, offsets, dense(X[offsets]), labels)
+                values = given_labels[chunk.start + offsets]
+            self.chosen.add(first + chunk.start, chunk.rows, offsets, dense(X[offsets]), values)
             listener.rows(chunk.rows)
         if blocks is not None and source.rows is not None:
             self.chosen.n_rows = source.rows
@@ -122,7 +125,7 @@ class SampledFit:
         self,
         place: str,
         digest: str,
-        label: str | None = None,
+        labels: LabelNames = (),
         *,
         split: str | None = None,
         final: bool = True,
@@ -139,28 +142,30 @@ class SampledFit:
             column = "" if split is None else f"split {quoted(split)}: "
             raise DataError(f"{place}: {column}expected at least one {kind}, got none")
         config = self.config
-        rows, X, labels = self.chosen.result()
+        rows, X, targets = self.chosen.result()
         # `settled` reorders the codes of categories in place.
         X = np.ascontiguousarray(X) if final else X.copy()
         columns = self.columns.settled(X)
         sample = Sample(
             X,
-            labels,
+            targets,
             self.chosen.n_rows,
             names=columns.names,
             n_categories=columns.n_categories,
+            times=columns.times,
             dtype=np.dtype(config.dtype),
+            rows=rows,
         )
-        given, given_origins = read_given_rows(config, columns, label)
-        sample = replace(sample, given=given)
-        with _naming_rows(place, rows, columns, locate), one_blas_thread():
+        user_rows, row_origins = read_given_rows(config, columns, labels)
+        sample = replace(sample, given=user_rows)
+        with _naming_rows(place, rows, columns, locate), one_blas_thread(linalg=True):
             chain, searches = self._chain(place, sample, listener)
         provenance = Provenance(
-            sources=[Origin(name=printable(name_of(place)), rows=sample.n_rows, sha256=digest)],
+            sources=[Origin(name=printable(Location.parse(place).name), rows=sample.n_rows, sha256=digest)],
             rows_fitted=len(sample.X),
-            label=None if label is None else printable(label),
+            label=plain_names(tuple(map(printable, labels))),
             config_sha256=config.digest(),
-            given=given_origins,
+            given=row_origins,
             searches=searches,
             split=None if split is None else printable(split),
         )
@@ -176,14 +181,18 @@ class SampledFit:
         def on_step(number: int, X: Floats) -> None:
             step, before = config.steps[number], config.steps[:number]
             listener.phase(f"fitting step {number + 1} of {len(config.steps)}: {step.kind}")
+            wide = step.width_warning(X.shape[1])
+            if wide is not None:
+                listener.warn(f"{place}: {wide}")
             if all(one.spreads == "keeps" for one in before):
                 names = sample.names if all(one.columnwise for one in before) else None
                 for message in spread_warnings(step, X, names):
                     listener.warn(f"{place}: {message}")
 
         if any(step.searches for step in config.steps):
-            listener.phase("choosing sizes from the data")
-        steps, searches = settle(config.steps, sample, _stream(config.seed, 3))
+            listener.phase("choosing parameters from the data")
+        options = config.search or SearchOptions()
+        steps, searches = settle(config.steps, sample, _stream(config.seed, 3), options)
         chain = Chain.fit(steps, sample, _stream(config.seed, 1), on_step)
         if config.prune is not None:
             listener.phase("pruning outputs")
@@ -253,22 +262,22 @@ def matrices(
 
 
 def read_given_rows(
-    config: Config, columns: Columns, label: str | None
+    config: Config, columns: Columns, labels: LabelNames
 ) -> tuple[dict[str, Floats], list[Origin]]:
     """Read the rows that the config gives to steps, such as landmarks; return them and their origins."""
-    given: dict[str, Floats] = {}
+    rows_of: dict[str, Floats] = {}
     origins: list[Origin] = []
     for step in config.steps:
         for name, rows in step.given_rows.items():
-            if name in given:
+            if name in rows_of:
                 continue
-            with open_reader(rows, None) if isinstance(rows, str) else reader_of(rows) as source:
+            with open_reader(Location.parse(rows)) if isinstance(rows, str) else reader_of(rows) as source:
                 names = {field.name for field in source.fields}
-                matched = match(source, columns, [label] if label is not None and label in names else [])
-                given[name] = _all_rows(source, matched, config)
-                file = printable(name_of(name))
-                origins.append(Origin(name=file, rows=len(given[name]), sha256=source.digest()))
-    return given, origins
+                matched = match(source, columns, [label for label in labels if label in names])
+                rows_of[name] = _all_rows(source, matched, config)
+                file = printable(Location.parse(name).name)
+                origins.append(Origin(name=file, rows=len(rows_of[name]), sha256=source.digest()))
+    return rows_of, origins
 
 
 def _all_rows(source: Reader, columns: Columns, config: Config) -> Floats:

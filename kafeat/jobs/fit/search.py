@@ -1,126 +1,51 @@
-"""Choose sizes from the data: γ by its validation score, the width by a target error.
+"""Choose parameters from the data: values by their validation score, the width by a target error.
 
-`gamma: {validate: [0.01, 0.1, 1]}` fits the chain with each value on three quarters of the sample and keeps the one
-whose features give a ridge model the best score on the rest. `n_components: {target_error: 0.02}` doubles the width
-until the relative Frobenius error against the exact kernel, on rows held out of the sample, is at or below the target,
-and then interpolates between the last two widths. Every search is recorded, with its curve.
+`gamma: {validate: [0.01, 0.1, 1]}` is in `validation`. `n_components: {target_error: 0.02}` doubles the width until the
+relative Frobenius error against the exact kernel, on rows held out of the sample, is at or below the target, and then
+interpolates between the last two widths. Every search is recorded, with its curve.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from kafeat.chain.chain import Chain
+from kafeat.config.model import SearchOptions
 from kafeat.contract.step import Sample, Step
-from kafeat.errors import DataError, InvalidValueError, UsageError
+from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.kernel_error import relative_frobenius
-from kafeat.evaluation.learners import features_score
-from kafeat.jobs.fit.subsets import Subset, train_and_test
+from kafeat.jobs.fit.subsets import Subset, folds_of, train_and_test
+from kafeat.jobs.fit.validation import Recipe, choose_values, fit_chain, open_searches, trying
 from kafeat.model.provenance import Search
 from kafeat.registry import build_step
 
 # Widths that are tried.
 _FIRST_WIDTH, _LAST_WIDTH = 16, 16_384
-# While γ is looked for, a width that is yet to be found.
-_WORKING_WIDTH = 256
-
-Recipe = dict[str, Any]
 
 
 def settle(
-    steps: Sequence[Step], sample: Sample, rng: np.random.Generator
+    steps: Sequence[Step], sample: Sample, rng: np.random.Generator, options: SearchOptions
 ) -> tuple[tuple[Step, ...], list[Search]]:
-    """Return the steps with a number in the place of every search, and the record of each search."""
+    """Return the steps with a value in the place of every search, and the record of each search."""
     if not any(step.searches for step in steps):
         return tuple(steps), []
     for i, step in enumerate(steps):
         if step.unsaved is not None:
             raise UsageError(
-                f"steps[{i}].{step.unsaved}: sizes cannot be chosen from the data for it: give numbers"
+                f"steps[{i}].{step.unsaved}: parameters cannot be chosen from the data for it: give values"
             )
     recipes = [step.recipe() for step in steps]
-    searches = list(_searches(recipes))
-    train, test = train_and_test(sample, rng)
-    records = []
-    # γ first, as the width that a map needs depends on it.
-    for place, holder, key in sorted(searches, key=lambda entry: entry[2] != "gamma"):
-        search = holder[key]
-        if key == "gamma":
-            record = _validate(recipes, holder, search["validate"], train, test, rng, place)
-        else:
-            record = _reach(recipes, holder, search["target_error"], train, test, rng, place)
+    train, test = train_and_test(sample, rng, options.rows)
+    folds = [(train, test)] if options.folds is None else folds_of(sample, rng, options.folds, options.rows)
+    # Values first, as the width that a map needs depends on them.
+    records = choose_values(recipes, folds, rng, options)
+    for place, holder, key in list(open_searches(recipes, "target_error")):
+        record = _reach(recipes, holder, holder[key]["target_error"], train, test, rng, place)
         holder[key] = record["chosen"]
         records.append(Search(parameter=place, **record))
     return tuple(build_step(recipe) for recipe in recipes), records
-
-
-def _searches(node: Any, place: str = "steps") -> Iterator[tuple[str, Recipe, str]]:
-    if isinstance(node, list):
-        for i, item in enumerate(node):
-            yield from _searches(item, f"{place}[{i}]")
-    elif isinstance(node, dict):
-        for key, value in node.items():
-            if key in ("gamma", "n_components") and isinstance(value, dict):
-                yield f"{place}.{key}", node, key
-            else:
-                yield from _searches(value, f"{place}.{key}")
-
-
-def _chain(recipes: list[Recipe], train: Subset, rng: np.random.Generator) -> Chain:
-    """Fit the chain, with working values in the place of searches that are still open."""
-    settled = copy.deepcopy(recipes)
-    for _, holder, key in list(_searches(settled)):
-        holder[key] = "median" if key == "gamma" else min(_WORKING_WIDTH, 2 * (len(train) // 4))
-    with train.counted():
-        return Chain.fit([build_step(recipe) for recipe in settled], train.sample, copy.deepcopy(rng))
-
-
-@contextmanager
-def _trying(place: str, value: float) -> Iterator[None]:
-    """Name the value that is tried in errors about the rows."""
-    try:
-        yield
-    except InvalidValueError as refused:
-        if refused.column is not None:  # an input that is wrong with any value
-            raise
-        raise InvalidValueError(refused.row, None, f"with {place} = {value:g}: {refused.problem}") from None
-    except DataError as error:
-        raise DataError(f"{place} = {value:g}: {error}") from None
-
-
-def _validate(
-    recipes: list[Recipe],
-    holder: Recipe,
-    values: Sequence[float],
-    train: Subset,
-    test: Subset,
-    rng: np.random.Generator,
-    place: str,
-) -> dict[str, Any]:
-    of_train, of_test = train.sample.label, test.sample.label
-    if of_train is None or of_test is None:
-        raise TypeError(f"{place}: a search by score without a label has to be refused before the fit")
-    labels = np.concatenate([of_train, of_test])
-    scores, search = [], holder["gamma"]
-    for value in values:
-        holder["gamma"] = value
-        with _trying(place, value):
-            chain = _chain(recipes, train, rng)
-            features = np.concatenate([subset.features(chain) for subset in (train, test)])
-            scores.append(features_score(features, labels, len(train)))
-    holder["gamma"] = search
-    if not np.isfinite(scores).all():
-        raise DataError(
-            f"{place}: validate: expected a score for every value, got none: labels must differ among the "
-            f"{len(test):,} rows held out"
-        )
-    numbers = [float(value) for value in values]
-    return {"values": numbers, "scores": scores, "chosen": numbers[int(np.argmax(scores))]}
 
 
 def _reach(
@@ -133,12 +58,15 @@ def _reach(
     place: str,
 ) -> dict[str, Any]:
     search, curve = holder["n_components"], {}
+    own = build_step({**holder, "n_components": _FIRST_WIDTH}).own_kernel
+    if own is not None:
+        raise UsageError(f"{place}: target_error: expected a map of a given kernel, got {own}: give a number")
 
     def error(width: int) -> float:
         holder["n_components"] = width
         try:
-            with _trying(place, width):
-                chain = _chain(recipes, train, rng)
+            with trying({place: width}):
+                chain = fit_chain(recipes, train, rng)
                 X = test.sample.X
                 curve[width] = relative_frobenius(chain.exact(X, X), test.features(chain))
         finally:

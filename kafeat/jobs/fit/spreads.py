@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from kafeat.contract.name_patterns import feature_places
 from kafeat.contract.step import Step
 from kafeat.errors import quoted
 from kafeat.types import Array, Floats
@@ -21,7 +22,7 @@ _MOSTLY_ZERO = 0.95
 _LEAST_ROWS, _MOST_ROWS, _MOST_NUMBERS = 10, 5_000, 1 << 22
 
 
-def spread_warnings(step: Step, X: Floats, names: Sequence[str] | None) -> Iterator[str]:
+def spread_warnings(step: Step, X: Floats, names: Sequence[str | None] | None) -> Iterator[str]:
     """Yield warnings about the rows X (n, d) that a step is fitted on; `names` are the column names, if known."""
     for columns, steps in step.inner_chains:
         picks = _picked(columns, names, X.shape[1])
@@ -37,7 +38,7 @@ def spread_warnings(step: Step, X: Floats, names: Sequence[str] | None) -> Itera
         factor = spread[large] / spread[small]
     if factor >= _FACTOR:
         pair = "" if names is None else "".join(
-            f"{opening}{quoted(names[j])} {spread[j]:.3g}{closing}"
+            f"{opening}{quoted(str(names[j]))} {spread[j]:.3g}{closing}"
             for j, opening, closing in ((large, " (", ", "), (small, "", ")"))
         )  # fmt: skip
         yield (
@@ -64,8 +65,8 @@ def _extremes(X: Floats) -> tuple[int, int, Array] | None:
     return int(np.argmax(spread)), int(small[np.argmin(spread[small])]), spread
 
 
-def _picked(columns: Sequence[str] | None, names: Sequence[str] | None, width: int) -> list[int]:
+def _picked(columns: Sequence[str] | None, names: Sequence[str | None] | None, width: int) -> list[int]:
     """Return the indices of the columns that a chain reads; a list column is named as a whole."""
     if columns is None or names is None:
         return list(range(width))
-    return [j for j, name in enumerate(names) if name in columns or name.rpartition("[")[0] in columns]
+    return list(dict.fromkeys(j for _, places in feature_places(columns, names) for j in places))

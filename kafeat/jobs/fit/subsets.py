@@ -43,17 +43,38 @@ class Subset:
             return chain.transform(self.sample.X).astype(np.float64)
 
 
-def train_and_test(sample: Sample, rng: np.random.Generator) -> tuple[Subset, Subset]:
+def train_and_test(
+    sample: Sample, rng: np.random.Generator, most_rows: int = _MOST_ROWS
+) -> tuple[Subset, Subset]:
     """Return three quarters of the rows, and the rest."""
-    order = rng.permutation(len(sample.X))[:_MOST_ROWS]
-    if len(order) < _LEAST_ROWS:
-        raise DataError(f"expected at least {_LEAST_ROWS} rows to choose sizes on, got {len(order)}")
+    order = _shuffled(sample, rng, most_rows)
     held = min(len(order) // 4, _MOST_HELD_OUT)
-    return _subset(sample, np.sort(order[held:])), _subset(sample, np.sort(order[:held]))
+    return subset_of(sample, order[held:]), subset_of(sample, order[:held])
 
 
-def _subset(sample: Sample, rows: Array) -> Subset:
+def folds_of(
+    sample: Sample, rng: np.random.Generator, n_folds: int, most_rows: int
+) -> list[tuple[Subset, Subset]]:
+    """Return the rows of each fold after the rows of the others: to fit on, and to test on."""
+    parts = np.array_split(_shuffled(sample, rng, most_rows), n_folds)
+    return [
+        (subset_of(sample, np.concatenate(parts[:i] + parts[i + 1 :])), subset_of(sample, parts[i]))
+        for i in range(n_folds)
+    ]
+
+
+def _shuffled(sample: Sample, rng: np.random.Generator, most_rows: int) -> Array:
+    order = rng.permutation(len(sample.X))[:most_rows]
+    if len(order) < _LEAST_ROWS:
+        raise DataError(f"expected at least {_LEAST_ROWS} rows to choose parameters on, got {len(order)}")
+    return order
+
+
+def subset_of(sample: Sample, rows: Array) -> Subset:
+    """Return these rows, in ascending order."""
+    rows = np.sort(rows)
     label = None if sample.label is None else sample.label[rows]
     # In float64 for every map, so that the choice does not depend on rounding.
     X = np.ascontiguousarray(sample.X[rows])
-    return Subset(replace(sample, X=X, label=label, dtype=DOUBLE), rows)
+    numbers = rows if sample.rows is None else sample.rows[rows]
+    return Subset(replace(sample, X=X, label=label, dtype=DOUBLE, rows=numbers), rows)

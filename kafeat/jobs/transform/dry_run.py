@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
 from kafeat.io.storage.atomic import check_place, naming
-from kafeat.io.storage.disk_space import free_bytes, require_space
+from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import COUNTED, OUTPUTS, format_of
-from kafeat.io.storage.locations import kind_of
-from kafeat.io.storage.uri import name_of
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Location, StandardStream
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
@@ -47,8 +47,8 @@ class DryRun:
 
 def dry_run_transform(
     model: str | FeatureMap,
-    source: str,
-    target: str,
+    source: str | Location,
+    target: str | Location,
     *,
     reading: InputOptions,
     writing: OutputOptions,
@@ -56,24 +56,25 @@ def dry_run_transform(
     jobs: int | None = None,
 ) -> DryRun:
     """Transform the first chunks to a temporary file, and extrapolate to the whole input."""
-    if source == "-" or kind_of(source) != "file":
+    source, target = Location.parse(source), Location.parse(target)
+    if source.kind() != "file":
         raise UsageError(
             f"{source}: expected a file for --dry-run, got a pipe or nothing: it could be read once only"
         )
     refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
-    if target != "-":
+    if not isinstance(target, StandardStream):
         with naming(target):
             check_place(target, writing.overwrite)
     fm = load(model) if isinstance(model, str) else model
     expected = estimate(fm, source, target, reading, writing, rules, jobs)
     require_space(target, expected.bytes)
-    return replace(expected, free=free_bytes(target))
+    return replace(expected, free=target.free_bytes())
 
 
 def estimate(
     fm: FeatureMap,
-    source: str,
-    target: str,
+    source: Location,
+    target: Location,
     reading: InputOptions,
     writing: OutputOptions,
     rules: RowOptions,
@@ -81,14 +82,14 @@ def estimate(
 ) -> DryRun:
     """Return the estimate for one file, without a look at the place of the output."""
     format = format_of(target, writing.format, OUTPUTS)
-    ending = "".join(name_of(target).partition(".")[1:]) or f".{format}"
+    ending = "".join(target.name.partition(".")[1:]) or f".{format}"
     chunks = _CHUNKS_A_THREAD * count_jobs(jobs)
     with tempfile.TemporaryDirectory(prefix="kafeat-") as folder:
         sample = os.path.join(folder, f"sample{ending}")
         done = transform_file(
             fm,
             source,
-            sample,
+            LocalPath(sample),
             reading=reading,
             writing=replace(writing, format=format, fsync=False),
             rules=replace(rules, rejects=None, max_drift=None),

@@ -1,15 +1,21 @@
-"""Options of a transform: how files are read, and what happens to bad rows; `io.writers` has those of outputs."""
+"""Options of a transform, the sums over its chunks, and its result; `io.writers` has the options of outputs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kafeat.errors import UsageError
+import numpy as np
+
+from kafeat.errors import GateError, UsageError, quoted
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.limit import LimitedReader
+from kafeat.io.storage.atomic import WrittenFile
+from kafeat.io.storage.location import Location
 from kafeat.model.feature_map import FeatureMap
+from kafeat.types import Array
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class InputOptions:
     header: bool = True
     limit: int | None = None
 
-    def open(self, place: str, stamp: str | None = None) -> Reader:
+    def open(self, place: Location, stamp: str | None = None) -> Reader:
         """Open a reader; a file whose stamp is no longer `stamp` is refused."""
         source = open_data(place, self.format, delimiter=self.delimiter, header=self.header, stamp=stamp)
         return source if self.limit is None else LimitedReader(source, self.limit)
@@ -46,7 +52,7 @@ class RowOptions:
     """
 
     on_bad_rows: Literal["error", "drop", "null"] = "error"
-    rejects: str | None = None
+    rejects: Location | None = None
     drift: bool = False
     max_drift: float | None = None
 
@@ -63,3 +69,93 @@ class RowOptions:
 
 
 STRICT = RowOptions()
+
+
+@dataclass(frozen=True)
+class TransformResult:
+    """The result of a transform.
+
+    Attributes:
+        rows: Rows of the output.
+        rows_read: Rows of the input that were read.
+        columns: Number of features.
+        seconds: Duration.
+        clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
+        bad_rows: Rows that were dropped or have null features.
+        drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
+        rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
+        input_sha256, output_bytes, output_sha256, output_stamp: Of the files, where they were asked for.
+    """
+
+    rows: int
+    rows_read: int
+    columns: int
+    seconds: float
+    clipped: int
+    bad_rows: int
+    drift: dict[str, float] | None
+    rows_in_all: int | None
+    input_sha256: str | None = None
+    output_bytes: int | None = None
+    output_sha256: str | None = None
+    output_stamp: str | None = None
+
+
+class Counts:
+    """Sums over the chunks of one output."""
+
+    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions) -> None:
+        self._fm, self._names, self._rules = fm, names, rules
+        self._read = self._clipped = self._bad = 0
+        self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
+        self._outside = np.zeros(len(names), dtype=np.int64)
+        self.input_sha256: str | None = None
+
+    def add(self, rows: int, clipped: int, bad: int, outside: Array | None) -> None:
+        """Add the counts of a chunk; `outside` (d,) counts the values out of range of each input feature."""
+        self._read += rows
+        self._clipped += clipped
+        self._bad += bad
+        if outside is not None:
+            self._outside += outside
+
+    def drift(self) -> dict[str, float] | None:
+        """Return the share of values outside of the range of the fit, for each input feature."""
+        if not self.watches_drift:
+            return None
+        good = max(1, self._read - self._bad)
+        return {name: int(n) / good for name, n in zip(self._names, self._outside, strict=True)}
+
+    def check(self, place: str, first: int | None) -> None:
+        """Raise `GateError` if the input drifted more than `max_drift`; `first` is the first row of a part."""
+        most, drift = self._rules.max_drift, self.drift()
+        if most is None or drift is None:
+            return
+        beyond = sorted(((share, name) for name, share in drift.items() if share > most), reverse=True)
+        if beyond:
+            worst = ", ".join(f"{quoted(name)} {share:.2%}" for share, name in beyond[:3])
+            more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
+            where = "" if first is None else f"rows {first + 1:,} to {first + self._read:,}: "
+            raise GateError(
+                f"{place}: {where}expected at most {most:.2%} of a column outside of the range of the fit "
+                f"(--max-drift), got {worst}{more}"
+            )
+
+    def result(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
+        """Return the result of the transform."""
+        rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
+        width, drift = self._fm.n_components, self.drift()
+        return TransformResult(
+            rows,
+            self._read,
+            width,
+            seconds,
+            self._clipped,
+            self._bad,
+            drift,
+            rows_in_all,
+            self.input_sha256,
+            written.bytes,
+            written.sha256,
+            written.stamp,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from itertools import islice
 
 import numpy as np
@@ -17,13 +17,13 @@ from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import OUTPUTS, format_of
+from kafeat.io.storage.location import Location
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.open import open_writer
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.counts import Counts, TransformResult
-from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
+from kafeat.jobs.transform.options import STRICT, Counts, InputOptions, RowOptions, TransformResult
 from kafeat.jobs.transform.overlaps import refuse_files
-from kafeat.jobs.transform.rejects import open_rejects
+from kafeat.jobs.transform.side_files import open_rejects
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.runtime.threads import RowPolicy
@@ -36,8 +36,8 @@ _ADVICE = "; --on-bad-rows drop leaves such rows out, null marks them"
 
 def transform_file(
     model: str | FeatureMap,
-    source: str,
-    target: str,
+    source: str | Location,
+    target: str | Location,
     *,
     reading: InputOptions | None = None,
     writing: OutputOptions | None = None,
@@ -57,6 +57,7 @@ def transform_file(
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
     reading, writing = reading or InputOptions(), writing or OutputOptions()
+    source, target = Location.parse(source), Location.parse(target)
     format = format_of(target, writing.format, OUTPUTS)
     refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
     started = time.perf_counter()
@@ -114,7 +115,7 @@ class OpenTransform:
     def write_chunks(
         self,
         chunks: Iterator[Chunk],
-        target: str,
+        target: Location,
         rows: int | None,
         progress: Progress | None = None,
         first: int | None = None,
@@ -131,34 +132,21 @@ class OpenTransform:
         counts = Counts(self._fm, self._columns.names, rules)
         column_ranges = self._fm.column_ranges if counts.watches_drift else None
         policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, _ADVICE)
-        with ExitStack() as stack:
-            writer = stack.enter_context(self._open_writer(target, rows, first or 0, written))
-            rejects = (
-                None
-                if rules.rejects is None
-                else stack.enter_context(
-                    open_rejects(rules.rejects, self._columns, self._keep, self._writing)
-                )
-            )
-            for transformed in self._fm.run(chunks, writer, self._jobs, policy):
+        with (
+            self._open_writer(target, rows, first or 0, written) as writer,
+            open_rejects(rules.rejects, self._columns, self._keep, self._writing) as rejects,
+        ):
+            for done in self._fm.run(chunks, writer, self._jobs, policy):
+                good = done.good if rules.on_bad_rows == "drop" else None
                 try:
-                    writer.write(
-                        transformed.features,
-                        transformed.chunk.passthrough,
-                        transformed.good if rules.on_bad_rows == "drop" else None,
-                    )
+                    writer.write(done.features, done.chunk.passthrough, good)
                 except InvalidValueError as refused:
-                    raise transformed.chunk.located(refused) from refused
-                counts.add(
-                    transformed.chunk.rows,
-                    transformed.clipped,
-                    len(transformed.bad_rows),
-                    transformed.outside,
-                )
+                    raise done.chunk.located(refused) from refused
+                counts.add(done.chunk.rows, done.clipped, len(done.bad_rows), done.outside)
                 if rejects is not None:
-                    rejects.add(transformed)
+                    rejects.add(done)
                 if progress is not None:
-                    progress(transformed.chunk.rows)
+                    progress(done.chunk.rows)
             counts.check(self._opened.location, first)
             counts.input_sha256 = self._opened.digest() if hashed else None
             self._opened.check_unchanged()
@@ -166,7 +154,7 @@ class OpenTransform:
         return counts
 
     def _open_writer(
-        self, target: str, rows: int | None, first: int, written: WrittenFile | None
+        self, target: Location, rows: int | None, first: int, written: WrittenFile | None
     ) -> AbstractContextManager[Writer]:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
         dtype = np.dtype(writing.dtype or fm.dtype)

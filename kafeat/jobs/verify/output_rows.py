@@ -27,7 +27,7 @@ class OutputRows:
     `keep` names the passthrough columns, which stand before the features and which the input has too.
     """
 
-    def __init__(self, made: Reader, given: Reader, fm: FeatureMap, dtype: str | None) -> None:
+    def __init__(self, made: Reader, source: Reader, fm: FeatureMap, dtype: str | None) -> None:
         self._made, self._width = made, fm.n_components
         fields = _features(made, fm)
         _check_names(made, fields)
@@ -37,7 +37,7 @@ class OutputRows:
         self._dtype = np.dtype(dtype or fm.dtype) if made.untyped else _dtype(made, fields)
         lists = fields[0].width is not None
         self._order: Literal["C", "F"] = "C" if made.positional or lists else "F"
-        ours = {field.name for field in given.fields}
+        ours = {field.name for field in source.fields}
         before = [field.name for field in made.fields[: -len(fields)]]
         self.keep = [] if made.positional else [name for name in before if name in ours]
         # Text of a CSV is compared as text.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from typing import Any, Literal
 
 from kafeat.errors import DataError, GateError
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.base import Chunk
-from kafeat.io.storage.files import digest_of, opened
+from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.storage.location import Location, StandardStream
 from kafeat.io.writers.passthrough_compare import KeptRows, taken
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.verify.output_rows import OutputRows
@@ -41,8 +42,8 @@ class VerifyResult:
 
 def verify_file(
     model: str,
-    source: str,
-    target: str,
+    source: str | Location,
+    target: str | Location,
     *,
     reading: InputOptions | None = None,
     reading_output: InputOptions | None = None,
@@ -58,28 +59,23 @@ def verify_file(
     `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
+    source, target = Location.parse(source), Location.parse(target)
     fm = load(model)
-    known = {} if stats is None else _read_stats(stats)
-    hashes = _check_hashes(known, fm, model, source, target)
+    known = {} if stats is None else _read_stats(Location.parse(stats))
+    hashes = _check_hashes(known, fm, Location.parse(model), source, target)
     with (
-        (reading or InputOptions()).open(source) as given,
-        (reading_output or InputOptions()).open(target) as made,
+        (reading or InputOptions()).open(source) as source_reader,
+        (reading_output or InputOptions()).open(target) as output_reader,
     ):
-        maker = made.notes.get("map")
-        if maker not in (None, fm.digest):
-            raise GateError(
-                f"{target}: expected an output of {model} ({str(fm.digest)[:12]}), got one of the map {str(maker)[:12]}"
-            )
-        output = OutputRows(made, given, fm, output_dtype or known.get("output", {}).get("dtype"))
-        columns = match(given, fm.columns, ())
+        _check_maker(output_reader, target, fm, model)
+        dtype = output_dtype or known.get("output", {}).get("dtype")
+        output = OutputRows(output_reader, source_reader, fm, dtype)
+        columns = match(source_reader, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
-        chunks = given.chunks(
-            columns,
-            output.keep,
-            fm.chunk_rows,
-            typed_passthrough=output.typed,
-            set_aside=on_bad_rows != "error",
-        )
+        chunks = source_reader.chunks(
+            columns, output.keep, fm.chunk_rows,
+            typed_passthrough=output.typed, set_aside=on_bad_rows != "error",
+        )  # fmt: skip
         chosen = _RandomChunks(chunks, seed, size)
         compared, largest = 0, 0.0
         for done in fm.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
@@ -89,12 +85,21 @@ def verify_file(
             largest = max(largest, output.compare(expected, kept, done.chunk))
             compared += len(expected)
         output.end()
-        given.check_unchanged()
-        made.check_unchanged()
+        source_reader.check_unchanged()
+        output_reader.check_unchanged()
     expected_rows = output.at if on_bad_rows == "drop" else chosen.rows
     if output.rows != expected_rows:
         raise GateError(f"{target}: expected {expected_rows:,} rows, as {source} tells, got {output.rows:,}")
     return VerifyResult(output.rows, compared, largest, hashes)
+
+
+def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -> None:
+    """Refuse an output whose notes name another map."""
+    maker = output.notes.get("map")
+    if maker not in (None, fm.digest):
+        raise GateError(
+            f"{target}: expected an output of {model} ({str(fm.digest)[:12]}), got one of the map {str(maker)[:12]}"
+        )
 
 
 def _expected(done: Transformed, on_bad_rows: str) -> tuple[Floats, KeptRows | None]:
@@ -139,28 +144,25 @@ class _RandomChunks:
         return heappushpop(self._smallest, smallness) != smallness
 
 
-def _read_stats(path: str) -> dict[str, Any]:
-    with opened(path) as file:
-        try:
-            content = json.loads(file.readall())
-            sections = [content[name] for name in ("model", "input", "output")]
-            if all(isinstance(section, dict) for section in sections):
-                return dict(content)
-        except (ValueError, KeyError, TypeError, RecursionError):
-            pass
-    raise DataError(f"{path}: expected a file made by kafeat transform --stats, got another")
+def _read_stats(place: Location) -> dict[str, Any]:
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
+        content = json.loads(place.read())
+        sections = [content[name] for name in ("model", "input", "output")]
+        if all(isinstance(section, dict) for section in sections):
+            return dict(content)
+    raise DataError(f"{place}: expected a file made by kafeat transform --stats, got another")
 
 
 def _check_hashes(
-    known: dict[str, Any], fm: FeatureMap, model: str, source: str, target: str
+    known: dict[str, Any], fm: FeatureMap, model: Location, source: Location, target: Location
 ) -> tuple[str, ...]:
     """Return the files that have the hashes of the stats; raise `GateError` for another hash."""
     checked = []
     for what, place in (("model", model), ("input", source), ("output", target)):
         expected = known.get(what, {}).get("sha256")
-        if expected is None or place == "-":  # standard input can be read only once
+        if expected is None or isinstance(place, StandardStream):  # standard input can be read only once
             continue
-        got = fm.digest if what == "model" else digest_of(place)
+        got = fm.digest if what == "model" else place.digest()
         if got != expected:
             raise GateError(
                 f"{place}: expected the {what} with SHA-256 {str(expected)[:12]}…, got {str(got)[:12]}…"

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.storage.location import Location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.dry_run import DatasetDryRun, dry_run_parts
 from kafeat.jobs.dataset.request import DatasetRequest
@@ -46,15 +47,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def plan(source: str, model: str = "map.joblib", **more: object) -> DatasetDryRun:
+def plan(source: str, model: str = "map.joblib", target: str = "out", **more: object) -> DatasetDryRun:
     asked = {
-        "target": "out",
         "reading": InputOptions(),
         "writing": OutputOptions(),
         "rules": STRICT,
         "engine": Engine(jobs=1),
     }
-    return dry_run_parts(DatasetRequest(model, source, **{**asked, **more}))  # type: ignore[arg-type]
+    return dry_run_parts(
+        DatasetRequest(model, Location.parse(source), Location.parse(target), **{**asked, **more})
+    )  # type: ignore[arg-type]
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -108,7 +110,7 @@ def test_text_that_is_cut(folder: Path) -> None:
 def test_a_disk_that_is_too_small_is_told_before_the_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafeat.io.storage.disk_space.free_bytes", lambda place: 1000)
+    monkeypatch.setattr("kafeat.io.storage.local_path.LocalPath.free_bytes", lambda place: 1000)
     with pytest.raises(SystemRefusedError, match=r"out: expected room for .* KiB, got 1000 B free"):
         plan("in")
 

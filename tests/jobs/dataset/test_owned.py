@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.dataframes.shared_map import shared
+from kafeat.dataframes import shared
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.data_set import list_parts
+from kafeat.io.storage.location import Location
 from kafeat.io.storage.owner import NAME, Owner
-from kafeat.io.storage.ownership import Token, owning
+from kafeat.io.storage.run_token import Token, owning
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
@@ -31,7 +32,7 @@ CONFIG = {"chunk_rows": 256, "steps": [STEP]}
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two maps, and four parts of several chunks."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kafeat.io.storage.owner_lock._MOMENT_SECONDS", 0.1)
+    monkeypatch.setattr("kafeat.io.storage.folder_lock._MOMENT_SECONDS", 0.1)
     X = np.random.default_rng(0).normal(size=(4, 600, 2))
     for seed in (0, 1):
         kafeat.fit({**CONFIG, "seed": seed}, X[0]).save(f"map{seed}.joblib")
@@ -50,11 +51,21 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
 
     def second(_done: int) -> None:
         with pytest.raises(SystemRefusedError, match="expected a folder that no run writes to") as refused:
-            transform_parts("map1.joblib", "in", out, rules=RowOptions("drop", rejects), overwrite=True)
+            transform_parts(
+                "map1.joblib",
+                "in",
+                out,
+                rules=RowOptions("drop", rejects and Location.parse(rejects)),
+                overwrite=True,
+            )
         told.append(str(refused.value))
 
     run = transform_parts(
-        "map0.joblib", "in", "out", rules=RowOptions("drop", "rejects"), announce=lambda _parts: second
+        "map0.joblib",
+        "in",
+        "out",
+        rules=RowOptions("drop", Location.parse("rejects")),
+        announce=lambda _parts: second,
     )
     assert (run.parts, run.unknown_files) == (4, ())
     assert len(told) == 5
@@ -71,15 +82,15 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
 def late(known: bool = False) -> tuple[PartTask, bytes]:
     """A part of a run that was killed, whose folder another has since; and what that one made of it."""
     transform_parts("map1.joblib", "in", "out")
-    made = read_manifest("out")
+    made = read_manifest(Location.parse("out"))
     assert made is not None
-    guard = Token(Owner.new().run, (os.path.abspath("out"),)).publishing
-    (part, *_) = list_parts("in").parts
+    guard = Token(Owner.new().run, (Location.parse(os.path.abspath("out")),)).publishing
+    (part, *_) = list_parts(Location.parse("in")).parts
     record = made.parts[0].model_copy(update={"input": made.parts[1].input}) if known else None
     task = PartTask(
         part,
         shared("map0.joblib"),
-        "out",
+        Location.parse("out"),
         InputOptions(),
         OutputOptions(guard=guard),
         RowOptions(),
@@ -103,7 +114,7 @@ def refused(outcome: Outcome) -> bool:
 def test_a_part_of_a_run_that_is_gone_gets_no_name_and_takes_none_away(owned: bool, known: bool) -> None:
     task, right = late(known)
     if owned:
-        with owning("out"):
+        with owning(Location.parse("out")):
             assert refused(kafeat_part(task))
     else:
         assert refused(kafeat_part(task))

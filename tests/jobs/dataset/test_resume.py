@@ -14,11 +14,12 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
+from kafeat.io.storage.location import Location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
 
-CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4}]}
+CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 
 
 def table(rows: int, seed: int = 0) -> pa.Table:
@@ -48,7 +49,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     pq.write_table(with_last(table(100, 3), 7.0, 7.0), "in/c.parquet")
 
     def run(rejects: str | None = None, max_drift: float | None = None, **more: object) -> DatasetResult:
-        rules = RowOptions("drop", rejects, max_drift=max_drift)
+        rules = RowOptions("drop", rejects and Location.parse(rejects), max_drift=max_drift)
         more = {"resume": True, **more}
         return transform_parts("map.joblib", "in", "out", rules=rules, **more)  # type: ignore[arg-type]
 

@@ -10,7 +10,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import kafeat
-import kafeat.evaluation.learners
+import kafeat.evaluation.kernel_ridge
+import kafeat.jobs.evaluate.machines
 import kafeat.jobs.evaluate.measure
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
@@ -57,6 +58,41 @@ def test_one_record_for_each_map_setting_and_seed(compared):
         for key in ("fit_seconds", "transform_seconds", "exact_seconds", "relative_frobenius", "score_raw"):
             assert record[key] >= 0
     json.dumps(compared, allow_nan=False)
+
+
+def test_costs_count_everything_and_the_search_apart(compared):
+    for record in compared["records"]:
+        assert record["total_seconds_raw"] >= record["learn_seconds_raw"] > 0
+        assert record["total_seconds_map"] == pytest.approx(
+            record["fit_seconds"] + record["transform_seconds_map"] + record["learn_seconds_map"]
+        )
+        assert record["total_seconds_exact"] == pytest.approx(
+            record["kernel_seconds_exact"] + record["learn_seconds_exact"]
+        )
+        fit, same_rows = record["fit_seconds"], record["total_seconds_map_exact_rows"]
+        assert same_rows > fit
+        D, rows = record["n_components"], record["rows_exact"]
+        assert record["matrix_bytes_map"] == 720 * 4 * D
+        assert record["matrix_bytes_exact"] == 8 * rows**2
+        # The kernel, and the copies of it that are centred and factored.
+        assert record["peak_bytes_exact"] > 2 * record["matrix_bytes_exact"]
+        for which in ("raw", "map", "exact"):
+            assert record[f"search_seconds_{which}"] > 0
+            assert record[f"predict_seconds_{which}"] > 0
+
+
+def test_a_penalty_is_used_for_all_and_nothing_is_searched(rings):
+    for learner in ("ridge", "linear_svc_hinge", "sgd"):
+        record = kafeat.evaluate(
+            data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, penalty=0.25,
+            exact_rows=100, rows=50, learner=learner,
+        )  # fmt: skip
+        for which in ("raw", "map", "exact"):
+            assert record[f"penalty_{which}"] == pytest.approx(0.25)
+            assert record[f"search_seconds_{which}"] == 0.0
+    for penalty in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="penalty: expected a number above 0"):
+            kafeat.evaluate(data=rings[1], label="y", config=CONFIG, penalty=penalty)
 
 
 def test_records_and_summaries_have_the_documented_keys(compared):
@@ -529,7 +565,7 @@ def test_an_edge_of_errors_tells_how_they_changed():
 
 
 def test_the_edge_is_in_the_result_and_the_figures_do_not_depend_on_threads(rings):
-    """Of BLAS or of ours: but for seconds, everything is the same to the last bit."""
+    """Of BLAS or of ours: but for seconds and peaks of memory, everything is the same to the last bit."""
     found = []
     for jobs, threads in ((1, 1), (3, 2)):
         with threadpool_limits(limits=threads, user_api="blas"):
@@ -538,7 +574,8 @@ def test_the_edge_is_in_the_result_and_the_figures_do_not_depend_on_threads(ring
                 sweep={"n_components": [4, 64]}, exact_rows=300, rows=300, jobs=jobs,
             )  # fmt: skip
         found.append([
-            {key: value for key, value in record.items() if "seconds" not in key} for record in result["records"]
+            {key: value for key, value in one.items() if not key.startswith("peak") and "seconds" not in key}
+            for one in result["records"]
         ])  # fmt: skip
     assert found[0] == found[1]
     (edge,) = result["edges"]
@@ -562,13 +599,13 @@ def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):
         monkeypatch.setattr(module, name, outer)
 
     watched("kernel_error", kafeat.jobs.evaluate.measure)
-    watched("kernel_ridge", kafeat.evaluation.learners)
-    watched("score", kafeat.jobs.evaluate.measure)
+    watched("solved", kafeat.evaluation.kernel_ridge)
+    watched("score", kafeat.jobs.evaluate.machines)
     with threadpool_limits(limits=2, user_api="blas"):
         kafeat.evaluate(
             data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, rows=60
         )
-    assert {name for name, *_ in seen} == {"kernel_error", "kernel_ridge", "score"}
+    assert {name for name, *_ in seen} == {"kernel_error", "solved", "score"}
     assert all(set(threads) == {1} for _, *threads in seen)
 
 
@@ -603,3 +640,117 @@ def test_the_setting_that_the_data_do_not_go_with_is_named(rings):
         DataError, match=r"gamma=1e\+200 seed=0: .*fourier: expected a state that float32 can hold"
     ):
         kafeat.evaluate(data=rings[1], label="y", config=config, sweep=["gamma=0.5,1e200"], rows=40)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"kind": "metric"}, {"kind": "nystroem", "n_components": 40}],
+        [{"kind": "fourier", "n_components": 40, "frequencies": "supervised"}],
+        [
+            {
+                "kind": "nystroem",
+                "n_components": 40,
+                "gamma": {"validate": ["0.3*median", "median", "3*median"]},
+            }
+        ],
+    ],
+)
+def test_steps_that_learn_from_a_label_of_noise_gain_nothing_on_rows_held_out(steps):
+    """They are fitted on the training rows alone: a fit that saw the test rows would score above chance."""
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(600, 6)), rng.integers(0, 2, size=600)
+    table = pa.table({**{f"x{i}": column for i, column in enumerate(X.T)}, "y": noise})
+    (record,) = kafeat.evaluate(config={"steps": steps}, data=table, label="y")["records"]
+    # The accuracy of guessing on n rows scatters by 1/√(4n); four times that is passed once in 30,000 times.
+    assert record["score_map"] < 0.5 + 4.0 / np.sqrt(4.0 * record["rows_test"])
+
+
+@pytest.mark.parametrize("option", ["label", "split"])
+def test_a_label_is_the_name_of_a_column(option) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    for data in (X, pa.table({"a": X[:, 0], "b": X[:, 1]})):
+        with pytest.raises(
+            UsageError, match=f"^{option}: expected the name of a column of the data, got ndarray"
+        ):
+            kafeat.evaluate(config=CONFIG, data=data, **{option: X[:, 0]})
+
+
+def test_a_recipe_is_no_model() -> None:
+    with pytest.raises(
+        UsageError, match="expected a fitted map or its path, got dict; a recipe is given as config="
+    ):
+        kafeat.evaluate(CONFIG, np.eye(60))
+
+
+def test_the_recommendation_is_chosen_on_other_rows_than_those_reported():
+    """Other labels of the test rows change the scores that are reported, and not the choice."""
+    rng = np.random.default_rng(0)
+    X, part = rng.normal(size=(400, 2)), np.where(np.arange(400) % 4 == 0, "test", "train")
+    y = np.sin(2.0 * X[:, 0])
+    noise = np.where(part == "test", rng.normal(size=400), y)
+    steps = [{"kind": "fourier", "n_components": 64}]
+    true, wrong = (
+        kafeat.evaluate(
+            data=pa.table({"a": X[:, 0], "b": X[:, 1], "y": labels, "part": part}), label="y", split="part",
+            config={"steps": steps}, sweep={"gamma": [0.01, 1.0, 100.0]}, rows=50, exact_rows=50, jobs=1,
+        )
+        for labels in (y, noise)
+    )  # fmt: skip
+    for result in (true, wrong):
+        assert choose(result["summary"])["setting"] == {"gamma": 1.0}
+        assert "on 75 rows kept to choose by" in result["recommendation"]
+    kept, other = (result["records"][1] for result in (true, wrong))
+    # Labels are scaled by the spread of all of them, which changes the rounding.
+    assert kept["score_map_validation"] == pytest.approx(other["score_map_validation"], rel=1e-9)
+    assert kept["score_map"] > 0.9 > 0.1 > other["score_map"]
+    assert kept["rows_validation"] == kept["rows_train"] // 4
+    assert (
+        f"on the 100 test rows, which had no part in this, {kept['score_map']:.4f}" in true["recommendation"]
+    )
+
+
+def test_recipes_are_not_fitted_on_the_rows_to_choose_by(monkeypatch):
+    """A map that learns from the label would be preferred for having seen their labels."""
+    from kafeat.jobs.evaluate import candidates
+
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    table, held = pa.table({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0]}), []
+    inner = candidates.read_sample
+
+    def watched(*args, **options):
+        held.append(options["held_out"])
+        return inner(*args, **options)
+
+    monkeypatch.setattr(candidates, "read_sample", watched)
+    config = {"steps": [{"kind": "fourier", "frequencies": "iid", "n_components": 4}]}
+    several = kafeat.evaluate(
+        data=table, label="y", config=config, sweep={"n_components": [4, 8]}, rows=20, jobs=1
+    )
+    one = kafeat.evaluate(data=table, label="y", config=config, rows=20, jobs=1)
+    record = several["records"][0]
+    assert [int(rows.sum()) for rows in held] == [record["rows_test"] + record["rows_validation"]] * 2 + [40]
+    assert "rows_validation" not in one
+
+
+def test_scores_to_choose_by_are_those_of_all_labels_at_the_given_penalty():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0], "z": 5.0 * X[:, 1]})
+    record = kafeat.evaluate(
+        data=table, label=["y", "z"], config={"steps": [{"kind": "fourier"}]}, sweep={"n_components": [16, 32]},
+        rows=20, exact_rows=40, jobs=1, penalty=1e9,
+    )["records"][0]  # fmt: skip
+    assert record["label"] == ["y", "z"]
+    for which in ("raw", "map"):  # with the penalty of a search they are above 0.5
+        assert record[f"score_{which}_validation"] < 0.1
+
+
+def test_rows_to_choose_by_decide_and_the_test_score_is_told():
+    entries = [entry("a", 16, 0.9), entry("b", 64, 0.99)]
+    for summary, validation in zip(entries, (0.95, 0.80), strict=True):
+        summary["score_map_validation"] = {"mean": validation, "standard_error": 0.0}
+        summary["score_raw_validation"] = {"mean": 0.5}
+        summary["rows_validation"] = 400
+    said = recommend(entries)
+    assert said.startswith("take a: accuracy 0.9500 on 400 rows kept to choose by, and nothing")
+    assert said.endswith("on the 1,000 test rows, which had no part in this, 0.9000")

@@ -110,7 +110,9 @@ def test_names_of_features(said, tmp_path, head):
 
 def test_python_warns(tmp_path):
     table = pa.table({"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "target": [0, 1] * 3})
-    config = {"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 4}]}
+    config = {
+        "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 4, "frequencies": "iid"}]
+    }
     with pytest.warns(KafeatWarning, match="^<table>: 'target' is taken for a feature") as warned:
         kafeat.fit(config, table)
     assert [one.filename for one in warned] == [__file__]
@@ -121,7 +123,9 @@ def test_python_warns(tmp_path):
 
 
 def test_evaluate_says_it_of_recipes(in_process, tmp_path):
-    (tmp_path / "c.yaml").write_text("steps: [{kind: standardize}, {kind: fourier, n_components: 4}]\n")
+    (tmp_path / "c.yaml").write_text(
+        "steps: [{kind: standardize}, {kind: fourier, n_components: 4, frequencies: iid}]\n"
+    )
     (tmp_path / "x.csv").write_text("a,b,target\n" + "1,2,0\n2,3,1\n3,5,1\n" * 4)
     command = ["evaluate", "--config", "c.yaml", "x.csv", "--rows", "4", "--sweep", "n_components=2,4"]
     done = in_process(*command, cwd=tmp_path)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.readers.memory import reader_of
@@ -83,3 +85,34 @@ def test_what_is_neither_number_nor_text_is_no_label(column: pa.Array) -> None:
         DataError, match=r"<table>: label 'y': expected numbers or text, got .*; cast it first"
     ):
         label_of(column)
+
+
+_OF_LABELS = {"steps": [{"kind": "fourier", "gamma": {"validate": [0.1, 1.0]}, "n_components": 4}]}
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        (np.array(["a", None] * 30, dtype=object), r"row 2 \(index 1\): expected text, got None"),
+        (np.array(["a", float("nan")] * 30, dtype=object), r"row 2 \(index 1\): expected text, got nan"),
+        (np.array([1.0, "a"] * 30, dtype=object), r"row 2 \(index 1\): expected numbers or text, got 'a'"),
+        (np.array([None] * 60, dtype=object), r"row 1 \(index 0\): expected numbers or text, got None"),
+        (np.array(["a", " "] * 30), r"row 2 \(index 1\): expected a value, got ' '"),
+        (np.ones(60) * 1j, "expected numbers or text, got an array of complex128"),
+        (
+            np.full(60, "2020-01-01", dtype="M8[D]"),
+            r"expected numbers or text, got an array of datetime64\[D\]",
+        ),
+    ],
+)
+def test_an_array_of_labels_is_checked_as_a_column_is(label, message) -> None:
+    with pytest.raises(DataError, match=f"label: {message}"):
+        kafeat.fit(_OF_LABELS, np.random.default_rng(0).normal(size=(60, 2)), label)
+
+
+def test_numbers_in_an_array_of_objects_are_numbers() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    scores = [
+        kafeat.fit(_OF_LABELS, X, y).provenance.searches[0].scores for y in (X[:, 0], X[:, 0].astype(object))
+    ]
+    assert scores[0] == scores[1]

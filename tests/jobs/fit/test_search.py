@@ -105,9 +105,9 @@ def test_a_missing_label_is_told_before_the_data_are_read(tmp_path, config, mess
         (
             "gamma",
             {"validate": []},
-            r"gamma: expected \{validate: \[numbers above 0\]\}, got '\{validate: an empty list\}'",
+            r"gamma: expected \{validate: \[values\]\}, got '\{validate: an empty list\}'",
         ),
-        ("gamma", {"validate": [1.0, -1.0]}, r"gamma: expected \{validate"),
+        ("gamma", {"validate": [1.0, -1.0]}, "gamma: expected a number above 0, .*, got -1.0"),
         ("gamma", {"valdate": [1.0]}, r"gamma: expected \{validate"),
         (
             "n_components",
@@ -146,7 +146,7 @@ def test_a_search_without_a_score_is_told():
     labels[np.argsort(X[:, 0])[:3]] += np.arange(3)
     step = {**FOURIER, "gamma": {"validate": [0.1, 1.0]}, "n_components": 16}
     with pytest.raises(
-        DataError, match=r"gamma: validate: expected a score for every value, got none: labels must"
+        DataError, match=r"gamma = 0.1: validate: expected a score for every value, got none: labels must"
     ):
         for seed in range(20):  # held out are rows of one label, sooner or later
             kafeat.fit({"steps": [step], "seed": seed}, X[:40], label=np.r_[labels[:37], 1.5, 0.25, 0.25])
@@ -160,3 +160,112 @@ def test_sizes_are_found_at_any_scale(scale):
         for one, unit in ((step, scale), ({**step, "gamma": 0.3}, 1.0))
     ]
     assert abs(np.log2(chosen[0] / chosen[1])) <= 1  # the draws are other ones
+
+
+def test_parameters_of_several_steps_are_chosen_together():
+    steps = [
+        {"kind": "pca", "n_components": {"validate": [None, 1]}},
+        {
+            "kind": "nystroem",
+            "kernel": {"validate": ["linear", "rbf"]},
+            "gamma": {"validate": ["0.3*median", "1e4*median"]},
+            "landmarks": "uniform",
+            "n_components": 60,
+        },
+    ]
+    fm = kafeat.fit({"steps": steps}, X, label=RING)
+    chosen = {record.parameter: record.chosen for record in fm.provenance.searches}
+    assert chosen == {
+        "steps[0].n_components": None,
+        "steps[1].kernel": "rbf",
+        "steps[1].gamma": "0.3*median",
+    }
+    for record in fm.provenance.searches:
+        assert record.scores[record.values.index(record.chosen)] == max(record.scores)
+    median = kafeat.fit({"steps": [{"kind": "pca"}, {"kind": "nystroem", "n_components": 60}]}, X)
+    ratio = float(fm.chain.steps[1].state["gamma"] / median.chain.steps[1].state["gamma"])
+    assert ratio == pytest.approx(0.3, rel=0.05)  # the median of other random pairs
+    assert kafeat.fit({"steps": steps}, X, label=RING).dumps() == fm.dumps()
+
+
+def test_by_coordinate_finds_what_every_combination_finds():
+    gammas = {"validate": [f"{m}*median" for m in (0.01, 0.3, 1, 1e3)]}
+    step = {
+        "kind": "nystroem",
+        "gamma": gammas,
+        "n_components": {"validate": [8, 40, 80]},
+        "landmarks": "uniform",
+    }
+    full, by_coordinate = (
+        kafeat.fit({"steps": [step], "search": {"method": method}}, X, label=RING).provenance.searches
+        for method in ("full", "coordinate")
+    )
+    assert [one.chosen for one in full] == [one.chosen for one in by_coordinate]
+
+
+def test_folds_and_scoring_are_those_of_the_config():
+    step = {
+        "kind": "nystroem",
+        "gamma": {"validate": [1e-12, 0.3]},
+        "n_components": 60,
+        "landmarks": "uniform",
+    }
+    options = {"folds": 3, "scoring": "auc", "rows": 300}
+    fm = kafeat.fit({"steps": [step], "search": options}, X, label=RING)
+    (record,) = fm.provenance.searches
+    assert record.chosen == 0.3
+    assert record.scores[1] > 0.95  # by accuracy it is below
+    once = kafeat.fit({"steps": [step], "search": {"scoring": "auc", "rows": 300}}, X, label=RING)
+    assert once.provenance.searches[0].scores != record.scores
+    with pytest.raises(DataError, match="scoring: expected accuracy or .* for a label of classes, got r2"):
+        kafeat.fit({"steps": [step], "search": {"scoring": "r2"}}, X, label=RING)
+
+
+def test_steps_before_the_searched_one_are_fitted_once(monkeypatch):
+    from kafeat.scalers import standardize
+
+    fits = []
+    plain = standardize.Standardize.fit
+    monkeypatch.setattr(standardize.Standardize, "fit", lambda *a: fits.append(1) or plain(*a))
+    step = {
+        "kind": "nystroem",
+        "gamma": {"validate": [0.1, 0.3, 1.0]},
+        "n_components": 20,
+        "landmarks": "uniform",
+    }
+    kafeat.fit({"steps": [{"kind": "standardize"}, step]}, X, label=RING)
+    assert len(fits) == 2  # for the search, and for the map
+
+
+def test_several_labels_of_a_row_are_numbers_to_predict():
+    several = np.column_stack([X[:, 0] ** 2, np.sin(2.0 * X[:, 1]), X[:, 2]])
+    steps = [
+        {"kind": "metric", "alpha": {"validate": [0.5, 1.0]}},
+        {"kind": "nystroem", "n_components": 60},
+        {"kind": "fourier", "n_components": 60, "frequencies": "supervised"},
+    ]
+    fm = kafeat.fit({"steps": steps}, X, several)
+    assert fm.chain.steps[1].step.landmarks == "residual"
+    assert set(np.argsort(fm.chain.steps[0].state["importance"])[:2]) == {3, 4}
+    with pytest.raises(
+        DataError, match="label: expected one label a row, got 3; landmarks: residual takes several"
+    ):
+        kafeat.fit(
+            {"steps": [{"kind": "nystroem", "n_components": 9, "landmarks": "dual_weighted"}]}, X, several
+        )
+    with pytest.raises(
+        UsageError, match=r"label: expected an array of shape \(800,\), or \(800, k\) of numbers"
+    ):
+        kafeat.fit({"steps": steps}, X, several[:, None])
+    several[7, 1] = np.nan
+    with pytest.raises(DataError, match="label: row 8 .*: expected finite numbers"):
+        kafeat.fit({"steps": steps}, X, several)
+
+
+def test_a_width_that_the_rows_held_in_have_not_is_no_hindrance():
+    steps = [{"kind": "nystroem", "n_components": 700, "n_landmarks": 750, "gamma": {"validate": [0.1, 1.0]}}]
+    fm = kafeat.fit({"steps": steps, "search": {"folds": 2}}, X, RING)
+    assert fm.n_components == 700
+    assert fm.chain.steps[0].state["landmarks"].shape == (750, 5)
+    with pytest.raises(DataError, match=r"at least as many rows as landmarks \(750\), got 600"):
+        kafeat.fit({"steps": steps}, X[:600], RING[:600])

@@ -14,7 +14,10 @@ import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.jobs.inspect import inspect
 
-CONFIG = {"fit_rows": "all", "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8}]}
+CONFIG = {
+    "fit_rows": "all",
+    "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8, "frequencies": "iid"}],
+}
 
 
 @pytest.fixture

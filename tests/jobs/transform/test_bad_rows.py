@@ -12,6 +12,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError
+from kafeat.io.storage.location import Location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
@@ -69,7 +70,7 @@ def test_other_rows_keep_their_bytes(fm, source, tmp_path, format, rule, jobs):
     clean, out, rejects = tmp_path / f"clean.{format}", tmp_path / f"out.{format}", tmp_path / "why.csv"
     np.save(tmp_path / "clean-in.npy", X)
     transform_file(fm, str(tmp_path / "clean-in.npy"), str(clean))
-    rules = RowOptions(on_bad_rows=rule, rejects=str(rejects))
+    rules = RowOptions(on_bad_rows=rule, rejects=Location.parse(rejects))
     done = transform_file(fm, source, str(out), rules=rules, jobs=jobs)
     assert (done.rows_read, done.bad_rows) == (N, len(BAD))
     expected, got = features_of(clean), features_of(out)
@@ -164,7 +165,7 @@ def test_rows_that_overflow_are_set_aside_and_the_rest_is_right(tmp_path):
 def test_a_null_value_where_missing_numbers_are_filled_is_no_bad_row(tmp_path):
     data = RNG.normal(size=(60, D))
     data[5, 1] = np.nan
-    steps = [{"kind": "impute"}, {"kind": "fourier", "n_components": 8}]
+    steps = [{"kind": "impute"}, {"kind": "fourier", "n_components": 8, "frequencies": "iid"}]
     fm = kafeat.fit({"steps": steps}, data)
     data[7, 2] = np.inf
     np.save(tmp_path / "in.npy", data)
@@ -179,7 +180,7 @@ def test_rejects_need_a_rule(fm, tmp_path):
             fm,
             str(tmp_path / "in.npy"),
             str(tmp_path / "o.npy"),
-            rules=RowOptions(rejects=str(tmp_path / "r.csv")),
+            rules=RowOptions(rejects=Location.parse(tmp_path / "r.csv")),
         )
 
 
@@ -198,7 +199,8 @@ def test_text_that_is_no_utf8_is_an_error_by_any_rule(tmp_path, text, capfd):
     (tmp_path / "in.csv").write_bytes(b"a,b\n" + text)
     rows = RNG.normal(size=(9, 2))
     fm = kafeat.fit(
-        {"steps": [{"kind": "fourier", "n_components": 4}]}, pa.table({"a": rows[:, 0], "b": rows[:, 1]})
+        {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]},
+        pa.table({"a": rows[:, 0], "b": rows[:, 1]}),
     )
     for rule in ("error", "drop"):
         with pytest.raises(
@@ -220,7 +222,10 @@ def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
         rows[row] = text
     (tmp_path / "in.csv").write_text("\n".join(["a,b,id", "", *rows[:2], "", *rows[2:]]) + "\n")
     X = np.array([[i % 7 + 0.5, i % 11] for i in range(n)])
-    kinds = [*({"kind": kind} for kind in steps), {"kind": "fourier", "n_components": 4}]
+    kinds = [
+        *({"kind": kind} for kind in steps),
+        {"kind": "fourier", "n_components": 4, "frequencies": "iid"},
+    ]
     fm = kafeat.fit({"chunk_rows": 1000, "steps": kinds}, pa.table({"a": X[:, 0], "b": X[:, 1]}))
     out, rejects = tmp_path / "out.csv", tmp_path / "why.csv"
     with pytest.raises(DataError, match=r"row 1 \(index 0\): expected 3 fields, got 1"):
@@ -230,7 +235,7 @@ def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
         str(tmp_path / "in.csv"),
         str(out),
         writing=OutputOptions(keep=["id"]),
-        rules=RowOptions(rule, str(rejects)),
+        rules=RowOptions(rule, Location.parse(rejects)),
     )
     assert (done.rows_read, done.bad_rows) == (n, len(ragged))
     good = np.setdiff1d(np.arange(n), list(ragged))
@@ -266,7 +271,8 @@ def test_a_quote_that_is_never_closed_loses_nothing(tmp_path, which, rule):
     (tmp_path / "in.csv").write_text(open_quotes()[which])
     rows = RNG.normal(size=(9, 2))
     fm = kafeat.fit(
-        {"steps": [{"kind": "fourier", "n_components": 4}]}, pa.table({"a": rows[:, 0], "b": rows[:, 1]})
+        {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]},
+        pa.table({"a": rows[:, 0], "b": rows[:, 1]}),
     )
     with pytest.raises(
         DataError, match=r"in.csv: .*(quote|expected 3 fields, got|expected a number|less than)"
@@ -278,7 +284,8 @@ def test_a_quote_that_is_never_closed_loses_nothing(tmp_path, which, rule):
 def test_an_odd_quote_within_a_value_is_a_character(tmp_path):
     (tmp_path / "in.csv").write_text('a,b,note\n1,2,5" pipe\n3,4,"two ""quotes"""\n')
     fm = kafeat.fit(
-        {"steps": [{"kind": "fourier", "n_components": 4}]}, pa.table({"a": X[:9, 0], "b": X[:9, 1]})
+        {"steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]},
+        pa.table({"a": X[:9, 0], "b": X[:9, 1]}),
     )
     done = transform_file(fm, str(tmp_path / "in.csv"), str(tmp_path / "out.npy"))
     assert done.rows == 2
@@ -301,7 +308,7 @@ def test_a_reader_of_rejects_that_leaves_is_an_error(fm, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = threading.Thread(target=lambda: os.close(os.open(tmp_path / "pipe", os.O_RDONLY)))
     reader.start()
-    rules = RowOptions("drop", str(tmp_path / "pipe"))
+    rules = RowOptions("drop", Location.parse(tmp_path / "pipe"))
     with pytest.raises(SystemRefusedError, match="pipe: Broken pipe"):
         transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=rules)
     reader.join()
@@ -318,7 +325,7 @@ def test_rejects_tell_a_column_of_theirs_from_one_of_the_input(tmp_path):
         str(tmp_path / "in.parquet"),
         str(tmp_path / "out.npy"),
         writing=OutputOptions(keep=["text"], format="csv"),
-        rules=RowOptions("drop", str(tmp_path / "why.csv")),
+        rules=RowOptions("drop", Location.parse(tmp_path / "why.csv")),
     )
     [line] = csv.DictReader((tmp_path / "why.csv").read_text().splitlines())
     assert line == {

@@ -24,7 +24,12 @@ X = RNG.uniform(-1.0, 1.0, size=(500, 2))
 def fm():
     # fewer rows are fitted on than are read: the range is that of all
     return kafeat.fit(
-        {"fit_rows": 20, "chunk_rows": 100, "steps": [{"kind": "fourier", "n_components": 4}]}, X
+        {
+            "fit_rows": 20,
+            "chunk_rows": 100,
+            "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}],
+        },
+        X,
     )
 
 
@@ -70,7 +75,7 @@ def test_bad_rows_do_not_count(fm, tmp_path):
 def test_missing_numbers_are_inside_and_unknown_categories_outside(tmp_path):
     table = pa.table({"a": [1.0, None, 3.0], "b": ["x", "y", "x"]})
     steps = [{"kind": "impute"}, {"kind": "one_hot", "columns": ["b"], "unknown": "ignore"}]
-    fm = kafeat.fit({"steps": [*steps, {"kind": "fourier", "n_components": 4}]}, table)
+    fm = kafeat.fit({"steps": [*steps, {"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}, table)
     pq.write_table(pa.table({"a": [None, 9.0, 2.0], "b": ["z", "x", "y"]}), tmp_path / "in.parquet")
     done = transform_file(
         fm, str(tmp_path / "in.parquet"), str(tmp_path / "o.npy"), rules=RowOptions(drift=True)
@@ -110,6 +115,8 @@ def test_a_strangers_range_is_checked(plain, what):
 def test_rows_that_are_not_fitted_on_are_seen_too():
     rows = RNG.uniform(-1.0, 1.0, size=(6000, 1))
     rows[-1], rows[-2] = 7.0, -7.0
-    fm = kafeat.fit({"fit_rows": 20, "steps": [{"kind": "fourier", "n_components": 4}]}, rows)
+    fm = kafeat.fit(
+        {"fit_rows": 20, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}, rows
+    )
     assert fm.provenance.rows_fitted == 20
     assert (fm.column_ranges.low.tolist(), fm.column_ranges.high.tolist()) == ([-7.0], [7.0])

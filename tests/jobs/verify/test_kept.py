@@ -40,7 +40,7 @@ def model(tmp_path):
     recipe = {
         "columns": {"include": ["x"]},
         "chunk_rows": CHUNK,
-        "steps": [{"kind": "fourier", "n_components": 4}],
+        "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}],
     }
     kafeat.fit(recipe, TABLE).save(tmp_path / "m.joblib")
     return str(tmp_path / "m.joblib")

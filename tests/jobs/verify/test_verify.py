@@ -13,9 +13,10 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
+from kafeat.io.storage.location import Location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.stats import open_stats, stats
+from kafeat.jobs.transform.side_files import open_stats, stats
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 
@@ -26,7 +27,9 @@ X = RNG.normal(size=(N, D))
 
 @pytest.fixture
 def model(tmp_path):
-    fm = kafeat.fit({"chunk_rows": CHUNK, "steps": [{"kind": "fourier", "n_components": 6}]}, X)
+    fm = kafeat.fit(
+        {"chunk_rows": CHUNK, "steps": [{"kind": "fourier", "n_components": 6, "frequencies": "iid"}]}, X
+    )
     fm.save(tmp_path / "m.joblib")
     return str(tmp_path / "m.joblib")
 
@@ -45,8 +48,18 @@ def test_a_sound_output(model, source, tmp_path, format, dtype):
     out, told = str(tmp_path / f"out.{format}"), str(tmp_path / "s.json")
     writing = OutputOptions(dtype=dtype)
     done = transform_file(model, source, out, writing=writing, hashed=True)
-    with open_stats(told, fsync=False) as write:
-        write(stats(done, kafeat.load(model), model, source, out, writing, RowOptions()))
+    with open_stats(Location.parse(told), fsync=False) as write:
+        write(
+            stats(
+                done,
+                kafeat.load(model),
+                model,
+                Location.parse(source),
+                Location.parse(out),
+                writing,
+                RowOptions(),
+            )
+        )
     found = verify_file(model, source, out, stats=told)
     assert (found.rows, found.rows_compared, found.largest_difference) == (N, N, 0.0)
     assert found.hashes == ("model", "input", "output")
@@ -55,7 +68,9 @@ def test_a_sound_output(model, source, tmp_path, format, dtype):
 def test_lists_with_kept_columns(model, source, tmp_path):
     table = pa.table({"id": np.arange(N), **{f"c{i}": X[:, i] for i in range(D)}})
     pq.write_table(table, tmp_path / "named.parquet")
-    fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 6}]}, table.drop(["id"]))
+    fm = kafeat.fit(
+        {"steps": [{"kind": "fourier", "n_components": 6, "frequencies": "iid"}]}, table.drop(["id"])
+    )
     fm.save(model)
     out = str(tmp_path / "out.parquet")
     transform_file(
@@ -129,10 +144,22 @@ def test_a_difference_of_rounding_is_told_and_passes(model, source, tmp_path):
 def test_another_map_and_other_hashes(model, source, tmp_path):
     out, told = str(tmp_path / "out.parquet"), str(tmp_path / "s.json")
     done = transform_file(model, source, out, hashed=True)
-    with open_stats(told, fsync=False) as write:
-        write(stats(done, kafeat.load(model), model, source, out, OutputOptions(), RowOptions()))
+    with open_stats(Location.parse(told), fsync=False) as write:
+        write(
+            stats(
+                done,
+                kafeat.load(model),
+                model,
+                Location.parse(source),
+                Location.parse(out),
+                OutputOptions(),
+                RowOptions(),
+            )
+        )
     other = str(tmp_path / "other.joblib")
-    kafeat.fit({"seed": 1, "steps": [{"kind": "fourier", "n_components": 6}]}, X).save(other)
+    kafeat.fit({"seed": 1, "steps": [{"kind": "fourier", "n_components": 6, "frequencies": "iid"}]}, X).save(
+        other
+    )
     with pytest.raises(GateError, match=r"out.parquet: expected an output of .*other.joblib"):
         verify_file(other, source, out)
     with pytest.raises(GateError, match="other.joblib: expected the model with SHA-256"):
@@ -173,7 +200,11 @@ def test_the_command(model, source, tmp_path):
 
 def test_diff(model, tmp_path):
     other = str(tmp_path / "other.joblib")
-    config = {"seed": 1, "chunk_rows": CHUNK, "steps": [{"kind": "fourier", "n_components": 6, "gamma": 0.5}]}
+    config = {
+        "seed": 1,
+        "chunk_rows": CHUNK,
+        "steps": [{"kind": "fourier", "n_components": 6, "frequencies": "iid", "gamma": 0.5}],
+    }
     kafeat.fit(config, X).save(other)
     runner = CliRunner()
     same = runner.invoke(command, ["diff", model, model, "--exit-code"])
@@ -190,7 +221,7 @@ def test_diff(model, tmp_path):
 
 def test_diff_of_maps_of_different_shape(model, tmp_path):
     other = str(tmp_path / "other.joblib")
-    steps = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8}]
+    steps = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8, "frequencies": "iid"}]
     kafeat.fit({"steps": steps}, X[:, :2]).save(other)
     shown = CliRunner().invoke(command, ["diff", model, other]).output
     assert "columns: 3 entries -> 2 entries" in shown

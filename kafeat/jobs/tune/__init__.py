@@ -1,0 +1,1 @@
+"""Choose the config of a map for a table and its label."""

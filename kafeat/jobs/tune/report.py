@@ -1,0 +1,123 @@
+"""The page of a search: leaderboard, score over columns, the worth of each choice, columns, config and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING
+
+from kafeat.jobs.evaluate.report import write_page
+
+if TYPE_CHECKING:
+    from kafeat.evaluation.report.canvas import Picture
+    from kafeat.jobs.tune.ablation import Worth
+    from kafeat.jobs.tune.tuning import Tuning
+
+_MOST_LEADERS = 20
+
+
+def write_tuning(folder: str, tuning: Tuning, data: str, config: str) -> None:
+    """Write the page and its pictures to a folder; `config` is the name of the file of the config."""
+    from kafeat.evaluation.report.document import document
+
+    drawn = list(_pictures(tuning))
+    title = f"kafeat tune: {data}"
+    write_page(folder, document(title, list(_body(tuning, data, config, drawn)), drawn), drawn)
+
+
+def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -> Iterator[str]:
+    from kafeat.evaluation.report.document import figures, table
+
+    yield f"<h1>The best map for {escape(data)}</h1>"
+    yield f'<p class="answer">{escape(_answer(tuning))}</p>'
+    yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>"
+    yield "<h2>Leaderboard</h2>"
+    rows = [
+        [
+            escape(row["map"]),
+            _figure(row["score"], row["standard_error"]),
+            f"{row['seconds']:.1f}",
+            str(row["trial"]),
+        ]
+        for row in tuning.table[:_MOST_LEADERS]
+    ]
+    yield from table(["map", escape(tuning.score_name), "seconds", "trial"], rows, 0)
+    if len(tuning.curve) > 1:
+        yield "<h2>Score over columns</h2>"
+        yield from _curve(tuning)
+    if tuning.choices:
+        yield "<h2>What each choice was worth</h2>"
+        yield "<p>The best score with the choice and with the best other one, in trials of one size.</p>"
+        heads = ["choice", "chosen", "score", "best other", "score", "difference", "trials of"]
+        yield from table(heads, [_worth(one) for one in tuning.choices])
+    if pictures:
+        yield "<h2>Pictures</h2>"
+        yield from figures(pictures)
+    yield f"<h2>The config</h2><pre>{escape(tuning.yaml)}</pre>"
+    commands = tuning.commands(config)
+    if commands:
+        yield "<h2>Commands to go on with</h2><pre>" + escape("\n".join(commands)) + "</pre>"
+
+
+def _answer(tuning: Tuning) -> str:
+    """Return what was chosen, and its scores."""
+    answer = (
+        f"{tuning.table[0]['map']}, with {tuning.columns:,} columns: {tuning.score_name} {tuning.score:.4f} ± "
+        f"{tuning.error:.4f} on rows held out to choose by."
+    )
+    test = tuning.test_score
+    if test is not None:
+        answer += f" On {test.rows:,} test rows, not seen before: {test.value:.4f} ± {test.error:.4f}."
+    return answer[0].upper() + answer[1:]
+
+
+def _curve(tuning: Tuning) -> Iterator[str]:
+    """Yield the table of scores over columns."""
+    from kafeat.evaluation.report.document import table
+
+    timed = any(row["seconds_per_million_rows"] is not None for row in tuning.curve)
+    rows = [
+        [f"{row['columns']:,}", _figure(row["score"], row["standard_error"]), f"{row['bytes_per_row']:,}"]
+        + ([f"{row['seconds_per_million_rows']:.3g}"] if timed else [])
+        for row in tuning.curve
+    ]
+    heads = ["columns", escape(tuning.score_name), "bytes/row", *(["s per million rows"] if timed else [])]
+    yield from table(heads, rows, next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None))
+
+
+def _worth(one: Worth) -> list[str]:
+    return [
+        one.part,
+        escape(one.chosen),
+        f"{one.scores[one.chosen]:.4f}",
+        escape(one.other),
+        f"{one.scores[one.other]:.4f}",
+        f"{one.gain:+.4f} <small>± {one.error:.1g}</small>",
+        f"{one.rows:,} rows <small>{one.columns:,} columns</small>",
+    ]
+
+
+def _figure(value: float, error: float) -> str:
+    return f"{value:.4f} <small>± {error:.1g}</small>"
+
+
+def _pictures(tuning: Tuning) -> Iterator[Picture]:
+    from kafeat.evaluation.report.canvas import drawn
+    from kafeat.evaluation.report.portraits import importance
+    from kafeat.jobs.tune.pictures import score_over_columns
+
+    if len(tuning.curve) > 1:
+        yield drawn(
+            "score-over-columns", "svg", "Score over columns",
+            "The chosen map with several numbers of columns, on rows that were held out; bars are standard errors. The "
+            "ring is the number that was chosen.",
+            partial(score_over_columns, curve=tuning.curve, name=tuning.score_name),
+        )  # fmt: skip
+    if tuning.importance is not None:
+        yield drawn(
+            "importance", "svg", "Columns that weigh most",
+            "Their shares in a metric that is learned from the label, after the chosen scaler: how much the label "
+            "changes along them. The shares of the outputs of a text column are added.",
+            partial(importance, shares=tuning.importance),
+        )  # fmt: skip

@@ -1,0 +1,185 @@
+"""The order of trials: many small ones, fewer of a middle size, and the best at the wanted size with its neighbours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kafeat.errors import DataError
+from kafeat.jobs.tune.space import BASE, Candidate, SearchSpace
+from kafeat.jobs.tune.trials import Outcome, Size
+
+# Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
+_PLAIN, _TRAINED, _LAST = 6, 2, 5
+_MOST_ROUNDS = 4
+# With fewer trials than this, none is spent on screening.
+_LEAST_TO_SCREEN = 4
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate that was scored at a size; numbers count from 1."""
+
+    number: int
+    candidate: Candidate
+    size: Size
+    outcome: Outcome
+
+
+Run = Callable[[Candidate, Size], Outcome]
+
+
+@dataclass
+class Search:
+    """Trials in a fixed order, which ends after a number of them or when the time is over.
+
+    `sizes` are ascending; only trials of the last one are chosen from. `at_widths` holds the trials of the best maps
+    with other numbers of columns, which are made after the search and do not count as its trials. Time for them is kept
+    back: `reserved` is their time as a multiple of that of a trial of the last size.
+    """
+
+    space: SearchSpace
+    sizes: Sequence[Size]
+    run: Run
+    most_trials: int | None = None
+    seconds: float | None = None
+    reserved: float = 0.0
+    tell: Callable[[Trial], None] = lambda _trial: None
+    trials: list[Trial] = field(default_factory=list)
+    at_widths: list[Trial] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+    ended_early: bool = False
+
+    def search(self) -> None:
+        """Make the trials. At least one has the wanted size, and never more than `most_trials` are made."""
+        for candidate, size in self._plan():
+            if self._over(size):
+                self.ended_early = True
+                break
+            self._try(candidate, size)
+        reached = [size for size in self.sizes if len(self._ranked(size)) > 1]
+        if reached and reached[-1] != self.sizes[-1]:  # what led at a smaller size when the search was over
+            leaders = _promoted(self._ranked(reached[-1]))
+            tried = {trial.candidate for trial in self.trials if trial.size == self.sizes[-1]}
+            for candidate in [one for one in leaders if one not in tried][:1]:
+                self._try(candidate, self.sizes[-1])
+
+    def try_width(self, candidate: Candidate, width: int) -> Trial:
+        """Return the trial of a candidate with this number of columns on as many rows as the last size."""
+        size = self.sizes[-1]._replace(width=width)
+        for trial in (*self.trials, *self.at_widths):
+            if trial.candidate == candidate and trial.size == size:
+                return trial
+        number = len(self.trials) + len(self.at_widths) + 1
+        trial = Trial(number, candidate, size, self.run(candidate, size))
+        self.at_widths.append(trial)
+        self.tell(trial)
+        return trial
+
+    def _over(self, size: Size) -> bool:
+        """Return true if no trial of this size may begin; after one that is not the last size, one more is made."""
+        if self.most_trials is not None:
+            more = 1 if size == self.sizes[-1] else 2
+            if len(self.trials) + more > self.most_trials:
+                return True
+        if self.seconds is None:
+            return False
+        expected = sum(self._usual(one) for one in dict.fromkeys([size, self.sizes[-1]]))
+        return time.monotonic() - self.started + expected > self.seconds - self._reserve(self.seconds)
+
+    def _usual(self, size: Size) -> float:
+        """Return the mean of the seconds of the trials of a size."""
+        seconds = [trial.outcome.seconds for trial in self.trials if trial.size == size]
+        return sum(seconds) / max(1, len(seconds))
+
+    def _reserve(self, seconds: float) -> float:
+        """Return the seconds to keep for the trials at other widths, by the slowest trial so far of the last size."""
+        last = [trial.outcome.seconds for trial in self._ranked(self.sizes[-1])]
+        return min(self.reserved * max(last, default=0.0), seconds / 2.0)
+
+    def _try(self, candidate: Candidate, size: Size) -> None:
+        if any(trial.candidate == candidate and trial.size == size for trial in self.trials):
+            return
+        trial = Trial(len(self.trials) + 1, candidate, size, self.run(candidate, size))
+        self.trials.append(trial)
+        self.tell(trial)
+
+    def _plan(self) -> Iterator[tuple[Candidate, Size]]:
+        """Yield the trials in their order, which depends on the outcomes so far and on nothing else."""
+        small, middle, last = self.sizes
+        yield self.space.default(), last
+        if self.space.base:
+            yield BASE, last
+        if self.most_trials is not None and self.most_trials < _LEAST_TO_SCREEN:
+            for candidate in self.space.first(last.width):
+                yield candidate, last
+        for candidate in self.space.first(small.width):
+            yield candidate, small
+        ranked = [trial.candidate for trial in self._ranked(small)]
+        trained = [candidate for candidate in ranked if candidate.map == "supervised"][:_TRAINED]
+        plain = [candidate for candidate in ranked if candidate.map != "supervised"][:_PLAIN]
+        more = self.space.with_metrics(plain[0], next(iter(trained), None)) if plain else ()
+        for candidate in (*plain, *trained, *more):
+            yield candidate, middle
+        for candidate in _promoted(self._ranked(middle)):
+            yield candidate, last
+        for candidate in self._plain_neighbours():  # cheap, so first
+            yield candidate, last
+        for _ in range(_MOST_ROUNDS):
+            before = self.best_score.candidate
+            for candidate in self.space.neighbours(before):
+                yield candidate, last
+            if self.best_score.candidate == before:
+                return
+
+    def _plain_neighbours(self) -> list[Candidate]:
+        """Return the neighbours of the best map without learned parts that have none either."""
+        plain = [t.candidate for t in self._ranked(self.sizes[-1]) if not t.candidate.complexity]
+        near = self.space.neighbours(plain[0]) if plain else ()
+        return [candidate for candidate in near if not candidate.complexity]
+
+    def _ranked(self, size: Size) -> list[Trial]:
+        """Return the trials of a size that have a score, best first."""
+        scored = [trial for trial in self.trials if trial.size == size and trial.outcome.failure is None]
+        return sorted(scored, key=lambda trial: -trial.outcome.score)
+
+    @property
+    def best_score(self) -> Trial:
+        """The trial with the highest score at the wanted size, or at the largest size with any."""
+        for size in reversed(self.sizes):
+            ranked = self._ranked(size)
+            if ranked:
+                return ranked[0]
+        failures = [trial.outcome.failure for trial in self.trials if trial.outcome.failure]
+        raise DataError(failures[0] if failures else "tune: expected at least one trial, got none")
+
+    def leaderboard(self) -> list[Trial]:
+        """Return the trials of the largest size with any: the chosen one, and the others by their scores.
+
+        Among trials that are worse than the best by less than a standard error of the difference, the simplest is
+        chosen, and of equally simple ones the best.
+        """
+        best = self.best_score
+        ranked = self._ranked(best.size)
+        equals = [
+            trial
+            for trial in ranked
+            if best.outcome.score - trial.outcome.score <= trial.outcome.noise(best.outcome)
+        ]
+        chosen = min(equals, key=lambda trial: trial.candidate.complexity)
+        return [chosen, *(trial for trial in ranked if trial is not chosen)]
+
+
+def _promoted(ranked: Sequence[Trial]) -> list[Candidate]:
+    """Return the best candidates: with and without trained frequencies, with and without a metric, and of all."""
+    kinds: dict[object, Candidate] = {}
+    for trial in ranked:
+        kinds.setdefault(
+            (trial.candidate.metric == "none", trial.candidate.map == "supervised"), trial.candidate
+        )
+    every = (trial.candidate for trial in ranked)
+    order = {candidate: place for place, candidate in enumerate(every)}
+    best = dict.fromkeys([*kinds.values(), *order])
+    # Those without learned parts take little time, so that a search that ends soon has one of them.
+    return sorted(list(best)[:_LAST], key=lambda one: (one.complexity > 0, order[one]))

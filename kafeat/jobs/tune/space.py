@@ -1,0 +1,224 @@
+"""The maps that are tried: scaler × metric × map × γ, as lists of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kafeat.jobs.tune.table import MIN_FREQUENCY, TunedTable
+
+Recipe = dict[str, Any]
+
+SCALERS: dict[str, list[Recipe]] = {
+    "standardize": [{"kind": "standardize"}],
+    "quantile": [{"kind": "quantile"}],
+    "power": [{"kind": "power"}],
+    "none": [],
+    "normalize": [{"kind": "normalize", "norm": "l1"}],
+}
+METRICS: dict[str, list[Recipe]] = {
+    "none": [],
+    "diagonal": [{"kind": "metric", "diagonal": True}],
+    "half": [{"kind": "metric", "alpha": 0.5}],
+    "whole": [{"kind": "metric"}],
+}
+KERNELS: dict[str, Recipe] = {
+    "rbf": {"kernel": "rbf"},
+    "matern 1/2": {"kernel": "matern", "nu": 0.5},
+    "matern 3/2": {"kernel": "matern", "nu": 1.5},
+    "laplacian": {"kernel": "laplacian"},
+    "chi2": {"kernel": "chi2"},
+    "intersection": {"kernel": "intersection"},
+}
+ADDITIVE = ("intersection", "homogeneous chi2", "homogeneous intersection")
+OF_HISTOGRAMS = ("chi2", *ADDITIVE)
+
+# Wider tables make these scalers and metrics slow.
+_MOST_FOR_POWER, _MOST_FOR_ROTATION = 200, 600
+_DRAFT_ROUNDS = 2
+_GAMMAS = (0.3, 1.0, 3.0)
+_LEAST_GAMMA, _MOST_GAMMA = 0.003, 300.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One point of the search space. `union` scales the numbers alone, beside categories and times."""
+
+    scaler: str
+    metric: str
+    map: str
+    gamma: float | None = 1.0
+    union: bool = False
+
+    @property
+    def complexity(self) -> int:
+        """The number of parts beyond a scaler and a map of a kernel."""
+        return (self.metric != "none") + (self.map == "supervised")
+
+    def __str__(self) -> str:
+        if self.map == "base":
+            return "the config to start from"
+        gamma = "" if self.gamma is None else f", γ = {_rule(self.gamma)}"
+        metric = "" if self.metric == "none" else f", {metric_name(self.metric)}"
+        name = "fourier, supervised" if self.map == "supervised" else self.map
+        scaler = f"{self.scaler} (numbers only)" if self.union else self.scaler
+        return f"{scaler}{metric}, {name}{gamma}"
+
+
+BASE = Candidate("none", "none", "base", None)
+"""The steps of the config to start from."""
+
+
+def metric_name(metric: str) -> str:
+    """Return the name of a metric for people."""
+    names = {"diagonal": "metric (diagonal)", "half": "metric (α = 0.5)", "whole": "metric"}
+    return names.get(metric, metric)
+
+
+def _rule(multiple: float) -> str:
+    return "median" if multiple == 1.0 else f"{multiple:g}*median"
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """The candidates for a table; `base` holds the steps of the config to start from."""
+
+    table: TunedTable
+    base: Sequence[Recipe] = ()
+
+    def steps(self, candidate: Candidate, width: int, rows: int, draft: bool = False) -> list[Recipe]:
+        """Return the steps of a candidate with this many outputs, to be fitted on this many rows.
+
+        A draft learns its metric in fewer rounds.
+        """
+        if candidate.map == "base":
+            return [dict(step) for step in self.base]
+        scaler = SCALERS[candidate.scaler]
+        before = self._union(scaler) if candidate.union else [*self._in_line(), *scaler]
+        rounds = {"iterations": _DRAFT_ROUNDS} if draft else {}
+        metric = [{**step, **rounds} for step in METRICS[candidate.metric]]
+        return [*before, *metric, self._map(candidate, width, rows)]
+
+    def _map(self, candidate: Candidate, width: int, rows: int) -> Recipe:
+        if candidate.map == "supervised":
+            even = width - width % 2
+            return {"kind": "fourier", "frequencies": "supervised", "n_components": even}
+        if candidate.map.startswith("homogeneous "):
+            kernel = candidate.map.removeprefix("homogeneous ")
+            order = max(0, (width // self.table.width - 1) // 2)
+            return {"kind": "homogeneous", "kernel": kernel, "order": order}
+        gamma = {} if candidate.gamma is None else {"gamma": _rule(candidate.gamma)}
+        return {"kind": "nystroem", **KERNELS[candidate.map], **gamma, "n_components": min(width, rows)}
+
+    def _in_line(self) -> list[Recipe]:
+        """Return the steps that make numbers of all columns, one after the other."""
+        return [
+            *([{"kind": "missing_indicator"}] if self.table.missing else []),
+            *([_date_parts(self.table.groups.times)] if self.table.groups.times else []),
+            *([_one_hot(self.table.groups.categories)] if self.table.groups.categories else []),
+            *([_IMPUTE] if self.table.missing else []),
+        ]
+
+    def _union(self, scaler: list[Recipe]) -> list[Recipe]:
+        """Return a union with a chain for each group of columns; only numbers are scaled."""
+        groups, filled = self.table.groups, [_IMPUTE] if self.table.missing else []
+        indicator = [{"kind": "missing_indicator"}] if self.table.missing else []
+        maps = [
+            {"columns": list(names), "steps": steps}
+            for names, steps in (
+                (groups.numbers, [*indicator, *filled, *scaler]),
+                (groups.categories, [_one_hot(groups.categories)]),
+                (groups.times, [_date_parts(groups.times), *filled]),
+            )
+            if names
+        ]
+        return [{"kind": "union", "maps": maps}]
+
+    @property
+    def scalers(self) -> list[str]:
+        """The scalers that suit the table."""
+        power = ["power"] if self.table.width <= _MOST_FOR_POWER else []
+        return ["standardize", "quantile", *power]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that suit the table."""
+        return list(METRICS) if self.table.width <= _MOST_FOR_ROTATION else ["none", "diagonal"]
+
+    @property
+    def unions(self) -> list[bool]:
+        """True, to scale the numbers alone, is tried where there are other columns."""
+        return [False, True] if self.table.groups.mixed and self.table.groups.numbers else [False]
+
+    def default(self) -> Candidate:
+        """Return the map that a person would begin with."""
+        return Candidate("standardize", "none", "rbf")
+
+    def first(self, width: int) -> Iterator[Candidate]:
+        """Yield the candidates that are screened."""
+        for union in self.unions:
+            for scaler in self.scalers:
+                for kernel in ("rbf", "matern 1/2", "laplacian"):
+                    for gamma in _GAMMAS:
+                        yield Candidate(scaler, "none", kernel, gamma, union)
+        yield from self._of_histograms(width)
+        for scaler in self.scalers:
+            yield Candidate(scaler, "none", "supervised", None)
+
+    def with_metrics(self, best: Candidate, best_trained: Candidate | None) -> Iterator[Candidate]:
+        """Yield the best candidates so far, of a kernel and with trained frequencies, with each metric.
+
+        A metric is learned from the label, so that small trials would rank it too low. One weight for each column suits
+        the laplacian kernel best, which sums over columns as well, whatever kernel leads without a metric.
+        """
+        if best.map not in OF_HISTOGRAMS:
+            for metric in self.metrics[1:]:
+                yield replace(best, metric=metric, gamma=1.0)
+            if best.map != "laplacian":
+                yield replace(best, metric="diagonal", map="laplacian", gamma=1.0)
+        if best_trained is not None:
+            yield replace(best_trained, metric=self.metrics[-1])
+
+    def _of_histograms(self, width: int) -> Iterator[Candidate]:
+        """Yield maps for numbers of at least 0 in one unit, as they are or as shares of their sum."""
+        if not self.table.histogram:
+            return
+        for scaler in ("none", "normalize"):
+            for gamma in _GAMMAS:
+                yield Candidate(scaler, "none", "chi2", gamma)
+            for kernel in ADDITIVE:
+                if not kernel.startswith("homogeneous") or width >= 3 * self.table.width:
+                    yield Candidate(scaler, "none", kernel, None)
+
+    def neighbours(self, best: Candidate) -> Iterator[Candidate]:
+        """Yield the candidates that differ from the best one in one choice."""
+        if best.map == "base":
+            return
+        if best.gamma is not None:
+            for factor in (3.0, 1.0 / 3.0, 3.0**0.5, 3.0**-0.5):
+                gamma = float(f"{best.gamma * factor:.2g}")
+                if _LEAST_GAMMA <= gamma <= _MOST_GAMMA:
+                    yield replace(best, gamma=gamma)
+        if best.map in OF_HISTOGRAMS:
+            return
+        for metric in self.metrics:
+            yield replace(best, metric=metric)
+        if best.map != "supervised":
+            for kernel in ("rbf", "matern 1/2", "matern 3/2", "laplacian"):
+                yield replace(best, map=kernel)
+        for scaler in self.scalers:
+            yield replace(best, scaler=scaler)
+        for union in self.unions:
+            yield replace(best, union=union)
+
+
+_IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
+
+
+def _one_hot(columns: Sequence[str]) -> Recipe:
+    return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", "min_frequency": MIN_FREQUENCY}
+
+
+def _date_parts(columns: Sequence[str]) -> Recipe:
+    return {"kind": "date_parts", "columns": list(columns), "cyclic": True}

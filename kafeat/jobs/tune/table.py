@@ -1,0 +1,247 @@
+"""Read a table as it comes: the groups of its columns, and the sample of rows that settings are chosen on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kafeat.config import Config
+from kafeat.contract.name_patterns import expand
+from kafeat.contract.step import DOUBLE, Sample
+from kafeat.errors import DataError, UsageError
+from kafeat.io.columns.columns import Columns
+from kafeat.io.columns.fields import Field, require
+from kafeat.io.columns.times import to_seconds
+from kafeat.io.readers.base import Reader
+from kafeat.io.writers.passthrough import decoded
+from kafeat.jobs.evaluate.inputs import RereadableData
+from kafeat.jobs.fit.fit import columns_of
+from kafeat.jobs.fit.labels import LabelArgument, check_split, label_names, label_values
+from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings
+from kafeat.jobs.fit.sample import SampledFit
+from kafeat.types import Array
+
+# Rows that are looked at to tell categories from names and times.
+_LOOK = 2000
+# Text with more different values than this share of the rows names the rows, or is prose.
+_MOST_DIFFERENT = 0.5
+MIN_FREQUENCY = 0.01
+"""The share of rows below which categories share an output."""
+# If fewer rows have another category than such a rare one, the column says hardly anything.
+_LEAST_FREQUENT = 0.1
+_LEAST_TIMES = 0.9
+# Columns with fewer numbers may have none in a part of the rows.
+_LEAST_VALUES = 10
+# Columns whose spreads differ by less have one unit, as the bins of a histogram have.
+_ONE_UNIT = 100.0
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The names of the feature columns by their kind, and the reason for every column that is left out."""
+
+    numbers: tuple[str, ...]
+    categories: tuple[str, ...]
+    times: tuple[str, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def mixed(self) -> bool:
+        """True if there are columns other than numbers."""
+        return bool(self.categories or self.times)
+
+    def reading_steps(self) -> list[dict[str, Any]]:
+        """Return the steps that read each column as what it is, and accept missing values."""
+        one_hot = {"kind": "one_hot", "columns": list(self.categories), "unknown": "ignore"}
+        date_parts = {"kind": "date_parts", "columns": list(self.times), "cyclic": True}
+        return [
+            *([date_parts] if self.times else []),
+            *([one_hot] if self.categories else []),
+            {"kind": "impute", "strategy": "median"},
+        ]
+
+
+@dataclass(frozen=True)
+class TunedTable:
+    """A table to tune for, with a sample of its training rows.
+
+    `missing` says that numbers or times of the sample are missing. `histogram` says that all columns are numbers of at
+    least 0 in one unit, so that chi2 and intersection may suit them.
+    """
+
+    place: str
+    digest: str
+    sample: Sample
+    labels: Array
+    groups: Groups
+    missing: bool
+    histogram: bool
+
+    @property
+    def width(self) -> int:
+        """The number of columns after categories and times are coded, about."""
+        codes = sum(self.sample.n_categories or ())
+        return int(self.sample.X.shape[1] + codes + 9 * len(self.groups.times))
+
+
+def read_table(
+    data: RereadableData,
+    base: Config,
+    label: LabelArgument,
+    split: str | None,
+    listener: Listener,
+) -> TunedTable:
+    """Read the columns and a sample of the training rows."""
+    names = label_names(label)
+    check_split(split, names)
+    with data.open() as source:
+        of_split = [] if split is None else [split]
+        require(source, of_split, "--split")
+        require(source, names, "--label")
+        groups = _groups(source.settled(), base, [*names, *of_split])
+    place, digest, sample = _sampled(data, base, groups, label, split, listener)
+    empty = _empty(sample, groups)
+    if empty:
+        groups = replace(
+            groups,
+            numbers=tuple(one for one in groups.numbers if one not in empty),
+            left_out={**groups.left_out, **dict.fromkeys(empty, "no values")},
+        )
+        place, digest, sample = _sampled(data, base, groups, label, split, SILENT)
+    if sample.label is None:
+        raise TypeError("rows without labels")
+    if not _varies(sample):
+        raise DataError(f"{place}: expected a feature column with different values, got only constant ones")
+    return TunedTable(
+        place, digest, sample, sample.label, groups, _missing(sample), _is_histogram(sample, groups)
+    )
+
+
+def _sampled(
+    data: RereadableData,
+    base: Config,
+    groups: Groups,
+    label: LabelArgument,
+    split: str | None,
+    listener: Listener,
+) -> tuple[str, str, Sample]:
+    """Return the name of the data, their digest, and a sample of the training rows."""
+    names, given = label_names(label), label_values(label)
+    config = with_columns(base, groups, groups.reading_steps())
+    with data.open() as opened:
+        source = opened.settled()
+        columns = columns_of(config, source, names, split)
+        listener.inform(features_line(config, source, columns, names, split))
+        for message in fit_warnings(config, source, columns, labelled=True):
+            listener.warn(message)
+        sampled = SampledFit.empty(config, columns)
+        sampled.read(source, columns, names, given, split=split, listener=listener)
+        digest, place = source.digest(), source.location
+    if sampled.chosen.empty:
+        raise DataError(f"{place}: expected at least one row to train on, got none")
+    rows, X, labels = sampled.chosen.result()
+    X = np.ascontiguousarray(X)
+    columns = columns.settled(X)
+    sample = Sample(
+        X, labels, len(rows), names=columns.names, n_categories=columns.n_categories, times=columns.times, dtype=DOUBLE
+    )  # fmt: skip
+    return place, digest, sample
+
+
+def _empty(sample: Sample, groups: Groups) -> list[str]:
+    """Return the names of the columns of numbers with hardly any value."""
+    few = np.isfinite(sample.X).sum(axis=0) < min(_LEAST_VALUES, len(sample.X))
+    return [
+        name for name, empty in zip(sample.names or (), few, strict=True) if empty and name in groups.numbers
+    ]
+
+
+def with_columns(base: Config, groups: Groups, steps: Sequence[Mapping[str, Any]]) -> Config:
+    """Return the base config with these steps, and without the columns that are left out."""
+    plain = {key: value for key, value in base.to_plain().items() if key not in ("search", "prune")}
+    if groups.left_out and "exclude" in plain["columns"]:
+        plain["columns"] = {"exclude": [*plain["columns"]["exclude"], *groups.left_out]}
+    elif groups.left_out:
+        plain["columns"] = {"include": [*groups.numbers, *groups.categories, *groups.times]}
+    return Config.model_validate({**plain, "steps": [dict(step) for step in steps]})
+
+
+def _groups(source: Reader, base: Config, not_features: Sequence[str]) -> Groups:
+    """Divide the columns by what they hold."""
+    names = [field.name for field in source.fields]
+    excluded = {name for _, found in expand(base.columns.exclude, names) for name in found}
+    included = {name for _, found in expand(base.columns.include, names) for name in found}
+    fields = [
+        field
+        for field in source.fields
+        if field.name not in {*not_features, *excluded, *source.row_names}
+        and (not included or field.name in included)
+    ]
+    numbers = tuple(field.name for field in fields if field.numeric)
+    times = [field.name for field in fields if field.kind in ("date", "timestamp")]
+    categories: list[str] = []
+    left_out: dict[str, str] = {}
+    for name, reading in _readings(source, [field for field in fields if field.kind == "text"]):
+        if reading == "categories":
+            categories.append(name)
+        elif reading == "times":
+            times.append(name)
+        else:
+            left_out[name] = reading
+    if not (numbers or categories or times):
+        raise DataError(f"{source.location}: expected at least one column to learn from, got none")
+    return Groups(numbers, tuple(categories), tuple(times), left_out)
+
+
+def _readings(source: Reader, fields: Sequence[Field]) -> list[tuple[str, str]]:
+    """Return for each column of text: categories, times, or the reason to leave it out."""
+    if not fields:
+        return []
+    names = [field.name for field in fields]
+    first = next(iter(source.chunks(Columns((), source.positional, None), names, _LOOK)), None)
+    if first is None or first.passthrough is None:
+        return [(name, "no rows") for name in names]
+    readings = []
+    for name in names:
+        values = decoded(first.passthrough.column(name)).combine_chunks().drop_null()
+        n, counts = len(values), values.value_counts().field("counts").to_numpy()
+        frequent = counts[counts >= MIN_FREQUENCY * n].sum()
+        if n and {str(value).casefold() for value in values.unique().to_pylist()[:3]} == {"train", "test"}:
+            readings.append((name, "train and test, for which there is --split"))
+        elif n and np.isfinite(to_seconds(values)).mean() >= _LEAST_TIMES:
+            readings.append((name, "times"))
+        elif n >= 20 and (len(counts) > _MOST_DIFFERENT * n or frequent < _LEAST_FREQUENT * n):
+            readings.append((name, f"{len(counts):,} different texts in {n:,} rows"))
+        else:
+            readings.append((name, "categories" if n else "no values"))
+    return readings
+
+
+def _varies(sample: Sample) -> bool:
+    """Return true if any column has two values; a gap is one, as it is marked."""
+    first = sample.X[:1]
+    return bool(((first != sample.X) & ~(np.isnan(sample.X) & np.isnan(first))).any())
+
+
+def _missing(sample: Sample) -> bool:
+    coded = np.array(sample.n_categories) > 0
+    return bool(np.isnan(sample.X[:, ~coded]).any())
+
+
+def _is_histogram(sample: Sample, groups: Groups) -> bool:
+    if groups.mixed or not np.isfinite(sample.X).all() or sample.X.min() < 0.0:
+        return False
+    spread = sample.X.std(axis=0)
+    spread = spread[spread > 0.0]
+    return len(spread) > 1 and float(spread.max() / np.median(spread)) < _ONE_UNIT
+
+
+def check_base(base: Config) -> None:
+    """Refuse a config to start from that has searches of its own."""
+    if any(step.searches for step in base.steps):
+        raise UsageError(
+            "--from: expected a config with values, got one with searches: put values in their place"
+        )

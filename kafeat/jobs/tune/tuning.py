@@ -1,0 +1,165 @@
+"""The result of a search."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from kafeat.config import Config
+from kafeat.jobs.fit.labels import LabelNames
+from kafeat.jobs.tune.ablation import Worth
+from kafeat.jobs.tune.search import Trial
+from kafeat.jobs.tune.test_rows import Score
+from kafeat.jobs.tune.widths import Point
+from kafeat.model.feature_map import FeatureMap
+
+_SHOWN = 6
+
+
+class Table(list[dict[str, Any]]):
+    """Rows of a table as dicts."""
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a data frame of pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The result of `kafeat.tune`.
+
+    Attributes:
+        config: The config that was chosen.
+        yaml: The same as YAML, with comments on the choice.
+        columns: Its number of output columns, as it was scored.
+        score: Its score on rows that its map was not fitted on, a mean over the splits.
+        error: The standard error of the score.
+        score_name: The name of the score.
+        test_score: The score on the test rows, which the choice has not seen; None without them.
+        table: The trials of the searched width, the chosen map first and the others by their scores.
+        curve: The chosen map with several numbers of columns; empty if only one was tried.
+        choices: The worth of the chosen scaler, metric and map.
+        importance: The share of each column in a metric learned from the label; None if it was not asked for.
+        trials: The number of trials of the search.
+        notes: Sentences about the table and the choice.
+        interrupted: True if the search was interrupted.
+    """
+
+    config: Config
+    yaml: str
+    columns: int
+    score: float
+    error: float
+    score_name: str
+    test_score: Score | None
+    table: Table
+    curve: Table
+    choices: list[Worth]
+    importance: dict[str, float] | None
+    trials: int
+    notes: tuple[str, ...]
+    interrupted: bool
+    _words: Sequence[str]
+    _labels: LabelNames
+    _fit: Callable[[], FeatureMap] = field(repr=False)
+
+    def fit(self) -> FeatureMap:
+        """Fit the config on the data of the search."""
+        return self._fit()
+
+    def to_pandas(self) -> Any:
+        """Return the table as a data frame of pandas."""
+        return self.table.to_pandas()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return everything but the YAML as builtins, for JSON."""
+        test = self.test_score
+        return {
+            "score_name": self.score_name,
+            "score": self.score,
+            "standard_error": self.error,
+            "columns": self.columns,
+            "test_score": None if test is None else test.value,
+            "test_standard_error": None if test is None else test.error,
+            "trials": self.trials,
+            "interrupted": self.interrupted,
+            "notes": list(self.notes),
+            "config": self.config.to_plain(),
+            "table": list(self.table),
+            "curve": list(self.curve),
+            "choices": [vars(one) for one in self.choices],
+            "importance": self.importance,
+        }
+
+    def commands(self, config: str = "best.yaml") -> list[str]:
+        """Return the commands to go on with, if the config is in this file; none for data in memory."""
+        if not self._words:
+            return []
+        data, split, reading = self._words[0], list(self._words[1:3]), list(self._words[3:])
+        label = [word for name in self._labels for word in ("--label", name)]
+        keep, split = [word for name in self._labels for word in ("--keep", name)], split if split[0] else []
+        return [
+            shlex.join(["kafeat", *words])
+            for words in (
+                ["fit", "--config", config, data, "map.joblib", *label, *split, *reading],
+                ["transform", "--model", "map.joblib", data, "features.parquet", *keep, *reading],
+                # Without a split the map has seen all rows, so that only a map fitted anew can be judged.
+                [
+                    "evaluate",
+                    *(["--model", "map.joblib"] if split else ["--config", config]),
+                    data,
+                    *label,
+                    *split,
+                    *reading,
+                ],
+            )
+        ]
+
+    def __repr__(self) -> str:
+        steps = " -> ".join(step.kind for step in self.config.steps)
+        return f"Tuning({steps}: {self.score_name} {self.score:.4f} ± {self.error:.4f}, {self.trials} trials)"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><td style="text-align:left">{escape(row["map"])}</td>'
+            f"<td>{row['score']:.4f} ± {row['standard_error']:.4f}</td></tr>"
+            for row in self.table[:_SHOWN]
+        )
+        return (
+            f"<table><caption>{escape(repr(self))}</caption><thead><tr><th>map</th>"
+            f"<th>{escape(self.score_name)}</th></tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+
+def table_of(leaders: Sequence[Trial]) -> Table:
+    """Return the table of trials."""
+    return Table(
+        {
+            "map": str(trial.candidate),
+            "score": trial.outcome.score,
+            "standard_error": trial.outcome.error,
+            "seconds": round(trial.outcome.seconds, 3),
+            "trial": trial.number,
+        }
+        for trial in leaders
+    )
+
+
+def curve_of(points: Sequence[Point], chosen: Trial, item: int) -> Table:
+    """Return the table of the chosen map with several numbers of columns of `item` bytes."""
+    return Table(
+        {
+            "columns": point.columns,
+            "score": point.trial.outcome.score,
+            "standard_error": point.trial.outcome.error,
+            "bytes_per_row": item * point.columns,
+            "seconds_per_million_rows": point.seconds,
+            "chosen": point.trial is chosen,
+        }
+        for point in points
+    )

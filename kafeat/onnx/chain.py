@@ -1,8 +1,9 @@
-"""Steps to operators, one after the other: how each kind does it is in the file of its name in `steps/`."""
+"""Steps to operators, one after the other; the operators of each kind are a function in `steps/`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 
 import kafeat.onnx.steps
-from kafeat.chain.chain import Chain, FittedStep
+from kafeat.chain.chain import Chain
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.onnx.graph import Graph, Value
@@ -21,8 +23,7 @@ Emit = Callable[[Graph, FittedStep, Value], Value]
 
 def convertible() -> tuple[str, ...]:
     """The kinds that a graph can have, in alphabetical order."""
-    found = (module.name for module in iter_modules(kafeat.onnx.steps.__path__))
-    return tuple(sorted(found))
+    return tuple(sorted(_emitters()))
 
 
 def emit_chain(graph: Graph, chain: Chain, x: Value, dtype: np.dtype[Any]) -> Value:
@@ -56,11 +57,23 @@ def _cast(graph: Graph, x: Value, dtype: np.dtype[Any], wanted: np.dtype[Any]) -
     return graph.cast(x, wanted)
 
 
+@cache
+def _emitters() -> dict[str, Emit]:
+    """The functions `emit_<kind>` that the modules in `steps/` define, by kind."""
+    emitters = {}
+    for module in iter_modules(kafeat.onnx.steps.__path__, "kafeat.onnx.steps."):
+        for name, member in vars(import_module(module.name)).items():
+            if name.startswith("emit_") and member.__module__ == module.name:
+                emitters[name.removeprefix("emit_")] = member
+            elif name == "emit":  # a file of one kind
+                emitters[module.name.rpartition(".")[2]] = member
+    return emitters
+
+
 def _emitter(kind: str) -> Emit:
-    if kind not in convertible():
+    if kind not in _emitters():
         raise UsageError(
             f"kind: expected a step that ONNX has operators for, got {kind}; these have a form: "
             f"{', '.join(convertible())}"
         )
-    found: Emit = import_module(f"kafeat.onnx.steps.{kind}").emit
-    return found
+    return _emitters()[kind]

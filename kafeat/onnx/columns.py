@@ -23,12 +23,12 @@ _LARGEST = 1 << 24
 
 def coded(columns: Columns) -> dict[int, Categories]:
     """The features that are codes of categories, by place."""
-    found, at = {}, 0
+    categories, at = {}, 0
     for column in columns.features:
         if isinstance(column.categories, Categories):
-            found[at] = column.categories
+            categories[at] = column.categories
         at += column.n_features
-    return found
+    return categories
 
 
 def takes_numbers(categories: Categories) -> bool:
@@ -49,11 +49,11 @@ def category_metadata(columns: Columns) -> dict[str, Any]:
     names = columns.names
     return {
         names[j]: {
-            "categories": list(found.values),
-            "input": "number" if takes_numbers(found) else "code",
-            "unknown": "zeros" if found.lenient else "refused",
+            "categories": list(column.values),
+            "input": "number" if takes_numbers(column) else "code",
+            "unknown": "zeros" if column.lenient else "refused",
         }
-        for j, found in coded(columns).items()
+        for j, column in coded(columns).items()
     }
 
 
@@ -70,11 +70,11 @@ def emit_columns(graph: Graph, columns: Columns, x: Value, dtype: np.dtype[Any])
         plain = np.array([j not in categories for j in range(columns.n_features)])
         graph.refuse(graph.op("And", bad, plain[None, :]))
         parts, start = [], 0
-        for j, found in [*categories.items(), (columns.n_features, None)]:
+        for j, column in [*categories.items(), (columns.n_features, None)]:
             if start < j:
                 parts.append(graph.span(x, start, j))
-            if found is not None:
-                parts.append(_code(graph, graph.span(x, j, j + 1), found))
+            if column is not None:
+                parts.append(_code(graph, graph.span(x, j, j + 1), column))
             start = j + 1
         return graph.beside(parts)
 
@@ -83,8 +83,8 @@ def _code(graph: Graph, x: Value, categories: Categories) -> Value:
     """The code of each number (n, 1); −1 of an unknown or a missing one, which is refused unless it is let through."""
     numbers = numbers_of(categories)
     # A one in the place of the category, times the places from 1 on.
-    found = graph.cast(graph.op("Equal", x, numbers[None, :]), graph.dtype)
-    code = graph.op("Sub", graph.matmul(found, np.arange(1.0, len(numbers) + 1)[:, None]), 1.0)
+    hits = graph.cast(graph.op("Equal", x, numbers[None, :]), graph.dtype)
+    code = graph.op("Sub", graph.matmul(hits, np.arange(1.0, len(numbers) + 1)[:, None]), 1.0)
     if not categories.lenient:
         graph.refuse(graph.op("Less", code, 0.0))
         return code

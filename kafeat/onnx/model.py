@@ -51,11 +51,11 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     graph, reads = Graph(opset, dtype), fm.input_dtype
     x = emit_columns(graph, fm.columns, INPUT, reads)
     z = graph.features(emit_chain(graph, fm.chain, x, reads))
-    given = helper.make_tensor_value_info(INPUT, helper.np_dtype_to_tensor_dtype(reads), ["N", d])
+    inputs = helper.make_tensor_value_info(INPUT, helper.np_dtype_to_tensor_dtype(reads), ["N", d])
     made = helper.make_tensor_value_info(OUTPUT, helper.np_dtype_to_tensor_dtype(dtype), ["N", D])
     opsets = [helper.make_opsetid("", opset)]
     proto = helper.make_model(
-        graph.proto("kafeat", [given], {z: made}),
+        graph.proto("kafeat", [inputs], {z: made}),
         opset_imports=opsets,
         # The lowest that goes with the operators, for the sake of old programs.
         ir_version=helper.find_min_ir_version_for(opsets),
@@ -77,10 +77,10 @@ def _description(fm: FeatureMap) -> str:
 
 
 def _metadata(fm: FeatureMap) -> dict[str, str]:
-    found = {
+    metadata = {
         "kafeat.version": fm.version,
         "kafeat.map_sha256": fm.digest or "",
         "kafeat.columns": json.dumps(fm.columns.names),
     }
-    categories = category_metadata(fm.columns)
-    return {**found, **({"kafeat.categories": json.dumps(categories)} if categories else {})}
+    special = {"categories": category_metadata(fm.columns), "times": sorted(fm.columns.times)}
+    return {**metadata, **{f"kafeat.{key}": json.dumps(values) for key, values in special.items() if values}}

@@ -9,6 +9,7 @@ import onnx
 
 from kafeat.errors import GateError
 from kafeat.io.storage.atomic import write_bytes
+from kafeat.io.storage.location import Location
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.onnx.agreement import Agreement, compare
@@ -78,11 +79,11 @@ def export(
     data: bytes = proto.SerializeToString(deterministic=True)
     del proto
     onnx.checker.check_model(data, full_check=True)
-    found = compare(fm, data) if check else None
-    if found and not found.agrees:
+    agreement = compare(fm, data) if check else None
+    if agreement and not agreement.agrees:
         raise GateError(
-            f"{os.fspath(path)}: expected features that differ from kafeat's by at most {found.allowed:.1e}, "
-            f"got {found.largest:.1e}: nothing was written"
+            f"{os.fspath(path)}: expected features that differ from kafeat's by at most {agreement.allowed:.1e}, "
+            f"got {agreement.largest:.1e}: nothing was written"
         )
-    write_bytes(os.fspath(path), data, clobber=overwrite, fsync=fsync)
-    return Exported(len(data), opset, found)
+    write_bytes(Location.parse(path), data, clobber=overwrite, fsync=fsync)
+    return Exported(len(data), opset, agreement)

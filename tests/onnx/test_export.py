@@ -19,6 +19,7 @@ import kafeat
 from kafeat.config import load_config
 from kafeat.errors import GateError, UsageError
 from kafeat.maths.fourier import learning as frequency_fit
+from kafeat.maths.fourier import supervised
 from kafeat.maths.kernel import TiledKernel, kernel_names
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import kinds
@@ -32,7 +33,7 @@ from kafeat.onnx import agreement  # noqa: E402
 from kafeat.onnx.chain import convertible  # noqa: E402
 
 CANNOT: frozenset[str] = frozenset()
-"""Kinds without an ONNX form: none. A new kind gets a file in kafeat/onnx/steps, or its name here."""
+"""Kinds without an ONNX form: none. A new kind gets a function in kafeat/onnx/steps, or its name here."""
 Fit = Callable[[str, str], FeatureMap]
 
 RNG = np.random.default_rng(7)
@@ -52,7 +53,8 @@ def _short_learning():
 def fit(configs: Path, digits_table: pa.Table) -> Fit:
     @cache
     def fitted(kind: str) -> FeatureMap:
-        return kafeat.fit(load_config(configs / f"{kind}.yaml").to_plain(), digits_table)
+        config = load_config(configs / f"{kind}.yaml")
+        return kafeat.fit(config, digits_table, label="label" if config.needs_label else None)
 
     def fit(kind: str, dtype: str) -> FeatureMap:
         return replace(fitted(kind), dtype=dtype)
@@ -163,6 +165,9 @@ def test_small_features_are_computed_in_float64() -> None:
         {"kind": "tensor_srht", "complex_to_real": False, "n_components": 20, "coef0": 0.0},
         {"kind": "random_maclaurin", "kernel": "exponential", "n_components": 40},
         {"kind": "random_maclaurin", "degree": 1, "n_components": 1},
+        {"kind": "random_maclaurin", "kernel": "series", "coefficients": [0.5, 0.0, 1.0], "n_components": 30},
+        {"kind": "tensor_sketch", "n_components": 68, "degree": 3, "gamma": 0.01},
+        {"kind": "tensor_srht", "n_components": 68, "degree": 3, "gamma": 0.01},
         {"kind": "polynomial_features", "degree": 4, "coef0": 0.0},
         {"kind": "positive_exponential", "features": "plain", "n_components": 9},
         {"kind": "projection", "matrix": "srht", "n_components": 5},
@@ -177,6 +182,15 @@ def test_small_features_are_computed_in_float64() -> None:
 def test_variants_of_a_kind(step) -> None:
     for dtype in ("float32", "float64"):
         agree(chain(step, dtype=dtype), np.vstack([SIGNED, np.zeros((1, 6))]).astype(np.float32))
+
+
+@pytest.mark.parametrize("features", ["paired", "offset"])
+def test_frequencies_trained_for_a_label(features: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_TRIAL_STEPS", "_STEPS"):
+        monkeypatch.setattr(supervised, name, 100)
+    X = np.random.default_rng(0).standard_normal((300, 6)).astype(np.float32)
+    step = {"kind": "fourier", "frequencies": "supervised", "n_components": 20, "features": features}
+    agree(kafeat.fit({"steps": [step]}, X, label=X[:, 0] > 0.0), X)
 
 
 def test_log1p_is_exact_where_x_is_tiny() -> None:
@@ -253,6 +267,59 @@ def test_categories_are_numbers_or_codes(unknown: str) -> None:
     assert (Z[1, 2:5] == 0.0).all()
     assert np.isnan(Z[2:]).all()  # no category at all
     kafeat.onnx.export(fm, "/dev/null")
+
+
+def test_rare_categories_share_an_output() -> None:
+    table = pa.table(
+        {"a": RNG.normal(size=90).astype(np.float32), "n": np.repeat([3, 1, 2, 9], [60, 26, 3, 1])}
+    )
+    step = {"kind": "one_hot", "columns": ["n"], "min_frequency": 0.1, "unknown": "ignore"}
+    fm = kafeat.fit({"steps": [step]}, table)
+    assert fm.n_components == 4
+    X = np.column_stack([table["a"], table["n"]]).astype(np.float32)
+    np.testing.assert_array_equal(run(kafeat.onnx.to_model(fm), X), fm.transform(table))
+
+
+def test_indicators_of_missing_numbers() -> None:
+    X = SIGNED.copy()
+    X[::3, 2] = X[::5, 4] = np.nan
+    fm = chain({"kind": "missing_indicator"}, {"kind": "impute"}, {"kind": "standardize"}, X=X)
+    assert fm.n_components == 8
+    agree(fm, X)
+    agree(chain({"kind": "missing_indicator"}, {"kind": "impute"}, X=SIGNED), X)  # none to add
+
+
+@pytest.mark.parametrize("cyclic", [False, True])
+def test_parts_of_times_are_those_of_the_calendar(cyclic: bool) -> None:
+    """Every day of 800 years around the change of a leap rule, its first and its last moment, and the first years.
+
+    Where they are cyclic, every seventh day: the parts are the same.
+    """
+    parts = ["year", "month", "day", "day_of_year", "weekday", "hour", "minute", "second", "days"]
+    step = {"kind": "date_parts", "columns": ["c1"], "parts": parts, "cyclic": cyclic}
+    day = 86_400.0 * np.concatenate(
+        [np.arange(-150_000, 150_000, 1 if not cyclic else 7), [-719_162, 2_932_896]]
+    )
+    for offset in (0.0, 86_399.999, 43_199.5):
+        X = np.column_stack([np.zeros(len(day)), day + offset])
+        fm = kafeat.fit({"steps": [step], "dtype": "float64"}, X[:1000])
+        G, Z = run(kafeat.onnx.to_model(fm), X), fm.transform(X)
+        # Whole numbers agree to the bit, and so does the one quotient. Angles are below 2π: their two roundings, and
+        # those of a cosine as 1 − 2 sin², are a few units of 2π.
+        np.testing.assert_allclose(G, Z, rtol=0, atol=4 * np.pi * np.finfo(float).eps if cyclic else 0.0)
+    X = np.array([[0.0, np.nan], [0.0, 1e300], [0.0, -1e12], [0.0, 0.0]])
+    assert np.isnan(run(kafeat.onnx.to_model(fm), X)[:3]).all()
+    kafeat.onnx.export(replace(fm, dtype="float32"), "/dev/null")
+    metadata = {p.key: p.value for p in kafeat.onnx.to_model(fm).metadata_props}
+    assert json.loads(metadata["kafeat.times"]) == ["c1"]
+
+
+def test_missing_times_are_filled() -> None:
+    X = np.column_stack([SIGNED[:, 0], RNG.integers(0, 2**31, len(SIGNED))]).astype(np.float64)
+    X[::4, 1] = np.nan
+    step = {"kind": "date_parts", "columns": ["c1"], "cyclic": True}
+    agree(chain(step, {"kind": "impute"}, X=X, dtype="float64"), X)
+    agree(chain({"kind": "missing_indicator"}, {"kind": "impute"}, step, X=X), X)
 
 
 def test_pruned_maps_give_the_outputs_that_are_kept() -> None:
@@ -339,7 +406,7 @@ def test_what_no_operator_computes_is_refused_with_its_place(monkeypatch, tmp_pa
         UsageError, match=r"steps\[0\]\.kernel: expected a kernel by name, got a Python function"
     ):
         kafeat.onnx.to_model(fm)
-    monkeypatch.setattr(importlib.import_module("kafeat.onnx.chain"), "convertible", lambda: ("pca",))
+    monkeypatch.delitem(importlib.import_module("kafeat.onnx.chain")._emitters(), "standardize")
     with pytest.raises(
         UsageError, match=r"steps\[0\]\.kind: expected a step that ONNX has .* got standardize"
     ):
@@ -355,9 +422,9 @@ def test_a_graph_that_is_too_large_is_refused_before_it_is_made(monkeypatch) -> 
 
 
 def test_a_graph_that_errs_is_not_written(monkeypatch, tmp_path) -> None:
-    arc_cosine = importlib.import_module("kafeat.onnx.steps.arc_cosine")
-    emit = arc_cosine.emit
-    monkeypatch.setattr(arc_cosine, "emit", lambda g, fitted, x: g.op("Mul", emit(g, fitted, x), 1.0001))
+    emitters = importlib.import_module("kafeat.onnx.chain")._emitters()
+    emit = emitters["arc_cosine"]
+    monkeypatch.setitem(emitters, "arc_cosine", lambda g, fitted, x: g.op("Mul", emit(g, fitted, x), 1.0001))
     fm = chain({"kind": "arc_cosine", "n_components": 40})
     with pytest.raises(
         GateError, match="expected features that differ from kafeat's by at most .*: nothing was written"

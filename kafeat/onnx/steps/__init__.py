@@ -1,1 +1,1 @@
-"""One file a kind: its steps as operators. A kind without a file has no ONNX form."""
+"""Steps as operators: a function `emit_<kind>` per kind, in the file of its family. Other kinds have no ONNX form."""

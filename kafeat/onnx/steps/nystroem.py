@@ -1,4 +1,4 @@
-"""The kernel with the landmarks, then a matrix product; in float64 inside where the map computes in it."""
+"""The Nyström map as operators."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain.chain import FittedStep
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.errors import UsageError
 from kafeat.maths.kernel import KernelParameters
 from kafeat.onnx.graph import Graph, Value
-from kafeat.onnx.landmarks import landmark_form
-from kafeat.onnx.landmarks.products import LandmarkGraph
+from kafeat.onnx.landmarks import LandmarkGraph, landmark_form
 from kafeat.samplers.nystroem import Nystroem
 
 
-def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+def emit_nystroem(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """The kernel with the landmarks, then a matrix product; in float64 inside where the map computes in it."""
     step, state, outer = cast(Nystroem, fitted.step), fitted.state, graph.dtype
     if not isinstance(step.kernel, str):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""A x, the matrix written out."""
+"""Linear maps as operators: projections and PCA."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain.chain import FittedStep
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.maths.hadamard import written_out
 from kafeat.onnx.elementary import product
 from kafeat.onnx.graph import Graph, Value
@@ -14,7 +14,21 @@ from kafeat.samplers.projection import Projection
 from kafeat.types import Floats
 
 
-def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+def emit_metric(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """xL, or x times the weight of its column."""
+    root = fitted.state["root"]
+    return graph.op("Mul", x, root) if root.ndim == 1 else product(graph, x, root.T)
+
+
+def emit_pca(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """(x − μ)V/σ."""
+    state = fitted.state
+    projected = product(graph, graph.op("Sub", x, state["mean"]), state["components"])
+    return graph.op("Div", projected, state["scale"])
+
+
+def emit_projection(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """A x, the matrix written out."""
     return product(graph, x, _matrix(graph, fitted))
 
 

@@ -1,4 +1,4 @@
-"""√(x^γ) times cosines and sines of multiples of log x, all frequencies at once."""
+"""Maps of additive kernels as operators: a few features per column."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain.chain import FittedStep
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.onnx.elementary import flattened, refuse_negative
 from kafeat.onnx.graph import Graph, Value
 from kafeat.samplers.homogeneous import Homogeneous
+from kafeat.samplers.intersection_bins import IntersectionBins
 
 
-def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+def emit_homogeneous(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """√(x^γ) times cosines and sines of multiples of log x, all frequencies at once."""
     step, state, d = cast(Homogeneous, fitted.step), fitted.state, fitted.n_features_in
     if step.negative == "error":
         refuse_negative(graph, x)
@@ -37,3 +39,14 @@ def emit(graph: Graph, fitted: FittedStep, x: Value) -> Value:
     ]
     blocks = flattened(graph, graph.op("Concat", *waves, axis=2), 2 * step.n * d)
     return graph.beside([constant, blocks])
+
+
+def emit_intersection_bins(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """clip(N x/max − l, 0, 1) of every bin l, times √(max/N)."""
+    step, maximum = cast(IntersectionBins, fitted.step), fitted.state["maximum"]
+    refuse_negative(graph, x)
+    N = step.n_bins
+    share = graph.op("Div", graph.op("Min", x, maximum), np.where(maximum > 0.0, maximum, 1.0))
+    level = graph.op("Unsqueeze", graph.op("Mul", share, float(N)), np.array([1]))
+    part = graph.op("Clip", graph.op("Sub", level, np.arange(float(N))[:, None]), 0.0, 1.0)
+    return flattened(graph, graph.op("Mul", part, np.sqrt(maximum / N)), N * fitted.n_features_in)

@@ -1,0 +1,178 @@
+"""Maps of the polynomial and the dot-product kernels as operators."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from kafeat.chain.fitted_step import FittedStep
+from kafeat.maths.exact_terms import ExactTerms
+from kafeat.maths.hadamard import written_out
+from kafeat.onnx.elementary import Complex, complex_product, linear_form, product, same_in_all_rows
+from kafeat.onnx.graph import Graph, Value
+from kafeat.samplers.polynomial_features import PolynomialFeatures, count_monomials, monomial_weights
+from kafeat.samplers.random_maclaurin import RandomMaclaurin
+from kafeat.samplers.tensor_sketch import TensorSketch, amplitudes
+from kafeat.samplers.tensor_srht import TensorSrht
+from kafeat.types import Array, State
+
+
+def emit_polynomial_features(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """Every monomial, degree by degree: a variable times a monomial of one degree less."""
+    step, d = cast(PolynomialFeatures, fitted.step), fitted.n_features_in
+    lowest = 0 if step.coef0 > 0 else step.degree
+    scaled = graph.op("Mul", x, np.sqrt(float(fitted.state["gamma"])))
+    monomials, parts = scaled, []
+    for q in range(step.degree + 1):
+        if q > 1:
+            variables, lower = _factors(d, q)
+            monomials = graph.op("Mul", graph.columns(monomials, lower), graph.columns(scaled, variables))
+        if q >= lowest:
+            weights = monomial_weights(step, d, q)
+            parts.append(graph.op("Mul", monomials, weights) if q else same_in_all_rows(graph, x, weights))
+    return graph.beside(parts)
+
+
+def _factors(d: int, q: int) -> tuple[Array, Array]:
+    """Of every monomial of degree q: its first variable, and which one of degree q − 1 it is multiplied by."""
+    counts = [count_monomials(d - j, q - 1) for j in range(d)]
+    # those without a variable before j are the last ones
+    lower = [np.arange(counts[0] - count, counts[0]) for count in counts]
+    return np.repeat(np.arange(d), counts), np.concatenate(lower)
+
+
+def emit_random_maclaurin(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """Products of random signs, level by level from the last: level j multiplies the outputs of degree j and more."""
+    state, parts = fitted.state, []
+    root = float(np.sqrt(float(state["gamma"])))
+    constant, linear = cast(RandomMaclaurin, fitted.step).exact_terms(state)
+    if constant is not None:
+        parts.append(same_in_all_rows(graph, x, np.array([constant])))
+    if linear is not None:
+        parts.append(graph.op("Mul", x, linear * root))
+    drawn = _random_products(graph, state, root, x)
+    if drawn is not None:
+        parts.append(drawn)
+    of_degree_0 = state["weights"][state["degrees"] == 0]
+    if len(of_degree_0):
+        parts.append(same_in_all_rows(graph, x, of_degree_0))
+    return graph.beside(parts)
+
+
+def _random_products(graph: Graph, state: State, root: float, x: Value) -> Value | None:
+    """The outputs of degree 1 and more, which come first, by falling degree."""
+    degrees, weights = state["degrees"], state["weights"]
+    levels = int(degrees.max(initial=0))
+    counts = [int((degrees >= level).sum()) for level in range(1, levels + 1)]
+    ends, z, done = np.cumsum([0, *counts]), None, 0
+    for level in reversed(range(levels)):
+        factors = root * state["signs"][ends[level] : ends[level + 1]]
+        # An output takes its weight with its last factor, so that no product leaves the range without it.
+        factors[done:] *= weights[done : counts[level], None]
+        new = product(graph, x, factors)
+        if z is not None:
+            longer = graph.op("Mul", graph.span(new, 0, done), z)
+            rest = [graph.span(new, done, counts[level])] if counts[level] > done else []
+            new = graph.beside([longer, *rest])
+        z, done = new, counts[level]
+    return z
+
+
+def emit_tensor_sketch(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """Products of the spectra of count sketches, each a matrix product: sketch and Fourier transform are linear."""
+    step, d = cast(TensorSketch, fitted.step), fitted.n_features_in
+    D, terms = step.n_buckets(fitted.state, d), step.exact_terms(fitted.state)
+    graph.reserve(step.degree, D // 2 + 1, 2, d + 1)
+    scale = np.full(d + 1, np.sqrt(float(fitted.state["gamma"])))
+    scale[-1] = np.sqrt(step.coef0)
+    pairs = zip(fitted.state["buckets"], fitted.state["signs"] * scale, strict=True)
+    spectra = [_spectrum(buckets, values, D) for buckets, values in pairs]
+    spectrum = complex_product(graph, x, spectra, d)
+    if terms is not None:
+        carried = complex_product(graph, x, [_carried(spectra, terms)], d)
+        spectrum = graph.op("Sub", spectrum[0], carried[0]), graph.op("Sub", spectrum[1], carried[1])
+    z = _in_time(graph, spectrum, D) if step.domain == "time" else _in_frequency(graph, spectrum, D)
+    left = 0 if terms is None else step.n_components - terms.count(d) - D
+    return _beside_terms(graph, x, terms, [z], left)
+
+
+def _carried(matrices: list[Array], terms: ExactTerms) -> Array:
+    """The matrix M (m, d + 1) for which M [x, 1] are the terms of Π_q M_q [x, 1] that other outputs carry."""
+    constants = np.stack([matrix[:, -1] for matrix in matrices])
+    carried = np.zeros_like(matrices[0])
+    carried[:, -1] = constants.prod(axis=0)
+    if terms.linear is not None:
+        for q, matrix in enumerate(matrices):
+            others = np.delete(constants, q, axis=0).prod(axis=0)
+            carried[:, :-1] += others[:, None] * matrix[:, :-1]
+    return carried
+
+
+def _beside_terms(graph: Graph, x: Value, terms: ExactTerms | None, parts: list[Value], left: int) -> Value:
+    """The outputs that carry terms exactly, those of the rest, and zeros in those that are left."""
+    if terms is None:
+        return graph.beside(parts)
+    if left:
+        parts = [*parts, same_in_all_rows(graph, x, np.zeros(left))]
+    linear = [] if terms.linear is None else [graph.op("Mul", x, terms.linear)]
+    return graph.beside([same_in_all_rows(graph, x, np.array([terms.constant])), *linear, *parts])
+
+
+def _spectrum(buckets: Array, values: Array, D: int) -> Array:
+    """The Fourier transform of a count sketch, (D//2 + 1, d + 1): of entry i, value · e^{−2πi k bucket/D}."""
+    # whole turns are taken out, so that the angle is exact to the last digits
+    turns = np.outer(np.arange(D // 2 + 1), buckets) % D
+    spectrum: Array = values * np.exp(-2j * np.pi / D * turns)
+    return spectrum
+
+
+def _in_frequency(graph: Graph, spectrum: Complex, D: int) -> Value:
+    """Re P₀, then Re P_k and Im P_k in turn; of the last one of an even number only the real part."""
+    output = np.arange(D)
+    re, im = (output + 1) // 2, D // 2 + 1 + output // 2
+    places = np.where(output % 2 == 0, im, re)
+    places[0] = 0
+    return graph.op("Mul", graph.columns(graph.beside(list(spectrum)), places), amplitudes(D))
+
+
+def _in_time(graph: Graph, spectrum: Complex, D: int) -> Value:
+    """The inverse transform as a matrix: of a real sketch one of each ±k says all."""
+    graph.reserve(2 * (D // 2 + 1), D)
+    k = np.arange(D // 2 + 1)
+    twice = np.where((k == 0) | (2 * k == D), 1.0, 2.0)[:, None] / D
+    waves = twice * np.exp(2j * np.pi / D * (np.outer(k, np.arange(D)) % D))
+    return graph.matmul(graph.beside(list(spectrum)), np.vstack([waves.real, -waves.imag]))
+
+
+def emit_tensor_srht(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """Products of sampled Hadamard transforms, written out as matrices."""
+    step, d = cast(TensorSrht, fitted.step), fitted.n_features_in
+    matrices, terms = _hadamard_factors(graph, step, fitted), step.exact_terms(fitted.state)
+    carried = [] if terms is None else [_carried(matrices, terms)]
+    if step.complex_to_real:
+        parts = list(complex_product(graph, x, matrices, d))
+        for matrix in carried:
+            of_terms = complex_product(graph, x, [matrix], d)
+            parts = [graph.op("Sub", part, one) for part, one in zip(parts, of_terms, strict=True)]
+    else:
+        z = linear_form(graph, x, matrices[0], d)
+        for matrix in matrices[1:]:
+            z = graph.op("Mul", z, linear_form(graph, x, matrix, d))
+        parts = [graph.op("Sub", z, linear_form(graph, x, matrix, d)) for matrix in carried] or [z]
+    taken = len(parts) * fitted.state["rows"].shape[1] + (0 if terms is None else terms.count(d))
+    return _beside_terms(graph, x, terms, parts, step.n_components - taken)
+
+
+def _hadamard_factors(graph: Graph, step: TensorSrht, fitted: FittedStep) -> list[Array]:
+    turns, rows, d = fitted.state["turns"], fitted.state["rows"], fitted.n_features_in
+    m, width = rows.shape[1], turns.shape[-1]
+    graph.reserve(step.degree, 2 if step.complex_to_real else 1, m, width)
+    units = np.array([1.0, 1.0j, -1.0, -1.0j]) if step.complex_to_real else np.array([1.0, -1.0])
+    scale = np.full(width, np.sqrt(float(fitted.state["gamma"])))
+    scale[d:] = np.sqrt(step.coef0)
+    # √(1/m) in equal parts, so that no factor leaves the range of the dtype alone
+    scale *= m ** (-0.5 / step.degree)
+    return [
+        written_out(units[of_turns] * scale, of_rows) for of_turns, of_rows in zip(turns, rows, strict=True)
+    ]

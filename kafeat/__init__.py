@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from kafeat.config import Config
     from kafeat.jobs.evaluate.evaluate import evaluate
     from kafeat.jobs.fit.fit import fit
+    from kafeat.jobs.tune.tune import tune
     from kafeat.model.feature_map import FeatureMap
     from kafeat.model.load import load
 
-__all__ = ["Config", "FeatureMap", "__version__", "evaluate", "fit", "load"]
+__all__ = ["Config", "FeatureMap", "__version__", "evaluate", "fit", "load", "tune"]
 
 _HOMES = {
     "Config": "kafeat.config",
@@ -29,6 +30,7 @@ _HOMES = {
     "load": "kafeat.model.load",
     "fit": "kafeat.jobs.fit.fit",
     "evaluate": "kafeat.jobs.evaluate.evaluate",
+    "tune": "kafeat.jobs.tune.tune",
 }
 
 

@@ -14,8 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from kafeat.dataframes.options import Frame, frame_of
-from kafeat.dataframes.shared_map import SharedMap, shared
+from kafeat.dataframes import Frame, SharedMap, frame_of, shared
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.columns.numbers import is_text

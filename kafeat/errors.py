@@ -59,8 +59,8 @@ class InvalidValueError(DataError):
 
     @property
     def missing(self) -> bool:
-        """True for a missing number or list of numbers, which the step `impute` would fill in."""
-        expected = ("expected a finite number", "expected a list")
+        """True for a missing number, time or list of numbers, which the step `impute` would fill in."""
+        expected = ("expected a finite number", "expected a list", "expected a time")
         return self.problem.startswith(expected) and self.problem.endswith(("got null", "got nan"))
 
     def moved(self, rows: int) -> InvalidValueError:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from itertools import product
+from math import prod
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonSchema
@@ -23,8 +25,8 @@ from kafeat.errors import UsageError
 
 __all__ = [
     "SEARCHES",
-    "SEARCH_SCHEMAS",
     "STEP",
+    "VALIDATE",
     "AnyStep",
     "accepted",
     "build_step",
@@ -48,10 +50,7 @@ def step_class(kind: str) -> type[Step]:
     """The class of a kind; only its own module is imported."""
     for package, known in ((kafeat.samplers, samplers()), (kafeat.scalers, scalers())):
         if kind in known:
-            cls = load_class(package, kind)
-            if not issubclass(cls, Step):
-                raise TypeError(f"{cls} is no step")
-            return cls
+            return load_class(package, kind, Step)
     raise KeyError(kind)
 
 
@@ -72,38 +71,56 @@ def build_step(recipe: object) -> Step:
     if not isinstance(kind, str) or kind not in kinds():
         raise _refusal(("kind",), kind, {**known, "got": kind})
     found = step_class(kind)
+    parameters = {name: value for name, value in recipe.items() if name != "kind"}
     searches = {
-        name: _search(name, recipe[name])
-        for name in SEARCHES
-        if name in found.model_fields and isinstance(recipe.get(name), Mapping)
+        name: _search(name, value)
+        for name, value in parameters.items()
+        if name in found.model_fields and _is_search(name, value)
     }
-    parameters = {name: value for name, value in recipe.items() if name != "kind" and name not in searches}
-    step = found.model_validate(parameters, context={"build_step": build_step})
-    return step.searching(searches) if searches else step
+    if not searches:
+        return _validated(found, parameters)
+    settled = {name: value for name, value in parameters.items() if name not in searches}
+    step = _check_combinations(found, settled, searches)
+    return step.searching(searches)
 
+
+def _validated(found: type[Step], parameters: Mapping[str, Any]) -> Step:
+    return found.model_validate(dict(parameters), context={"build_step": build_step})
+
+
+def _check_combinations(
+    found: type[Step], settled: Mapping[str, Any], searches: Mapping[str, dict[str, Any]]
+) -> Step:
+    """Build the step with every combination of the values to choose from, and return the first one."""
+    choices = {name: search["validate"] for name, search in searches.items() if "validate" in search}
+    if prod(map(len, choices.values())) > MOST_COMBINATIONS:
+        name = next(iter(choices))
+        raise _refusal(
+            (name,),
+            None,
+            {"expected": f"at most {MOST_COMBINATIONS:,} combinations of values in a step", "got": "more"},
+        )
+    steps = [
+        _validated(found, {**settled, **dict(zip(choices, values, strict=True))})
+        for values in product(*choices.values())
+    ]
+    return steps[0]
+
+
+MOST_COMBINATIONS = 10_000
+"""Combinations of the values in one step that a search may have to choose from."""
+
+VALIDATE = "{validate: [values]}"
+"""The search for the value of any parameter that predicts the label best, as it is written."""
+
+_READ_BY = ("columns", "maps")
+"""Parameters that say what is read, so that they are needed before anything can be chosen."""
 
 SEARCHES = {
-    "gamma": "{validate: [numbers above 0]}",
+    "gamma": VALIDATE,
     "n_components": "{target_error: a number above 0 and below 1}",
 }
-"""Parameters that can be chosen from the data, and how that is written."""
-
-_ABOVE_0 = {"type": "number", "exclusiveMinimum": 0}
-SEARCH_SCHEMAS: dict[str, dict[str, Any]] = {
-    "gamma": {
-        "type": "object",
-        "properties": {"validate": {"type": "array", "items": _ABOVE_0, "minItems": 1}},
-        "required": ["validate"],
-        "additionalProperties": False,
-    },
-    "n_components": {
-        "type": "object",
-        "properties": {"target_error": {**_ABOVE_0, "exclusiveMaximum": 1}},
-        "required": ["target_error"],
-        "additionalProperties": False,
-    },
-}
-"""The same as JSON Schema."""
+"""Parameters that are most often chosen from the data, and how that is written."""
 
 
 def accepted(name: str, field: FieldInfo) -> str:
@@ -111,18 +128,23 @@ def accepted(name: str, field: FieldInfo) -> str:
     return expected(field) + (f", or {SEARCHES[name]}" if name in SEARCHES else "")
 
 
+def _is_search(name: str, value: object) -> bool:
+    """Return True for a mapping with the key of a search, and for any mapping if the parameter takes no other."""
+    return isinstance(value, Mapping) and ("validate" in value or name in SEARCHES)
+
+
 def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """A search as builtins, or a refusal."""
-    if name == "gamma" and list(wanted) == ["validate"] and isinstance(wanted["validate"], list | tuple):
-        values = list(wanted["validate"])
-        if values and all(_is_number(value) and value > 0 for value in values):
-            return {"validate": values}
+    if name in _READ_BY:
+        raise _refusal((name,), wanted, {"expected": "a value, as it says what is read", "got": "a search"})
+    if list(wanted) == ["validate"] and isinstance(wanted["validate"], list | tuple) and wanted["validate"]:
+        return {"validate": [float(v) if isinstance(v, float) else v for v in wanted["validate"]]}
     if name == "n_components" and list(wanted) == ["target_error"]:
         target = wanted["target_error"]
         if _is_number(target) and 0 < target < 1:
             return {"target_error": target}
     text = ", ".join(f"{key}: {spell(value)}" for key, value in wanted.items())
-    raise _refusal((name,), wanted, {"expected": SEARCHES[name], "got": f"{{{text}}}"})
+    raise _refusal((name,), wanted, {"expected": SEARCHES.get(name, VALIDATE), "got": f"{{{text}}}"})
 
 
 def _is_number(value: object) -> bool:

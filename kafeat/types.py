@@ -24,8 +24,8 @@ Shape: TypeAlias = tuple[int, ...]
 
 DType: TypeAlias = Literal["float32", "float64"]
 
-Scratch: TypeAlias = tuple[Any, ...]
-"""Buffers that one worker owns: arrays, or tuples of them."""
+Scratch: TypeAlias = Any
+"""Buffers that one worker owns: an array, or a named tuple that the transform declares."""
 
 
 class ArrowTable(Protocol):

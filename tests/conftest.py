@@ -21,6 +21,7 @@ from kafeat.contract.step import Sample, Step
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)  # of `make test`
 settings.load_profile("no deadline")
 
 
@@ -61,7 +62,7 @@ def features() -> Callable[[Step, np.ndarray, int], np.ndarray]:
 
 @pytest.fixture(scope="module")
 def one_limit() -> Iterator[None]:
-    """One limit on BLAS threads for a whole file: each call that sets its own takes 5 ms to look for the libraries."""
+    """One limit on BLAS threads for a whole file: tests that compute without `transform` need it for the same bytes."""
     with one_blas_thread():
         yield
 

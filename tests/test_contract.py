@@ -14,12 +14,13 @@ from threadpoolctl import threadpool_limits
 
 import kafeat
 from kafeat.chain import tiles
-from kafeat.chain.chain import Chain, FittedStep
+from kafeat.chain.chain import Chain
+from kafeat.chain.fitted_step import FittedStep
 from kafeat.chain.tiles import LEAST_ROWS, MOST_ROWS, TileLoop
 from kafeat.config import Config, load_config
 from kafeat.contract.kernel_inputs import Coordinates
-from kafeat.contract.sparse_rows import Rows, SparseRows
 from kafeat.contract.step import Sample, Step, Transform
+from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import ConfigError, DataError, InvalidValueError
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.model.feature_map import FeatureMap
@@ -53,9 +54,11 @@ def _short_learning() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def fitted(configs: Path, digits_table: pa.Table) -> Fit:
-    def fitted(kind: str, dtype: str, seed: int, chunk_rows: int) -> FeatureMap:
+    def fitted(kind: str, dtype: str) -> FeatureMap:
         plain = load_config(configs / f"{kind}.yaml").to_plain()
-        return kafeat.fit({**plain, "dtype": dtype, "seed": seed, "chunk_rows": chunk_rows}, digits_table)
+        config = load_config({**plain, "dtype": dtype, "seed": 1})
+        label = "label" if config.needs_label else None
+        return kafeat.fit(config, digits_table.slice(0, 900), label)
 
     return fitted
 
@@ -78,8 +81,9 @@ def step(kind: str, config: Config) -> Step:
 
 @pytest.fixture
 def fit(kind: str, fitted_once: Fit) -> Fit:
-    def fit(dtype: str = "float64", chunk_rows: int = 8192) -> FeatureMap:
-        return fitted_once(kind, dtype, 1, chunk_rows)
+    def fit(dtype: str = "float64", chunk_rows: int | None = None) -> FeatureMap:
+        fm = fitted_once(kind, dtype)
+        return fm if chunk_rows is None else replace(fm, chunk_rows=chunk_rows)
 
     return fit
 
@@ -118,8 +122,12 @@ def rounding(fm: FeatureMap, X: np.ndarray, dtype: str) -> float:
 
 
 def whole_sample(digits: np.ndarray) -> Sample:
-    """The digits as the first step sees them, with the names that the configs are written for."""
-    return Sample(digits, None, len(digits), names=tuple(f"p{i:02}" for i in range(digits.shape[1])))
+    """The digits as the first step sees them, with the names that the configs are written for.
+
+    The label is whether the upper half of a digit has more ink, for steps that learn from one.
+    """
+    upper = digits[:, :32].sum(axis=1) > digits[:, 32:].sum(axis=1)
+    return Sample(digits, upper, len(digits), names=tuple(f"p{i:02}" for i in range(digits.shape[1])))
 
 
 def test_has_a_test_and_a_config_of_its_own(kind: str, configs: Path) -> None:
@@ -149,11 +157,11 @@ def test_is_documented(kind: str) -> None:
 
 
 def test_same_seed_same_map(kind: str, fitted: Fit, fit: Fit) -> None:
-    assert fit().dumps() == fitted(kind, "float64", 1, 8192).dumps()
+    assert fit().dumps() == fitted(kind, "float64").dumps()
 
 
 def test_other_seed_other_state_where_something_is_drawn(step: Step, digits: np.ndarray) -> None:
-    sample = whole_sample(digits)
+    sample = whole_sample(digits[:ROWS])
     try:
         step.fit(sample, Untouchable())
         draws = False
@@ -201,16 +209,18 @@ def test_input_is_left_alone_and_its_layout_does_not_matter(fit: Fit, dtype: str
 
 
 def test_fit_leaves_the_sample_alone(step: Step, digits: np.ndarray) -> None:
-    step.fit(whole_sample(digits), np.random.default_rng(0))  # which is read-only
+    step.fit(whole_sample(digits[:ROWS]), np.random.default_rng(0))  # which is read-only
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_bytes_of_a_row_do_not_depend_on_other_rows(fit: Fit, dtype: str, digits: np.ndarray) -> None:
-    fm = fit(dtype, chunk_rows=150)
     X = digits[:ROWS]
-    Z = fm.transform(X)
-    for rows in (1, 2, 100, *(n + i for n in (LEAST_ROWS, 512, MOST_ROWS) for i in (-1, 0, 1)), 299, 301):
-        assert fm.transform(X[:rows]).tobytes() == Z[:rows].tobytes(), rows
+    edges = [n + i for n in (LEAST_ROWS, 512, MOST_ROWS) for i in (-1, 0, 1)]
+    for chunk_rows, ends in ((8192, edges), (150, [1, 2, 100, 149, 151, 299, 301])):
+        fm = fit(dtype, chunk_rows=chunk_rows)
+        Z = fm.transform(X)
+        for rows in ends:
+            assert fm.transform(X[:rows]).tobytes() == Z[:rows].tobytes(), rows
     others = digits[-ROWS:].copy()
     here = np.arange(0, ROWS, 7)
     others[here] = X[here]
@@ -335,7 +345,8 @@ def test_one_input_column_is_enough(config: Config, digits: np.ndarray, digits_t
     plain = {**config.to_plain(), "columns": {}}
     for part in (part for step in plain["steps"] for part in step.get("maps", ())):
         part["columns"] = None
-    fm = kafeat.fit(plain, digits_table.select(["p20"]))
+    label = np.asarray(digits_table["label"]) if config.needs_label else None
+    fm = kafeat.fit(plain, digits_table.select(["p20"]), label)
     assert np.isfinite(fm.transform(digits[:10, 20:21])).all()
 
 

@@ -26,6 +26,7 @@ from kafeat.cli.main import COMMANDS, _run
 from kafeat.cli.main import kafeat as whole
 from kafeat.config.schema import config_schema
 from kafeat.maths.fourier import learning as frequency_fit
+from kafeat.maths.fourier import supervised
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -71,8 +72,11 @@ def quick(patch):
     """Replace what takes most of the time and is tested elsewhere: learned frequencies and the exact machine."""
     patch.setattr(frequency_fit, "_STEPS", 20)
     patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
+    for name in ("_TRIAL_STEPS", "_STEPS", "_LEAST_STEPS"):
+        patch.setattr(supervised, name, 20)
     patch.setenv("KAFEAT_EVALUATE_EXACT_ROWS", "100")
     patch.setenv("KAFEAT_EVALUATE_ROWS", "200")
+    patch.setenv("KAFEAT_TUNE_TRIALS", "2")
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +163,7 @@ def test_targets_extras_and_scripts_of_the_pages_are_there(page):
     for name in re.findall(r"pip install '[^'\[]*\[(\w+)\]'", text):
         assert name in extras, f"pip install '.[{name}]'"
     for name in re.findall(r"\b((?:benchmarks|docs|configs|tests|kafeat|sample_data)/[\w./-]+\.\w+)", text):
-        assert re.search("my_(kind|kernel)", name) or (ROOT / name).exists(), name
+        assert re.search("my_(kind|name)", name) or (ROOT / name).exists(), name
 
 
 def test_what_else_is_to_be_typed_is_known():

@@ -8,6 +8,7 @@ import kafeat.samplers
 import kafeat.scalers
 from kafeat import registry
 from kafeat.contract.step import Step
+from kafeat.errors import UsageError
 from kafeat.registry import AnyStep, build_step, kinds, samplers, scalers, step_class
 
 TOY = """
@@ -56,6 +57,27 @@ def test_a_recipe_and_its_step(two_words):
     assert build_step(step) is step
 
 
+IMPORTS = r"expected a module that Python imports, got"
+NONE = r"two_words\.py: expected a class TwoWords\(Step\), got none$"
+BROKEN = [
+    ("class TwoWords(Step:\n", rf"/two_words\.py:1: {IMPORTS} SyntaxError: "),
+    ("import os\nimport kafeat_has_none\n", rf"/two_words\.py:2: {IMPORTS} ModuleNotFoundError: "),
+    ("\n\nStep\n", rf"/two_words\.py:3: {IMPORTS} NameError: name 'Step'"),
+    ("import json\njson.loads('{')\n", rf"/two_words\.py:2: {IMPORTS} JSONDecodeError: "),
+    ("\0", rf"two_words(\.py:\S+)?: {IMPORTS} SyntaxError: "),
+    ("class Twowords: ...\n", NONE),
+    ("class TwoWords: ...\n", NONE),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN)
+def test_a_mistake_in_the_file_of_a_kind_names_file_and_line(two_words, tmp_path, text, message):
+    (tmp_path / "two_words.py").write_text(text)
+    with pytest.raises(UsageError, match=message) as refused:
+        step_class("two_words")
+    assert "\n" not in str(refused.value)
+
+
 REFUSED = [
     (3, (), "expected a step (a mapping with a kind), got 3"),
     ({}, ("kind",), "expected one of 'never_imported', 'two_words', got nothing"),
@@ -81,10 +103,38 @@ def test_refusals_keep_their_place_at_any_depth(two_words, recipe, loc, message)
     assert [(e["loc"], e["msg"]) for e in nested.value.errors()] == [(("rows", 1, "a", *loc), message)]
 
 
-@pytest.mark.parametrize("value", [10**400, float("inf"), float("nan"), True, "1", 0, np.float64(1.0)])
-def test_a_search_refuses_values_that_are_no_numbers_above_0(value):
-    with pytest.raises(ValidationError, match=r"gamma\n.*expected \{validate: \[numbers above 0\]\}"):
-        build_step({"kind": "fourier", "gamma": {"validate": [value]}})
+@pytest.mark.parametrize("value", [10**400, float("inf"), float("nan"), True, "1", 0, "3*mean", None])
+def test_a_search_refuses_values_that_the_parameter_does_not_take(value):
+    with pytest.raises(ValidationError, match=r"for Fourier\ngamma"):
+        build_step({"kind": "fourier", "gamma": {"validate": [1.0, value]}})
+
+
+def test_a_search_refuses_values_that_do_not_go_together():
+    build_step({"kind": "fourier", "kernel": {"validate": ["rbf", "matern"]}, "frequencies": "orthogonal"})
+    choices = {
+        "kernel": {"validate": ["rbf", "laplacian"]},
+        "frequencies": {"validate": ["iid", "orthogonal"]},
+    }
+    with pytest.raises(ValidationError, match="for the kernel laplacian, got 'orthogonal'"):
+        build_step({"kind": "fourier", **choices})
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"kind": "one_hot", "columns": {"validate": [["a"], ["b"]]}},
+        {"kind": "union", "maps": {"validate": [[{"steps": [{"kind": "fourier"}]}]]}},
+    ],
+)
+def test_what_is_read_cannot_be_chosen(recipe):
+    with pytest.raises(ValidationError, match="expected a value, as it says what is read, got 'a search'"):
+        build_step(recipe)
+
+
+def test_a_search_holds_plain_values():
+    step = build_step({"kind": "fourier", "gamma": {"validate": [np.float64(1.5), "3*median"]}})
+    assert step.recipe()["gamma"] == {"validate": [1.5, "3*median"]}
+    assert type(step.recipe()["gamma"]["validate"][0]) is float
 
 
 def test_a_field_of_steps_writes_recipes(two_words):

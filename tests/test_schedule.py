@@ -90,6 +90,7 @@ def test_a_night_and_the_next(folder):
     assert json.loads((folder / "features.json").read_text())["output"]["rows"] == 1797
 
 
+@pytest.mark.slow
 def test_bad_input_and_drift_leave_the_night_before(folder):
     script = installed(folder, "nightly-features")
     assert run(script, folder).returncode == 0
@@ -139,6 +140,7 @@ def test_a_folder_that_cannot_be_written_to_is_worth_another_try(script, place, 
     assert not list(folder.glob("features*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["nightly-features", "nightly-parts"])
 def test_two_runs_do_not_meet(script, folder):
     (folder / "incoming").mkdir()
@@ -153,6 +155,7 @@ def test_two_runs_do_not_meet(script, folder):
     assert run(script, folder).returncode == 0  # the lock went with its holder
 
 
+@pytest.mark.slow
 def test_what_the_environment_sets_holds(folder):
     script = installed(folder, "nightly-features")
     assert run(script, folder, KAFEAT_TRANSFORM_PREFIX="rbf_").returncode == 0

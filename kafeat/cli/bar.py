@@ -14,7 +14,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from kafeat.cli import color
+from kafeat.cli import log
 
 
 class _Done(ProgressColumn):
@@ -57,5 +57,5 @@ def bar(unit: str) -> Progress:
     """Return a bar on stderr that disappears when it ends."""
     return Progress(
         TextColumn("{task.description}"), BarColumn(), _Done(unit), _Speed(unit), _Left(),
-        console=color.console(stderr=True), transient=True,
+        console=log.console(stderr=True), transient=True,
     )  # fmt: skip

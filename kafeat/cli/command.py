@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from kafeat.cli import color
+from kafeat.cli import log
 from kafeat.cli.overlaps import refuse_overlaps_of
 
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
@@ -22,12 +22,12 @@ class Formatter(click.HelpFormatter):
     """Write headings in bold if the output has colours."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-        if prefix is None and color.wanted(sys.stdout):
+        if prefix is None and log.wants_color(sys.stdout):
             prefix = click.style("Usage:", bold=True) + " "
         super().write_usage(prog, args, prefix)
 
     def write_heading(self, heading: str) -> None:
-        if color.wanted(sys.stdout):
+        if log.wants_color(sys.stdout):
             self.write(f"{'':>{self.current_indent}}{click.style(heading + ':', bold=True)}\n")
         else:
             super().write_heading(heading)
@@ -40,13 +40,13 @@ class Context(click.Context):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.color = color.wanted(sys.stdout)
+        self.color = log.wants_color(sys.stdout)
 
 
 def color_option(variable: str | None) -> click.Option:
-    """Return --color, which may stand before or after the command. `color.apply` reads it earlier."""
+    """Return --color, which may stand before or after the command. `log.apply_color` reads it earlier."""
     return click.Option(
-        ["--color"], type=click.Choice(color.CHOICES), expose_value=False,
+        ["--color"], type=click.Choice(log.COLORS), expose_value=False,
         envvar=variable, allow_from_autoenv=False,
         help="Use colours on a terminal unless NO_COLOR is set (auto, the default), always, or never.",
     )  # fmt: skip
@@ -100,7 +100,7 @@ def settings(command: click.Command) -> Iterator[click.Option]:
 
 
 def _variables(command: str, option: click.Option) -> list[str]:
-    """Return the variables of an option, KAFEAT_FIT_JOBS before KAFEAT_JOBS."""
+    """Return the variables of an option, KAFEAT_TRANSFORM_JOBS before KAFEAT_JOBS."""
     name = long_name(option).lstrip("-").replace("-", "_").upper()
     own = f"KAFEAT_{command.replace('-', '_').upper()}_{name}"
     return [own] if long_name(option) in _OF_ONE_COMMAND else [own, f"KAFEAT_{name}"]

@@ -6,10 +6,13 @@ import click
 
 from kafeat.cli import options
 
+_DEFAULT_KIND = "nystroem"
+
 
 @click.command(
     epilog="""\b
 Examples:
+  kafeat config > start.yaml
   kafeat config --kind fourier > rbf.yaml
   kafeat config --check rbf.yaml
   kafeat config --schema > kafeat.schema.json
@@ -18,7 +21,7 @@ Examples:
 @click.argument("files", type=options.CONFIG, nargs=-1, metavar="[FILE.yaml]...")
 @click.option(
     "--kind", type=options.KIND, metavar="KIND", allow_from_autoenv=False,
-    help="Write a config with a step of this kind, with every key, its default and its accepted values.",
+    help="Write a config with a step of this kind (default: nystroem), every key, its default and its accepted values.",
 )  # fmt: skip
 @click.option(
     "--check", is_flag=True, allow_from_autoenv=False,
@@ -28,16 +31,21 @@ Examples:
     "--schema", is_flag=True, allow_from_autoenv=False, help="Write the JSON Schema of configs, for editors."
 )
 def config(files: tuple[str, ...], kind: str | None, check: bool, schema: bool) -> None:
-    """Write a starting config to stdout, check configs, or write the JSON Schema of configs."""
+    """Write a starting config to stdout, check configs, or write the JSON Schema of configs.
+
+    Without an option, the config has the steps standardize and nystroem.
+    """
     from kafeat.errors import UsageError
 
-    if (kind is not None) + check + schema != 1:
-        raise UsageError("config: expected one of --kind KIND, --check FILE.yaml and --schema; see --help")
+    if (kind is not None) + check + schema > 1:
+        raise UsageError(
+            "config: expected at most one of --kind KIND, --check FILE.yaml and --schema; see --help"
+        )
     if bool(files) != check:
         got = "one without it" if files else "none"
         raise UsageError(f"config: expected the names of files with --check, got {got}")
-    if kind is not None:
-        click.echo(_start(kind), nl=False)
+    if check:
+        _check(files)
     elif schema:
         import json
 
@@ -45,7 +53,7 @@ def config(files: tuple[str, ...], kind: str | None, check: bool, schema: bool) 
 
         click.echo(json.dumps(config_schema(), indent=2, ensure_ascii=False))
     else:
-        _check(files)
+        click.echo(_start(kind or _DEFAULT_KIND), nl=False)
 
 
 def _start(kind: str) -> str:
@@ -63,12 +71,12 @@ def _check(files: tuple[str, ...]) -> None:
     problems: list[str] = []
     for name in files:
         try:
-            found = load_config(name)
+            config = load_config(name)
         except ConfigError as error:
             problems += error.problems
             continue
-        chain = " -> ".join(step.kind for step in found.steps)
-        rows = "every row" if found.fit_rows == "all" else f"at most {found.fit_rows:,} rows"
-        click.echo(f"{name}: valid: {chain}, {found.dtype}, fitted on {rows}")
+        chain = " -> ".join(step.kind for step in config.steps)
+        rows = "every row" if config.fit_rows == "all" else f"at most {config.fit_rows:,} rows"
+        click.echo(f"{name}: valid: {chain}, {config.dtype}, fitted on {rows}")
     if problems:
         raise ConfigError(problems)

@@ -29,13 +29,13 @@ def diff(a: str, b: str, as_json: bool, exit_code: bool) -> None:
     from kafeat.jobs.diff import differences
     from kafeat.model.load import load
 
-    found = differences(load(a), load(b))
+    lines = differences(load(a), load(b))
     if as_json:
-        click.echo(json.dumps([{"where": one.where, "a": one.a, "b": one.b} for one in found], indent=2))
+        click.echo(json.dumps([{"where": one.where, "a": one.a, "b": one.b} for one in lines], indent=2))
     else:
-        for one in found:
+        for one in lines:
             click.echo(str(one))
-        if not found:
+        if not lines:
             click.echo("no difference")
-    if found and exit_code:
-        raise GateError(f"{a} and {b}: expected no difference, got {len(found)}")
+    if lines and exit_code:
+        raise GateError(f"{a} and {b}: expected no difference, got {len(lines)}")

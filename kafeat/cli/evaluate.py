@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from kafeat.jobs.evaluate.measure import Task
     from kafeat.jobs.transform.options import InputOptions
 
-_LEARNERS = click.Choice(["ridge", "linear_svc", "linear_svc_l1", "dual_l1", "logistic", "sgd"])
+_LEARNERS = click.Choice(
+    ["ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd"]
+)
 
 
 @click.command(
@@ -53,6 +55,11 @@ Examples:
 @click.option(
     "--tau", type=click.FloatRange(min=0, max=1, max_open=True), callback=options.finite, default=0.1,
     show_default=True, help="Parameter τ of the learner dual_l1.",
+)  # fmt: skip
+@click.option(
+    "--penalty", type=click.FloatRange(min=0, min_open=True), callback=options.finite, metavar="P",
+    help="Penalty of the learner: λ of ridge, 1/C of the other machines, α of sgd (default: the best of each, by "
+    "3-fold cross-validation).",
 )  # fmt: skip
 @click.option(
     "--sweep", "sweeps", multiple=True, metavar="KEY=a,b,c",
@@ -104,11 +111,12 @@ def evaluate(
     models: tuple[str, ...],
     configs: tuple[str, ...],
     data: str,
-    label: str | None,
+    labels: tuple[str, ...],
     split: str | None,
     task: Task,
     learner: str,
     tau: float,
+    penalty: float | None,
     sweeps: tuple[str, ...],
     seeds: int,
     rows: int,
@@ -134,37 +142,39 @@ def evaluate(
     from kafeat.cli.progress import steps_of
     from kafeat.errors import SystemRefusedError, UsageError
     from kafeat.io.storage.atomic import check_place, write_bytes
-    from kafeat.io.storage.uri import is_remote, local_path, shown
+    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.object_uri import ObjectUri
     from kafeat.jobs.evaluate.evaluate import check_bounds, gate
     from kafeat.jobs.evaluate.evaluate import evaluate as job
 
     models, configs = _without_idle_defaults(models, configs)
     if not (models or configs):
         raise UsageError("evaluate: expected --model MODEL or --config CONFIG.yaml, got neither")
-    if min_score is not None and label is None:
+    if min_score is not None and not labels:
         raise UsageError("--min-score: expected --label, as without one there is no score")
-    _refuse_idle(label, learner)
+    _refuse_idle(labels, learner)
     check_bounds(max_error, min_score)
-    folder = os.path.dirname(local_path(json_file or "")) or "."
-    if json_file and is_remote(json_file):
-        check_place(json_file, clobber=True)
+    json_place = Location.parse(json_file or "")
+    folder = os.path.dirname(json_place.path) or "."
+    if isinstance(json_place, ObjectUri):
+        check_place(json_place, clobber=True)
     elif not os.path.isdir(folder):  # report it before the work starts
         raise SystemRefusedError(f"{json_file}: expected a folder that exists, got {folder}")
     with steps_of(quiet) as say:
-        found = job(
-            list(models), data, label, rows, reading, config=list(configs), sweep=sweeps, seeds=seeds,
-            split=split, task=task, learner=learner, tau=tau, exact_rows=exact_rows, jobs=jobs,
+        results = job(
+            list(models), data, labels, rows, reading, config=list(configs), sweep=sweeps, seeds=seeds,
+            split=split, task=task, learner=learner, tau=tau, penalty=penalty, exact_rows=exact_rows, jobs=jobs,
             output_dtype=output_dtype, report=report, say=say, listener=log.listener(quiet),
         )  # fmt: skip
-    named = {"model": shown(models[0])} if len(models) == 1 and not configs else {}
-    text = json.dumps({**named, "data": shown(data), **found}, indent=2) + "\n"
+    named = {"model": str(Location.parse(models[0]))} if len(models) == 1 and not configs else {}
+    text = json.dumps({**named, "data": str(Location.parse(data)), **results}, indent=2) + "\n"
     if json_file == "-":
         click.echo(text, nl=False)
     elif json_file:
-        write_bytes(json_file, text.encode())
+        write_bytes(json_place, text.encode())
     if json_file != "-" and not quiet:
-        show(cast("Report", found))
-    gate(cast("Report", found), max_error, min_score)
+        show(cast("Report", results))
+    gate(cast("Report", results), max_error, min_score)
 
 
 def _without_idle_defaults(
@@ -185,18 +195,18 @@ def _without_idle_defaults(
     return models, configs
 
 
-def _refuse_idle(label: str | None, learner: str) -> None:
+def _refuse_idle(labels: tuple[str, ...], learner: str) -> None:
     """Refuse options that would have no effect."""
     from click.core import ParameterSource
 
     from kafeat.errors import UsageError
 
     context = click.get_current_context()
-    for name in ("learner", "task", "tau"):
+    for name in ("learner", "task", "tau", "penalty"):
         if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
         option = f"--{name.replace('_', '-')}"
-        if label is None:
+        if not labels:
             raise UsageError(f"{option}: expected --label, as without one nothing is learned")
         if name == "tau" and learner != "dual_l1":
             raise UsageError(f"--tau: expected --learner dual_l1 with it, got {learner}")

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from kafeat.cli import color
+from kafeat.cli import log
 from kafeat.cli.tables import TableColumn, fitting
+from kafeat.evaluation.cost_rows import cost_rows, findings, spell_megabytes, spell_seconds
+from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import Estimate, EvaluationRecord, Report, Summary, estimate_of
 from kafeat.evaluation.summary import spell, spell_briefly
 
@@ -18,20 +20,26 @@ _ENDLESS = 100_000
 
 def show(report: Report) -> None:
     """Print the tables, notes and the recommendation of an evaluation."""
-    width = color.console().width if sys.stdout.isatty() else None
-    console = color.console(width=_ENDLESS)
+    width = log.console().width if sys.stdout.isatty() else None
+    console = log.console(width=_ENDLESS)
     left_out: list[str] = []
     for title, (table, without) in (
-        _one(report, width) if len(report["summary"]) == 1 else [_many(report, width)]
+        _one(report, width) if len(report["summary"]) == 1 else _several(report, width)
     ):
         if title:
             console.print(title, style="italic", soft_wrap=True)
         console.print(table)
-        left_out += without
+        left_out += [head for head in without if head not in left_out]
     if left_out:
         console.print(_without(left_out), soft_wrap=True)
     for note in _notes(report, left_out):
         console.print(note, soft_wrap=True)
+
+
+def _several(report: Report, width: int | None) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
+    yield _many(report, width)
+    if "score_map" in report["summary"][0]:
+        yield _cost_title(report["summary"][0]), _learning_costs(report, width)
 
 
 def _without(heads: Sequence[str]) -> str:
@@ -68,6 +76,7 @@ def _one(report: Report, width: int | None) -> Iterator[tuple[str, tuple[Table, 
             f"{record['learner']}, {record['rows_train']:,} rows to train, {record['rows_test']:,} to test",
             _scores(entry, record, width),
         )
+        yield _cost_title(entry), _learning_costs(report, width)
 
 
 def _listed(what: str, rows: Sequence[tuple[str, str]], width: int | None) -> tuple[Table, list[str]]:
@@ -87,26 +96,54 @@ def _scores(entry: Summary, record: EvaluationRecord, width: int | None) -> tupl
     rows = (
         f", trained on {record['rows_exact']:,} rows" if record["rows_exact"] < record["rows_train"] else ""
     )
-    names, scores, seconds, counts = [], [], [], []
+    names, scores, counts = [], [], []
     for key, name, unit in (
         ("raw", "the raw columns", "columns"), ("map", "the map's features", "features"),
         ("exact", f"the exact kernel{rows}", "rows"),
     ):  # fmt: skip
         names.append(name)
         scores.append(_figure(estimate_of(entry, f"score_{key}"), ".4f"))
-        seconds.append(_figure(estimate_of(entry, f"learn_seconds_{key}"), ".3f"))
         counts.append(f"{estimate_of(entry, f'nonzero_{key}')['mean']:,.0f} {unit}")
     if rows:
         names.append(f"the map's features{rows}")
         scores.append(_figure(entry["score_map_exact_rows"], ".4f"))
-        seconds.append("")
         counts.append("")
-    figures = [
-        TableColumn(score, scores),
-        TableColumn("seconds to learn", seconds, 2),
-        TableColumn("nonzero coefficients", counts, 1),
-    ]
+    figures = [TableColumn(score, scores), TableColumn("nonzero coefficients", counts, 1)]
     return fitting(TableColumn("on", names), figures, width)
+
+
+def _cost_title(entry: Summary) -> str:
+    rows = f"{entry['rows_train']:,} rows to train"
+    if entry["rows_exact"] < entry["rows_train"]:
+        rows += f" ({entry['rows_exact']:,} with the exact kernel)"
+    return f"costs of {rows}, and to predict {entry['rows_test']:,}"
+
+
+def _learning_costs(report: Report, width: int | None) -> tuple[Table, list[str]]:
+    """Return the table of costs: the raw columns, every map and the exact machines."""
+    rows = cost_rows(report["summary"])
+    score = "accuracy" if report["records"][0]["task"] == "classification" else "R²"
+    figures = [
+        TableColumn("columns", [f"{row.width:,}" for row in rows], 3),
+        TableColumn(score, [_mean(row.score, ".4f") for row in rows], 4),
+        TableColumn("fit s", [spell_seconds(row.fit) for row in rows], 2),
+        TableColumn("Z or K s", [spell_seconds(row.made) for row in rows], 2),
+        TableColumn("learn s", [spell_seconds(row.learn) for row in rows], 2),
+        TableColumn("total s", [spell_seconds(row.total) for row in rows]),
+        *_of_same_rows(report, [row.same_rows for row in rows]),
+        TableColumn("search s", [spell_seconds(row.search or None) for row in rows], 5),
+        TableColumn("predict s", [spell_seconds(row.predict) for row in rows]),
+        TableColumn("peak MB", [spell_megabytes(row.peak_bytes) for row in rows], 1),
+        TableColumn("Z or K MB", [spell_megabytes(row.matrix_bytes) for row in rows], 6),
+    ]
+    return fitting(TableColumn("on", [row.name for row in rows]), figures, width, framed=False)
+
+
+def _of_same_rows(report: Report, seconds: Sequence[float | None]) -> Iterator[TableColumn]:
+    """Yield a column with the total for the training rows of the exact machine, if these are not all."""
+    first = report["summary"][0]
+    if first["rows_exact"] < first["rows_train"]:
+        yield TableColumn(f"{first['rows_exact']:,} rows s", [spell_seconds(one) for one in seconds])
 
 
 def _many(report: Report, width: int | None) -> tuple[str, tuple[Table, list[str]]]:
@@ -127,7 +164,7 @@ def _many(report: Report, width: int | None) -> tuple[str, tuple[Table, list[str
         ]
     figures = [
         TableColumn("D", [f"{entry['n_components']:,}" for entry in entries]), error, *scores,
-        TableColumn("fit s", [_mean(entry["fit_seconds"], ".2f") for entry in entries], 4),
+        *([] if scores else [TableColumn("fit s", [_mean(entry["fit_seconds"], ".2f") for entry in entries], 4)]),
         TableColumn("transform s", [_mean(entry["transform_seconds"], ".3f") for entry in entries], 3),
     ]  # fmt: skip
     maps = TableColumn("map", [spell_briefly(entry) for entry in entries])
@@ -175,5 +212,8 @@ def _notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
         yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"
     for budget in report["budgets"].get("seconds", []):
         yield f"best within {budget['budget']:.2g} s to transform these rows: {spell(budget)}"
+    entry = choose(report["summary"]) or report["summary"][0]
+    if "score_map" in entry:
+        yield from findings(report["summary"], entry)
     if report["recommendation"]:
         yield report["recommendation"]

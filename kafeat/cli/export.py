@@ -48,10 +48,11 @@ def export(
         raise UsageError(str(error)) from error
 
     done = job(model, out, opset=opset, check=check, overwrite=overwrite, fsync=fsync)
-    found = done.agreement
+    agreement = done.agreement
     compared = (
         "not compared"
-        if found is None
-        else f"{found.rows:,} rows differ by at most {found.largest:.1e}, rounding explains {found.allowed:.1e}"
+        if agreement is None
+        else f"{agreement.rows:,} rows differ by at most {agreement.largest:.1e}, "
+        f"rounding explains {agreement.allowed:.1e}"
     )
     log.summarize(f"{out}: ONNX opset {done.opset}, {done.bytes:,} bytes; {compared}", quiet, verbose)

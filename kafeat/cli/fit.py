@@ -47,7 +47,7 @@ def fit(
     config: str,
     data: str,
     model: str,
-    label: str | None,
+    labels: tuple[str, ...],
     split: str | None,
     overwrite: bool,
     reading: InputOptions,
@@ -64,12 +64,13 @@ def fit(
 
     from kafeat.cli.progress import progress
     from kafeat.config import load_config
+    from kafeat.io.storage.location import Location
     from kafeat.jobs.fit.fit import fit_reader
 
     recipe = load_config(config)
-    with reading.open(data) as source, progress("reading rows", quiet) as announce:
+    with reading.open(Location.parse(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
-        fm = fit_reader(recipe, source, label, split=split, listener=listener)
+        fm = fit_reader(recipe, source, labels, split=split, listener=listener)
     fm.save(model, overwrite, fsync=fsync)
     log.summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "

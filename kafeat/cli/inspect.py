@@ -8,6 +8,9 @@ import click
 
 from kafeat.cli import options
 
+# Columns whose importance is shown.
+_MOST_SHOWN = 8
+
 
 @click.command(
     epilog="""\b
@@ -23,31 +26,40 @@ def inspect(model: str, as_json: bool) -> None:
 
     from kafeat.errors import quoted
     from kafeat.io.columns.fields import listed
-    from kafeat.io.storage.uri import shown
+    from kafeat.io.storage.location import Location
     from kafeat.jobs.inspect import inspect as job
 
-    found = job(model)
+    content = job(model)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        click.echo(json.dumps(content, indent=2))
         return
     click.echo(
-        f"{shown(model)}: kafeat {found['kafeat']} map, format {found['format']}, {found['bytes']:,} bytes, "
-        f"sha256 {found['sha256']}"
+        f"{Location.parse(model)}: kafeat {content['kafeat']} map, format {content['format']}, "
+        f"{content['bytes']:,} bytes, sha256 {content['sha256']}"
     )
     click.echo(
-        f"{found['n_features_in']} inputs -> {found['n_components']} features, {found['dtype']}, "
-        f"chunks of {found['chunk_rows']:,} rows, seed {found['seed']}"
+        f"{content['n_features_in']} inputs -> {content['n_components']} features, {content['dtype']}, "
+        f"chunks of {content['chunk_rows']:,} rows, seed {content['seed']}"
     )
-    click.echo(f"columns{' (by position)' if found['by_position'] else ''}: {listed(found['columns'])}")
-    for name, values in found["categories"].items():
+    click.echo(f"columns{' (by position)' if content['by_position'] else ''}: {listed(content['columns'])}")
+    for name, values in content["categories"].items():
         click.echo(f"categories of {quoted(name)} ({len(values):,}): {listed(values)}")
-    for i, step in enumerate(found["steps"]):
+    if content["times"]:
+        click.echo(f"times: {listed(content['times'])}")
+    for i, step in enumerate(content["steps"]):
         _show_step(i, step)
-    if found["dtype"] == "float32" and found["float64_steps"]:
-        click.echo(f"computed in float64: {_spelled(found['float64_steps'], len(found['steps']))}")
-    if found["pruned_from"]:
-        click.echo(f"pruned: {found['n_components']:,} of {found['pruned_from']:,} outputs are kept")
-    origin = found["fitted_from"]
+    if content["dtype"] == "float32" and content["float64_steps"]:
+        click.echo(f"computed in float64: {_spelled(content['float64_steps'], len(content['steps']))}")
+    if content["pruned_from"]:
+        click.echo(f"pruned: {content['n_components']:,} of {content['pruned_from']:,} outputs are kept")
+    _show_origin(content["fitted_from"])
+    rows = "yes: landmarks are rows of the data" if content["contains_training_rows"] else "no"
+    click.echo(f"contains training rows: {rows}")
+    if content["reference"]:
+        click.echo(f"note: {content['reference']}")
+
+
+def _show_origin(origin: dict[str, Any]) -> None:
     imported = origin.get("imported")
     if imported:
         click.echo(f"imported from {imported}")
@@ -59,12 +71,9 @@ def inspect(model: str, as_json: bool) -> None:
         _show_search(search)
     if origin.get("split"):
         click.echo(f"split: {origin['split']} (fitted on its rows of train alone)")
-    click.echo(f"label: {origin['label'] or 'none'}")
+    label = origin["label"]
+    click.echo(f"labels: {', '.join(label)}" if isinstance(label, list) else f"label: {label or 'none'}")
     click.echo(f"config sha256: {origin['config_sha256']}")
-    rows = "yes: landmarks are rows of the data" if found["contains_training_rows"] else "no"
-    click.echo(f"contains training rows: {rows}")
-    if found["reference"]:
-        click.echo(f"note: {found['reference']}")
 
 
 def _spelled(wide: int, steps: int) -> str:
@@ -74,7 +83,15 @@ def _spelled(wide: int, steps: int) -> str:
 
 
 def _show_step(i: int, step: dict[str, Any]) -> None:
-    plain = ("kind", "n_features_in", "fitted", "arrays", "contains_training_rows")
+    plain = (
+        "kind",
+        "n_features_in",
+        "fitted",
+        "arrays",
+        "importance",
+        "directions",
+        "contains_training_rows",
+    )
     parameters = ", ".join(f"{name}: {value}" for name, value in step.items() if name not in plain)
     click.echo(f"steps[{i}] {step['kind']}" + (f" ({parameters})" if parameters else ""))
     for name, value in step["fitted"].items():
@@ -82,6 +99,20 @@ def _show_step(i: int, step: dict[str, Any]) -> None:
     for name, array in step["arrays"].items():
         shape = " x ".join(map(str, array["shape"]))
         click.echo(f"    {name}: {shape} {array['dtype']}, {array['bytes']:,} bytes")
+    if "importance" in step:
+        click.echo(f"    weighs most: {_heaviest(step['importance'])}")
+        click.echo(
+            f"    directions with 90 % of the weight: {step['directions']} of {len(step['importance'])}"
+        )
+
+
+def _heaviest(importance: dict[str, float]) -> str:
+    from kafeat.errors import quoted
+
+    heaviest = list(importance.items())[:_MOST_SHOWN]
+    more = len(importance) - len(heaviest)
+    shares = ", ".join(f"{quoted(name)} {share:.1%}" for name, share in heaviest)
+    return f"{shares} and {more} more" if more else shares
 
 
 def _show_search(search: dict[str, Any]) -> None:
@@ -91,5 +122,11 @@ def _show_search(search: dict[str, Any]) -> None:
     else:
         curve = zip(search["widths"], search["errors"], strict=True)
         how = f"for an error of {search['target_error']:g}"
-    tried = ", ".join(f"{value:g}: {figure:.4g}" for value, figure in curve)
-    click.echo(f"{search['parameter']}: {search['chosen']:g} chosen {how} ({tried})")
+    tried = ", ".join(f"{_value(value)}: {figure:.4g}" for value, figure in curve)
+    click.echo(f"{search['parameter']}: {_value(search['chosen'])} chosen {how} ({tried})")
+
+
+def _value(value: Any) -> str:
+    from kafeat.contract.describe import spell
+
+    return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else spell(value)

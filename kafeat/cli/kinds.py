@@ -41,7 +41,6 @@ def _list() -> None:
 def _show(kind: str) -> None:
     from inspect import getdoc
 
-    from kafeat.contract.describe import spell
     from kafeat.registry import accepted, step_class
 
     step = step_class(kind)
@@ -52,5 +51,12 @@ def _show(kind: str) -> None:
     click.echo("parameters:")
     for name, field in step.model_fields.items():
         click.echo(f"  {name}: {field.description}")
-        default = "required" if field.is_required() else f"default: {spell(field.default)}"
+        default = "required" if field.is_required() else f"default: {_spelled(field.default)}"
         click.echo(f"      {accepted(name, field)}; {default}")
+
+
+def _spelled(default: object) -> str:
+    """Spell a default value; a list by its elements."""
+    from kafeat.contract.describe import spell
+
+    return ", ".join(map(str, default)) if isinstance(default, tuple) and default else spell(default)

@@ -1,20 +1,27 @@
-"""Messages on stderr: text for people, or one JSON object per line for log collectors."""
+"""Messages on stderr: text for people, or one JSON object per line for log collectors; and colours.
+
+The option --color sets NO_COLOR or FORCE_COLOR, which rich reads, too.
+"""
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from kafeat.cli import color
 from kafeat.errors import without_secrets
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from kafeat.jobs.fit.messages import Listener
 
 _json = False
@@ -36,6 +43,11 @@ def say(message: str) -> None:
     _put("info", without_secrets(message))
 
 
+def event(message: str, **more: object) -> None:
+    """Write a JSON line with these keys, also among lines of text."""
+    _put_json("info", message, **more)
+
+
 def warn(message: str) -> None:
     """Write a line about something that may be unintended."""
     message = without_secrets(message)
@@ -48,11 +60,10 @@ def summarize(line: str, quiet: bool, verbose: bool) -> None:
         return
     say(line)
     if verbose:
-        from kafeat.runtime.environment import machine, versions
+        from kafeat.runtime.environment import describe
 
-        say("versions: " + ", ".join(f"{name} {number}" for name, number in versions().items()))
-        found = machine()
-        say(f"machine: {found['processor']}, Python {found['python']}, BLAS {found['blas']}")
+        for more in describe():
+            say(more)
 
 
 def listener(quiet: bool) -> Listener:
@@ -68,7 +79,7 @@ def error(message: str, code: int) -> None:
     if _json:
         _put("error", message, exit_code=code)
         return
-    colours = color.wanted(sys.stderr)
+    colours = wants_color(sys.stderr)
     name = click.style("kafeat:", fg="red", bold=True) if colours else "kafeat:"
     for line in message.splitlines() or [""]:
         _write(f"{name} {line}", colours)
@@ -81,7 +92,7 @@ def usage(mistake: click.ClickException) -> None:
         return
     text = io.StringIO()
     mistake.show(text)
-    colours = color.wanted(sys.stderr)
+    colours = wants_color(sys.stderr)
     for line in without_secrets(text.getvalue().rstrip("\n")).split("\n"):
         head, rest = line[:6], line[6:]
         _write(
@@ -99,14 +110,58 @@ def fault(traceback: str) -> None:
 
 def _put(level: str, message: str, **more: object) -> None:
     if _json:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        record = {"time": now, "level": level, "message": message, **more}
-        _write(json.dumps(record, ensure_ascii=False))
+        _put_json(level, message, **more)
     else:
         _write(message)
+
+
+def _put_json(level: str, message: str, **more: object) -> None:
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    _write(json.dumps({"time": now, "level": level, "message": message, **more}, ensure_ascii=False))
 
 
 def _write(line: str, colours: bool | None = None) -> None:
     # The exit code reports the result even if a line about it cannot be written.
     with suppress(OSError):
         click.echo(line, err=True, color=colours)
+
+
+COLORS = ("auto", "always", "never")
+
+
+def apply_color(arguments: Sequence[str]) -> None:
+    """Set NO_COLOR or FORCE_COLOR by --color, wherever it stands, or by KAFEAT_COLOR. The last --color counts.
+
+    This happens before click parses the arguments, because help and usage errors have colours, too.
+    """
+    choices = [value for option, value in pairwise(arguments) if option == "--color"]
+    choices += [one.removeprefix("--color=") for one in arguments if one.startswith("--color=")]
+    known = [choice for choice in (os.environ.get("KAFEAT_COLOR"), *choices) if choice in COLORS]
+    match known[-1:]:
+        case ["never"]:
+            os.environ["NO_COLOR"] = "1"
+        case ["always"]:
+            os.environ.pop("NO_COLOR", None)
+            os.environ["FORCE_COLOR"] = "1"
+
+
+def wants_color(stream: TextIO) -> bool:
+    """Return True if this stream gets colours (https://no-color.org, https://force-color.org).
+
+    Rich decides in the same way. It is not asked, because its import would slow down help and errors.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (os.environ.get("TERM") != "dumb" and stream.isatty())
+
+
+def console(*, stderr: bool = False, **more: Any) -> Console:
+    """Return a rich console on stdout or stderr."""
+    from rich.console import Console
+
+    forced = "standard" if os.environ.get("FORCE_COLOR") else "auto"
+    system: Any = forced if wants_color(sys.stderr if stderr else sys.stdout) else None
+    # File names may contain brackets, which are not markup. Without colours, there is no bold text, either.
+    return Console(
+        stderr=stderr, color_system=system, markup=False, emoji=False, highlight=False, **more
+    )  # fmt: skip

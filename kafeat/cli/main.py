@@ -14,14 +14,14 @@ from typing import NoReturn
 import click
 
 from kafeat._version import __version__
-from kafeat.cli import color, log
+from kafeat.cli import log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError
 from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
-    "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds", "config",
+    "tune", "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds", "config",
 )  # fmt: skip
 
 # Former names of commands. They work as before and are not listed.
@@ -31,6 +31,7 @@ EPILOG = """\b
 Environment:
   KAFEAT_JOBS           default of --jobs in every command that has it; likewise for other options
   KAFEAT_FIT_LABEL      default of --label in fit only; takes precedence over KAFEAT_LABEL
+  KAFEAT_COMPILED       0: compute by NumPy alone, without the compiled core
   NO_COLOR              disable colours
   FORCE_COLOR           use colours in pipes, too
   The command line takes precedence. Tab completion: eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
@@ -79,15 +80,32 @@ class LazyGroup(click.Group):
             raise click.UsageError(error.message.rstrip(".") + hint, ctx) if hint else error from None
 
 
+def _tell_version(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+    if not asked or context.resilient_parsing:
+        return
+    click.echo(f"kafeat {__version__}")
+    if context.params["verbose"]:
+        from kafeat.runtime.environment import describe
+
+        click.echo("\n".join(describe()))
+    context.exit()
+
+
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="kafeat", message="%(prog)s %(version)s")
-def kafeat() -> None:
+@click.option(
+    "--verbose", "-v", is_flag=True, is_eager=True, help="With --version: libraries, machine and core, too."
+)
+@click.option(
+    "--version", is_flag=True, expose_value=False, callback=_tell_version, help="Show the version and exit."
+)
+def kafeat(verbose: bool) -> None:
     """Turn tables of numbers into explicit kernel features.
 
-    Fit a map from a YAML config, stream files of any size through it, and evaluate it:
+    Choose a map for a table and its label, fit it, stream files of any size through it, and evaluate it:
 
     \b
-      kafeat fit --config configs/fourier.yaml sample_data/digits.parquet map.joblib --label label
+      kafeat tune sample_data/digits.parquet best.yaml --label label --time 30s
+      kafeat fit --config best.yaml sample_data/digits.parquet map.joblib --label label
       kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
       kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
     """
@@ -101,9 +119,9 @@ def main() -> NoReturn:
     listen()
     _mend_streams()
     # Read before click parses the options, so that errors in them have this form, too.
-    asked = {"--log-format=json", ("--log-format", "json")} & {*sys.argv, *pairwise(sys.argv)}
-    log.use_json(bool(asked) or os.environ.get("KAFEAT_LOG_FORMAT") == "json")
-    color.apply(sys.argv)
+    json_options = {"--log-format=json", ("--log-format", "json")} & {*sys.argv, *pairwise(sys.argv)}
+    log.use_json(bool(json_options) or os.environ.get("KAFEAT_LOG_FORMAT") == "json")
+    log.apply_color(sys.argv)
     code = _run()
     with suppress(Interrupted, Terminated, OSError):  # a second signal; no room for the last line
         remove_ours()

@@ -44,6 +44,13 @@ class FileName(click.types.StringParamType):
         return [CompletionItem(incomplete, type="dir" if self.use == "pages" else "file")]
 
 
+class ColumnName(click.types.StringParamType):
+    """The name of a column. An environment variable holds one name, which may have spaces."""
+
+    def split_envvar_value(self, rv: str) -> list[str]:
+        return [rv]
+
+
 class KindName(click.types.StringParamType):
     """The kind of a step, which a shell completes."""
 
@@ -66,7 +73,7 @@ def finite(context: click.Context, option: click.Parameter, number: float | None
     return number
 
 
-KIND = KindName()
+KIND, COLUMN = KindName(), ColumnName()
 DATA, CONFIG, MODEL = (
     FileName("data", "the input"), FileName("config", "the config"), FileName("file", "the model"),
 )  # fmt: skip
@@ -75,7 +82,8 @@ NEW_MODEL, OUTPUT, PAGES = (
     FileName("model", "a model"), FileName("output", "an output"), FileName("pages", "pages"),
 )  # fmt: skip
 
-label = click.option("--label", metavar="COL", help="Label column. It is not a feature.")
+LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
+label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
 jobs = click.option(
     "--jobs",
     "-j",
@@ -157,6 +165,7 @@ def reading(command: F) -> F:
 
 
 if TYPE_CHECKING:
+    from kafeat.io.storage.location import Location
     from kafeat.runtime.pool import Engine
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -171,7 +180,7 @@ class DatasetOptions:
     rows_per_file: int | None = None
     resume: bool = False
 
-    def over_parts(self, source: str) -> bool:
+    def over_parts(self, source: Location) -> bool:
         """Return True if the data set has parts. Refuse options that have no effect on a single file."""
         from kafeat.errors import UsageError
         from kafeat.io.storage.data_set import is_data_set

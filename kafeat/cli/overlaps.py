@@ -19,7 +19,8 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
     outputs = [place for _, kind, place in files if kind.written]
     if not outputs:
         return
-    from kafeat.io.storage.uri import is_remote
+    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.object_uri import is_remote
     from kafeat.jobs.transform.overlaps import refuse_overlaps, refuse_table_name
 
     remote = any(map(is_remote, outputs))
@@ -29,7 +30,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
     )
     for _, kind, place in files:
         if kind.use == "model":
-            refuse_table_name(place)
+            refuse_table_name(Location.parse(place))
 
 
 def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[str, FileName, str]]:
@@ -37,26 +38,28 @@ def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[
     for parameter in command.params:
         if isinstance(parameter.type, FileName):
             name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.type.what
-            given = values.get(parameter.name or "") or ()
-            for place in [given] if isinstance(given, str) else given:
+            paths = values.get(parameter.name or "") or ()
+            for place in [paths] if isinstance(paths, str) else paths:
                 yield name, parameter.type, place
 
 
 def _read(kind: FileName, place: str, remote: bool) -> list[InputPlace]:
+    from kafeat.io.storage.location import Location
     from kafeat.jobs.transform.overlaps import InputPlace
 
     if kind.use == "config":
         return InputPlace.of_config(kind.what, place)
     if kind.use == "data":
-        return [InputPlace.of_data(kind.what, place, remote)]
-    return [] if kind.written else [InputPlace(kind.what, (place,))]
+        return [InputPlace.of_data(kind.what, Location.parse(place), remote)]
+    return [] if kind.written else [InputPlace(kind.what, (Location.parse(place),))]
 
 
 def _written(name: str, kind: FileName, place: str) -> list[OutputPlace]:
+    from kafeat.io.storage.location import Location
     from kafeat.jobs.transform.overlaps import OutputPlace
 
     if kind.use == "pages":
         from kafeat.jobs.evaluate.report import pages_of
 
-        return [OutputPlace(name, page) for page in pages_of(place)]
-    return [OutputPlace(name, place)] if kind.written else []
+        return [OutputPlace(name, Location.parse(page)) for page in pages_of(place)]
+    return [OutputPlace(name, Location.parse(place))] if kind.written else []

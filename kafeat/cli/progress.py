@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kafeat.cli import color, log
+from kafeat.cli import log
 from kafeat.cli.signals import check
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def steps_of(quiet: bool) -> Iterator[Callable[[str], None]]:
     if quiet or log.as_json() or not sys.stderr.isatty():
         yield lambda _step: check()
         return
-    with color.console(stderr=True).status("") as status:
+    with log.console(stderr=True).status("") as status:
 
         def say(step: str) -> None:
             check()

@@ -30,6 +30,12 @@ def check() -> None:
         _raise(_received, None)
 
 
+def forget() -> None:
+    """Let the command go on after a signal that it has handled."""
+    global _received
+    _received = None
+
+
 def _raise(number: int, _: FrameType | None) -> NoReturn:
     global _received
     _received = number

@@ -9,14 +9,15 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.options import DatasetOptions, scale_options
-from kafeat.errors import counted
+from kafeat.errors import SystemRefusedError, UsageError, counted
 
 if TYPE_CHECKING:
+    from kafeat.io.storage.location import Location
     from kafeat.io.writers.options import OutputOptions
     from kafeat.jobs.dataset.journal import DatasetResult
-    from kafeat.jobs.transform.counts import TransformResult
     from kafeat.jobs.transform.dry_run import DryRun
-    from kafeat.jobs.transform.options import InputOptions, RowOptions
+    from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
+    from kafeat.model.feature_map import FeatureMap
 
 
 @click.command(
@@ -82,6 +83,10 @@ Examples:
     help="Estimate parts, rows, bytes and seconds, and write nothing.",
 )
 @click.option(
+    "--device", metavar="NAME",
+    help="Compute on a device by ONNX Runtime: cpu, cuda, rocm, coreml, … (default: without it, on the processor).",
+)  # fmt: skip
+@click.option(
     "--overwrite/--no-clobber", default=None,
     help="Replace an existing OUT (default for a file), or fail if it exists (default for a folder with files).",
 )  # fmt: skip
@@ -107,6 +112,7 @@ def transform(
     max_drift: float | None,
     stats_file: str | None,
     dry_run: bool,
+    device: str | None,
     overwrite: bool | None,
     scale: DatasetOptions,
     fsync: bool,
@@ -121,6 +127,7 @@ def transform(
     If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each of its files is
     a part. OUT is then a folder with one file of the same name for each part.
     """
+    from kafeat.io.storage.location import Location
     from kafeat.io.writers.options import OutputOptions
     from kafeat.jobs.transform.options import RowOptions
 
@@ -128,9 +135,17 @@ def transform(
     writing = OutputOptions(
         output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype
     )
-    rules = RowOptions(on_bad_rows, rejects, stats_file is not None, max_drift)
-    job = _Job(model, source, target, reading, writing, rules, jobs, stats_file, quiet, verbose)
-    if scale.over_parts(source):
+    place = Location.parse(source)
+    rules = RowOptions(on_bad_rows, _location(rejects), stats_file is not None, max_drift)
+    job = _Job(
+        model, place, Location.parse(target), reading, writing, rules, jobs, _location(stats_file), device, quiet,
+        verbose,
+    )  # fmt: skip
+    over_parts = scale.over_parts(place)
+    if device is not None and (over_parts or dry_run):
+        got = "many files, or --rows-per-file" if over_parts else "--dry-run"
+        raise UsageError(f"--device: expected one input file to transform, got {got}")
+    if over_parts:
         if dry_run:
             job.show_dry_run_of_parts(scale, bool(overwrite))
         else:
@@ -141,28 +156,35 @@ def transform(
         job.run_file()
 
 
+def _location(name: str | None) -> Location | None:
+    from kafeat.io.storage.location import Location
+
+    return None if name is None else Location.parse(name)
+
+
 @dataclass(frozen=True)
 class _Job:
     """The arguments of one call."""
 
     model: str
-    source: str
-    target: str
+    source: Location
+    target: Location
     reading: InputOptions
     writing: OutputOptions
     rules: RowOptions
     jobs: int | None
-    stats_file: str | None
+    stats_file: Location | None
+    device: str | None
     quiet: bool
     verbose: bool
 
     def run_file(self) -> None:
         from kafeat.cli.progress import progress
-        from kafeat.jobs.transform.stats import open_stats, stats
+        from kafeat.jobs.transform.side_files import open_stats, stats
         from kafeat.jobs.transform.transform import transform_file
         from kafeat.model.load import load
 
-        fm = load(self.model)
+        fm = self._on_device(load(self.model))
         with (
             open_stats(self.stats_file, self.writing.fsync) as write_stats,
             progress("transform", self.quiet) as announce,
@@ -175,11 +197,20 @@ class _Job:
                 write_stats(stats(done, fm, self.model, self.source, self.target, self.writing, self.rules))
         self._summarize(f"{self.target}: {done.rows:,} rows", done)
 
+    def _on_device(self, fm: FeatureMap) -> FeatureMap:
+        if self.device is None:
+            return fm
+        try:
+            from kafeat.onnx.device import on_device
+        except ImportError as error:
+            raise SystemRefusedError(f"--device {self.device}: {error}") from None
+        return on_device(fm, self.device, self.jobs)
+
     def run_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
         from kafeat.cli.progress import progress
         from kafeat.errors import PartsError
         from kafeat.jobs.dataset.transform import stats_of_parts, transform_parts
-        from kafeat.jobs.transform.stats import open_stats
+        from kafeat.jobs.transform.side_files import open_stats
 
         with (
             open_stats(self.stats_file, self.writing.fsync) as write_stats,
@@ -198,7 +229,7 @@ class _Job:
             run.unknown_files, "is not a part, but is read with them", "are not parts, but are read with them"
         )
         if run.failed:
-            raise PartsError(self.target, run.parts, run.failed)
+            raise PartsError(str(self.target), run.parts, run.failed)
 
     def _warn(self, names: tuple[str, ...], one: str, many: str) -> None:
         from kafeat.io.columns.fields import shown
@@ -233,14 +264,14 @@ class _Job:
         from kafeat.jobs.dataset.dry_run import dry_run_parts
         from kafeat.jobs.dataset.request import DatasetRequest
 
-        found = dry_run_parts(DatasetRequest(
+        estimate = dry_run_parts(DatasetRequest(
             self.model, self.source, self.target, self.reading, self.writing, self.rules, scale.engine(self.jobs),
             scale.rows_per_file, scale.resume, overwrite, self.stats_file,
         ))  # fmt: skip
-        kept = f" ({found.kept:,} more are kept)" if found.kept else ""
-        click.echo(f"parts:   {'' if found.exact_parts else 'about '}{found.parts:,}{kept}")
+        kept = f" ({estimate.kept:,} more are kept)" if estimate.kept else ""
+        click.echo(f"parts:   {'' if estimate.exact_parts else 'about '}{estimate.parts:,}{kept}")
         self._show_estimate(
-            found.estimate, "" if scale.engine_name == "threads" else " with the threads of this machine"
+            estimate.estimate, "" if scale.engine_name == "threads" else " with the threads of this machine"
         )
 
     def _show_estimate(self, plan: DryRun, by: str = "") -> None:

@@ -73,18 +73,18 @@ def verify(
     from kafeat.jobs.transform.options import InputOptions
     from kafeat.jobs.verify.verify import verify_file
 
-    found = verify_file(
+    result = verify_file(
         model, source, target, reading=reading, reading_output=InputOptions(output_format), rows=rows, seed=seed,
         stats=stats, on_bad_rows=on_bad_rows, output_dtype=output_dtype, jobs=jobs,
     )  # fmt: skip
     bits = (
         "equal to the last bit"
-        if not found.largest_difference
-        else f"equal but for rounding ({found.largest_difference:.1e})"
+        if not result.largest_difference
+        else f"equal but for rounding ({result.largest_difference:.1e})"
     )
-    hashes = f"; {', '.join(found.hashes)} have the hashes of {stats}" if found.hashes else ""
+    hashes = f"; {', '.join(result.hashes)} have the hashes of {stats}" if result.hashes else ""
     log.summarize(
-        f"{target}: {found.rows:,} rows, {found.rows_compared:,} of them made again: {bits}{hashes}",
+        f"{target}: {result.rows:,} rows, {result.rows_compared:,} of them made again: {bits}{hashes}",
         quiet,
         verbose,
     )

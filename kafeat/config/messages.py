@@ -18,13 +18,13 @@ OURS = ("step", "parameter")
 
 def explain(error: ValidationError, root: type[BaseModel], plain: Any, node: Node | None) -> list[Mistake]:
     """Return the mistakes in `plain`, which `root` refused; they have places if it was read from `node`."""
-    found: dict[Path, Mistake] = {}
+    first: dict[Path, Mistake] = {}
     for detail in error.errors(include_url=False):
         mistake = _mistake(detail, root, plain, node)
-        found.setdefault(mistake.path, mistake)
+        first.setdefault(mistake.path, mistake)
     # in a union, a mistake inside of a member says more than that other members do not match
-    outer = {path[:end] for path in found for end in range(len(path))}
-    return [mistake for path, mistake in found.items() if path not in outer]
+    outer = {path[:end] for path in first for end in range(len(path))}
+    return [mistake for path, mistake in first.items() if path not in outer]
 
 
 def _mistake(detail: Mapping[str, Any], root: type[BaseModel], plain: Any, node: Node | None) -> Mistake:
@@ -72,13 +72,13 @@ class DeclaredValue(NamedTuple):
 
     def keys(self) -> tuple[str, ...]:
         """Return the keys that a mapping may have here."""
-        found: dict[str, None] = {}
+        choices: dict[str, None] = {}
         for member in _members(self.declarations):
             model = _model(member, self.value)
             if model is not None:
                 own = ["kind"] if issubclass(model, Step) else []
-                found |= dict.fromkeys([*own, *model.model_fields])
-        return tuple(found)
+                choices |= dict.fromkeys([*own, *model.model_fields])
+        return tuple(choices)
 
 
 def follow(loc: Sequence[str | int], root: type[BaseModel], plain: Any) -> DeclaredValue:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from kafeat.contract.describe import Described
 from kafeat.contract.step import PositiveInt, parameter, refuse_parameter
+from kafeat.maths.scoring import ScoringName
 from kafeat.registry import AnyStep
 from kafeat.types import DType
 
@@ -28,12 +29,19 @@ FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=Fals
 
 
 class ColumnSelection(BaseModel):
-    """The feature columns: those in `include`, or every numeric column except those in `exclude`."""
+    """The feature columns: those in `include`, or every numeric column except those in `exclude`.
+
+    A name may be a shell pattern: `x*`, `pixel_??`, `[!i]*`. If there is a column of that very name, it is that column.
+    """
 
     model_config = FROZEN
 
-    include: Listed[Name] = Field(default=(), description="the feature columns, in this order", min_length=1)
-    exclude: Listed[Name] = Field(default=(), description="the numeric columns that are not features")
+    include: Listed[Name] = Field(
+        default=(), description="the feature columns, in this order, by name or pattern", min_length=1
+    )
+    exclude: Listed[Name] = Field(
+        default=(), description="the numeric columns that are not features, by name or pattern"
+    )
 
     @model_validator(mode="after")
     def _one_list_without_repeats(self) -> Self:
@@ -59,6 +67,22 @@ class Prune(BaseModel):
     keep: PositiveInt = Field(description="maximum number of outputs to keep")
 
 
+class SearchOptions(BaseModel):
+    """The way in which values of `validate` are tried."""
+
+    model_config = FROZEN
+
+    method: Literal["auto", "full", "coordinate"] = parameter(
+        "auto",
+        "every combination of the values, or one parameter after the other; auto: every one of at most 36",
+    )
+    folds: Annotated[int, Field(ge=2, le=20)] | None = parameter(
+        None, "folds of a cross-validation; null: a quarter of the rows is held out once"
+    )
+    scoring: ScoringName = parameter("auto", "the score; auto: accuracy for classes, r2 for numbers")
+    rows: Annotated[int, Field(ge=20)] = parameter(6000, "maximum number of rows to search on")
+
+
 class Config(BaseModel):
     """A recipe for a map: its steps, and all options of the fit. It is checked when it is made, and cannot be changed.
 
@@ -69,13 +93,16 @@ class Config(BaseModel):
     dtype : {"float32", "float64"}, default "float32"
         Type of the features.
     columns : mapping, default {}
-        `include` names the features, `exclude` columns that are none; by default every numeric column is one.
+        `include` names the features, `exclude` columns that are none; by default every numeric column is one. A name
+        may be a shell pattern, such as "x*".
     fit_rows : int or "all", default 100_000
         Number of rows that are sampled to fit on.
     chunk_rows : int, default 8192
         Number of rows that are transformed at once.
     prune : mapping or None, default None
         `keep` is the number of outputs to keep, chosen by a sparse linear model of the label.
+    search : mapping or None, default None
+        The way in which values of `validate` are tried: `method`, `folds`, `scoring` and `rows`.
     steps : list of mappings
         The chain; each step has a `kind` and its parameters.
 
@@ -102,6 +129,7 @@ class Config(BaseModel):
     fit_rows: PositiveInt | Literal["all"] = parameter(100_000, "number of rows in the fit sample, or all")
     chunk_rows: int = parameter(8192, "number of rows transformed at once", ge=1, le=1_000_000)
     prune: Prune | None = Field(default=None, description="keep the outputs that a sparse linear model uses")
+    search: SearchOptions | None = Field(default=None, description="how values of validate are tried")
     steps: Listed[AnyStep] = Field(description="the chain, first step first", min_length=1)
 
     @property
@@ -128,6 +156,7 @@ class Config(BaseModel):
             "fit_rows": self.fit_rows,
             "chunk_rows": self.chunk_rows,
             **({} if self.prune is None else {"prune": self.prune.model_dump(mode="json")}),
+            **({} if self.search is None else {"search": self.search.model_dump(mode="json")}),
             "steps": [step.recipe() for step in self.steps],
         }
 

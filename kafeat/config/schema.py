@@ -15,7 +15,7 @@ from pydantic_core import PydanticOmit, core_schema
 from kafeat.config.model import ColumnSelection, Config
 from kafeat.contract.describe import headline
 from kafeat.contract.step import ANY_STEP
-from kafeat.registry import SEARCH_SCHEMAS, kinds, step_class
+from kafeat.registry import kinds, step_class
 
 Schema = dict[str, Any]
 
@@ -38,8 +38,9 @@ def config_schema() -> Schema:
             for kind in kinds()
         ],
     }
-    found: Schema = _settled({**whole, "$defs": dict(sorted(definitions.items()))})
-    return {"$schema": GenerateJsonSchema.schema_dialect, "title": "kafeat config", **found}
+    definitions |= {way: _search(way, value) for way, value in _SEARCHES.items()}
+    schema: Schema = _settled({**whole, "$defs": dict(sorted(definitions.items()))})
+    return {"$schema": GenerateJsonSchema.schema_dialect, "title": "kafeat config", **schema}
 
 
 class _Generator(GenerateJsonSchema):
@@ -71,13 +72,31 @@ def _of_kind(kind: str, definitions: Schema) -> Schema:
     }
 
 
+_SEARCHES: dict[str, Schema] = {
+    "validate": {"type": "array", "minItems": 1, "description": "the values to choose from, by the label"},
+    "target_error": {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "exclusiveMaximum": 1,
+        "description": "the largest error; the least width that reaches it is taken",
+    },
+}
+
+
+def _search(way: str, value: Schema) -> Schema:
+    return {"type": "object", "properties": {way: value}, "required": [way], "additionalProperties": False}
+
+
 def _searched(name: str, schema: Schema) -> Schema:
-    """Add the search to the schema of a parameter that may be chosen from the data."""
-    if name not in SEARCH_SCHEMAS:
-        return schema
+    """Add the searches to the schema of a parameter, which may be chosen from the data."""
     about: Schema = {key: schema[key] for key in ("default", "description") if key in schema}
     plain: Schema = {key: value for key, value in schema.items() if key not in about}
-    return {"anyOf": [*plain.get("anyOf", [plain]), SEARCH_SCHEMAS[name]], **about}
+    searches: list[Schema] = [{"$ref": "#/$defs/validate"}]
+    if name == "gamma":  # is chosen most often, so editors check the values too
+        searches = [_search("validate", {**_SEARCHES["validate"], "items": plain})]
+    if name == "n_components":
+        searches.append({"$ref": "#/$defs/target_error"})
+    return {"anyOf": [*plain.get("anyOf", [plain]), *searches], **about}
 
 
 def _settled(schema: Any) -> Any:

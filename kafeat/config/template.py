@@ -40,7 +40,7 @@ def starting_config(kind: str) -> str:
     lines = [MODELINE, *about]
     for name, field in Config.model_fields.items():
         if name != "steps":
-            lines += ["", *_described(field, expected(field)), f"{name}: {_flow(plain.get(name))}"]
+            lines += ["", *_described(field, expected(field)), f"{name}: {flow(plain.get(name))}"]
     lines += ["", *_described(Config.model_fields["steps"], expected(Config.model_fields["steps"])), "steps:"]
     lines += [f"  {line}".rstrip() for line in (*_first(step), *_step(step))]
     return "\n".join(lines) + "\n"
@@ -79,7 +79,7 @@ def _step(step: type[Step]) -> Iterator[str]:
         if field.is_required():
             yield from _indented(_block(name, recipe[name]))
         else:
-            yield f"  {name}: {_flow(recipe[name])}"
+            yield f"  {name}: {flow(recipe[name])}"
 
 
 def _block(name: str, entries: list[dict[str, Any]]) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _block(name: str, entries: list[dict[str, Any]]) -> Iterator[str]:
         dash = "  - "
         for key, value in entry.items():
             plain = [{"kind": one["kind"]} for one in value] if key == "steps" else value
-            yield f"{dash}{key}: {_flow(plain)}"
+            yield f"{dash}{key}: {flow(plain)}"
             dash = "    "
 
 
@@ -105,8 +105,8 @@ def _described(field: FieldInfo, accepts: str) -> list[str]:
 def _models(declaration: Declaration) -> Iterator[type[BaseModel]]:
     """Yield the models of a value or of the entries of a list, except steps, which have comments of their own."""
     for member in declaration.members:
-        for found in (member.annotation, *get_args(member.annotation)):
-            inner = Declaration.of(found).annotation
+        for candidate in (member.annotation, *get_args(member.annotation)):
+            inner = Declaration.of(candidate).annotation
             if isinstance(inner, type) and issubclass(inner, BaseModel) and not issubclass(inner, Step):
                 yield inner
 
@@ -120,12 +120,12 @@ def _indented(lines: Any) -> Iterator[str]:
     yield from (f"  {line}" for line in lines)
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
     """Return the YAML of a value on one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, str) and value.replace("_", "").isalnum() and resolve(value) == value:
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -167,9 +167,9 @@ class _Reader:
         names = self._last(2)
         if any(type(name) is not str for name in names):
             _refuse("a name that is no text")
-        if (found := _NAMES.get((*names,))) is None:
+        if (cls := _NAMES.get((*names,))) is None:
             _refuse(f"{'.'.join(names):.80}: nothing of it was run")
-        self._stack.append(found)
+        self._stack.append(cls)
 
     def wrapper(self, _: None) -> None:
         """Push the wrapper of an array, to be filled."""

@@ -21,13 +21,22 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import write_bytes
+from kafeat.io.storage.location import Location
 from kafeat.model import artifact
 from kafeat.model.in_notebooks import InNotebooks
 from kafeat.model.provenance import Provenance
 from kafeat.model.serialize import chain_content
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.threads import REFUSE_BAD_ROWS, FeatureTarget, InMemory, RowPolicy, Transformed, run
+from kafeat.runtime.threads import (
+    REFUSE_BAD_ROWS,
+    FeatureTarget,
+    InMemory,
+    RowPolicy,
+    Transformed,
+    run,
+    run_in_memory,
+)
 from kafeat.types import DType, Floats, TableLike
 
 FORMAT = 2
@@ -160,10 +169,18 @@ class FeatureMap(InNotebooks):
                 f"out: expected a writeable array of floats of shape {shape}, "
                 f"got shape {out.shape} and dtype {out.dtype}"
             )
-        chunks = source.chunks(columns, (), self._height(source.rows, count_jobs(jobs)))
-        for _ in self.run(chunks, InMemory(out), jobs):
-            pass
+        jobs = count_jobs(jobs)
+        chunks = source.chunks(columns, (), self._height(source.rows, jobs))
+        if isinstance(X, Reader):
+            for _ in self.run(chunks, InMemory(out), jobs):
+                pass
+        else:
+            self._fill(chunks, out, jobs)
         return out
+
+    def _fill(self, chunks: Iterator[Chunk], out: Floats, jobs: int) -> None:
+        """Write the features of chunks that are in memory."""
+        run_in_memory(self.transformer, np.dtype(self.dtype), chunks, out, jobs)
 
     def _height(self, rows: int, jobs: int) -> int:
         """Return a height of chunks of which every worker gets about four.
@@ -185,6 +202,51 @@ class FeatureMap(InNotebooks):
     ) -> Iterator[Transformed]:
         """Transform chunks by `jobs` threads, read by a further one, and yield them in order."""
         return run(self.transformer, np.dtype(self.dtype), chunks, target, count_jobs(jobs), policy)
+
+    def inverse_transform(self, Z: Floats) -> Floats:
+        """Return rows with the features Z: those of least norm, where several rows have the same features.
+
+        It is the way back through `standardize`, `robust`, `minmax`, `pca` and `projection`; other steps have none.
+
+        Parameters
+        ----------
+        Z : array (n_rows, n_components)
+            Features, as `transform` returns them.
+
+        Returns
+        -------
+        array (n_rows, n_features_in) of float64
+            Rows in the units of the input. If the map has fewer outputs than inputs they are approximations.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            A step of the map has no inverse, or `Z` has another width than the map's features.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(200, 3))
+        >>> fm = kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}, {"kind": "pca"}]}, X)
+        >>> bool(np.allclose(fm.inverse_transform(fm.transform(X)), X))
+        True
+        """
+        X: Floats = np.asarray(Z, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_components:
+            raise UsageError(f"Z: expected the shape (n, {self.n_components}), got {X.shape}")
+        if self.chain.outputs is not None:
+            raise UsageError(
+                "inverse_transform: expected a map with all of its outputs, got one that is pruned"
+            )
+        for fitted in reversed(self.chain.steps):
+            rows = fitted.step.inverse(fitted.state, X, fitted.n_features_in)
+            if rows is None:
+                raise UsageError(
+                    f"inverse_transform: {fitted.step.kind}: expected steps that have an inverse (standardize, robust, "
+                    "minmax without clip, pca, projection), got another"
+                )
+            X = rows
+        return X
 
     def exact_kernel(self, X: TableLike, Y: TableLike | None = None) -> Floats:
         """Return the kernel matrix k(X, Y) that the map approximates.
@@ -214,7 +276,7 @@ class FeatureMap(InNotebooks):
         --------
         >>> import kafeat, numpy as np
         >>> X = np.random.default_rng(0).normal(size=(200, 3))
-        >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 4096}]}, X)
+        >>> fm = kafeat.fit({"steps": [{"kind": "fourier", "n_components": 256}]}, X)
         >>> Z = fm.transform(X)
         >>> bool(np.abs(Z @ Z.T - fm.exact_kernel(X)).max() < 0.1)
         True
@@ -310,7 +372,7 @@ class FeatureMap(InNotebooks):
         ...     kafeat.load(os.path.join(folder, "map.joblib"))
         FeatureMap(standardize: 1 inputs, 1 features, float32)
         """
-        write_bytes(os.fspath(path), self.dumps(), clobber=overwrite, fsync=fsync)
+        write_bytes(Location.parse(path), self.dumps(), clobber=overwrite, fsync=fsync)
 
     def _content(self) -> dict[str, Any]:
         return {

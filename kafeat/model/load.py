@@ -14,7 +14,7 @@ from kafeat.config import load_config
 from kafeat.contract.describe import spell
 from kafeat.errors import ArtifactError, ConfigError, DataError, first_line
 from kafeat.io.columns.columns import Columns
-from kafeat.io.storage.files import opened
+from kafeat.io.storage.location import Location
 from kafeat.model import artifact
 from kafeat.model.feature_map import FORMAT, FeatureMap
 from kafeat.model.provenance import Provenance, printable
@@ -60,8 +60,7 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
 
 def artifact_bytes(place: str) -> bytes:
     """Read all bytes of a model file."""
-    with opened(place) as file:
-        return file.readall()
+    return Location.parse(place).read()
 
 
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:

@@ -24,6 +24,10 @@ def _refuse_unprintable(text: str) -> str:
 Name = Annotated[str, AfterValidator(_refuse_unprintable)]
 
 
+Value = bool | int | float | Name | list[Any] | dict[str, Any] | None
+"""A value of a parameter, as JSON has it."""
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -40,8 +44,8 @@ class Search(_Record):
     """A parameter chosen from the data: values and scores, or widths and errors, and the chosen value."""
 
     parameter: Name
-    chosen: float
-    values: list[float] = []
+    chosen: Value
+    values: list[Value] = []
     scores: list[float] = []
     target_error: float | None = None
     widths: list[int] = []
@@ -51,14 +55,15 @@ class Search(_Record):
 class Provenance(_Record):
     """The origins of a map.
 
-    `given` lists rows that the config gives to steps besides the sample, such as landmarks. `split` is the column of
-    train and test; only training rows were fitted on, but `sources` count all rows. `imported` names the origin of a
-    map that was fitted elsewhere, on an unknown number of rows, which is stored as 0.
+    `label` is a list if there are several label columns. `given` lists rows that the config gives to steps besides the
+    sample, such as landmarks. `split` is the column of train and test; only training rows were fitted on, but `sources`
+    count all rows. `imported` names the origin of a map that was fitted elsewhere, on an unknown number of rows, which
+    is stored as 0.
     """
 
     sources: list[Origin]
     rows_fitted: Count
-    label: Name | None
+    label: Name | list[Name] | None
     config_sha256: Digest
     given: list[Origin] = []
     searches: list[Search] = []

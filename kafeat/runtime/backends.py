@@ -9,13 +9,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.pool import Engine, Pool, Stop
 from kafeat.runtime.processes import Processes
+
+if TYPE_CHECKING:
+    import distributed
+    from pyspark.sql import SparkSession
 
 _CONNECT_SECONDS = 30
 # Items per thread, so that a thread has its next item when it is done with one.
@@ -61,26 +65,7 @@ def _processes(engine: Engine) -> Iterator[Pool]:
 
 @contextmanager
 def _dask(engine: Engine) -> Iterator[Pool]:
-    import distributed
-
-    address = engine.address
-    logging.getLogger("distributed").setLevel(
-        logging.CRITICAL
-    )  # its warnings are about faults that are handled here
-    try:
-        client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise SystemRefusedError(
-            f"{address}: expected a Dask scheduler, got: {error or 'no answer'}"
-        ) from error
-
-    def check() -> None:
-        if client.status != "running":
-            raise SystemRefusedError(
-                f"{address}: expected the Dask scheduler to stay, got a lost connection; what is done stays done: "
-                "run again with --resume"
-            )
-
+    client = _dask_client(engine.address)
     gathering = ThreadPoolExecutor(_GATHERED_AT_ONCE, "kafeat-engine")
 
     def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
@@ -89,18 +74,40 @@ def _dask(engine: Engine) -> Iterator[Pool]:
         remote.add_done_callback(lambda _: gathering.submit(_settle, local, remote.result))
         return local
 
+    def check() -> None:
+        if client.status != "running":
+            raise _lost(f"{engine.address}: expected the Dask scheduler to stay, got a lost connection")
+
     try:
         try:
             client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
         except TimeoutError as error:
             raise SystemRefusedError(
-                f"{address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker {address}"
+                f"{engine.address}: expected a Dask worker, got none in {_CONNECT_SECONDS} s; start one: dask worker "
+                f"{engine.address}"
             ) from error
         yield Pool(submit, engine.jobs or _at_once(sum(client.nthreads().values())), check)
     finally:
         with suppress(Exception):
             client.close(timeout=5)
         gathering.shutdown(wait=False, cancel_futures=True)
+
+
+def _dask_client(address: str | None) -> distributed.Client:
+    import distributed
+
+    # Its warnings are about faults that are handled here.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        return distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise SystemRefusedError(
+            f"{address}: expected a Dask scheduler, got: {error or 'no answer'}"
+        ) from error
+
+
+def _lost(fault: str) -> SystemRefusedError:
+    return SystemRefusedError(f"{fault}; what is done stays done: run again with --resume")
 
 
 def _at_once(cores: int) -> int:
@@ -126,9 +133,7 @@ def _ray(engine: Engine) -> Iterator[Pool]:
         except ConnectionError as error:
             raise SystemRefusedError(f"{engine.address}: expected a Ray cluster, got: {error}") from error
 
-    remote = cache(
-        ray.remote(max_retries=0)
-    )  # one remote function for each work, so that it is sent only once
+    remote = cache(ray.remote(max_retries=0))  # one for each function, which is then sent only once
 
     def submit(work: Callable[[Any], Any], item: Any) -> Future[Any]:
         future: Future[Any] = remote(work).remote(item).future()
@@ -143,14 +148,7 @@ def _ray(engine: Engine) -> Iterator[Pool]:
 
 @contextmanager
 def _spark(engine: Engine) -> Iterator[Pool]:
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's default is the first python3 in PATH
-    own = SparkSession.getActiveSession() is None
-    builder = SparkSession.builder
-    if own:
-        builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
-    session = builder.getOrCreate()
+    session, own = _spark_session()
     context, group = session.sparkContext, f"kafeat-{uuid4().hex}"
 
     def run(work: Callable[[Any], Any], item: Any) -> Any:
@@ -164,10 +162,7 @@ def _spark(engine: Engine) -> Iterator[Pool]:
         except Exception:
             lost = True
         if lost:
-            raise SystemRefusedError(
-                "--engine spark: expected the session to stay, got a lost one; what is done stays done: run again with "
-                "--resume"
-            )
+            raise _lost("--engine spark: expected the session to stay, got a lost one")
 
     # Each item is a Spark job, and each job needs a thread that waits for it.
     jobs = engine.jobs or context.defaultParallelism
@@ -184,6 +179,18 @@ def _spark(engine: Engine) -> Iterator[Pool]:
         if own:
             with suppress(Exception):
                 session.stop()
+
+
+def _spark_session() -> tuple[SparkSession, bool]:
+    """Return the session, and True if it is started here."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark's default is the first python3 in PATH
+    own = SparkSession.getActiveSession() is None
+    builder = SparkSession.builder
+    if own:
+        builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "ERROR")
+    return builder.getOrCreate(), own
 
 
 _ENGINES: dict[str, Callable[[Engine], AbstractContextManager[Pool]]] = {

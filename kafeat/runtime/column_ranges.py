@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kafeat.contract.sparse_rows import Rows, SparseRows
+from kafeat.contract.tile import Rows, SparseRows
 from kafeat.types import Array, Floats
 
 

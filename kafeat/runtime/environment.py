@@ -1,4 +1,4 @@
-"""The environment of this process: cores, library versions, and the processor type that BLAS uses."""
+"""The environment of this process: processor cores, library versions, and the processor type that BLAS uses."""
 
 from __future__ import annotations
 
@@ -31,6 +31,18 @@ def machine() -> dict[str, str]:
         "python": platform.python_version(),
         "blas": "; ".join(blas) or "unknown",
     }
+
+
+def describe() -> list[str]:
+    """Return lines about versions, machine, and the core that computes."""
+    from kafeat.compiled.library import describe as describe_core
+
+    computer = machine()
+    return [
+        "versions: " + ", ".join(f"{name} {number}" for name, number in versions().items()),
+        f"machine: {computer['processor']}, Python {computer['python']}, BLAS {computer['blas']}",
+        f"core: {describe_core()}",
+    ]
 
 
 def count_jobs(jobs: int | None) -> int:

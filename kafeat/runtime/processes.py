@@ -10,10 +10,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import IO, NoReturn, TypeVar
 
-from kafeat.errors import SystemRefusedError
-from kafeat.runtime.pool import PATIENCE_SECONDS
+from kafeat.errors import SystemRefusedError, first_line
+from kafeat.io.storage.temporary_files import remove_ours
+from kafeat.runtime.pool import PATIENCE_SECONDS, of_this_process
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,13 +70,13 @@ class Processes:
 
 
 class _Worker:
-    """A process that runs `kafeat.runtime.worker`."""
+    """A process that runs `work_on_input`."""
 
     def __init__(self) -> None:
         path = os.pathsep.join(place or os.getcwd() for place in sys.path)
         self._process = subprocess.Popen(
             # -P: files of the current folder must not be imported as modules
-            [sys.executable, "-P", "-c", "from kafeat.runtime.worker import main; main()"],
+            [sys.executable, "-P", "-c", "from kafeat.runtime.processes import work_on_input; work_on_input()"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
             start_new_session=True,  # an interrupt from the terminal must reach only the parent
         )  # fmt: skip
@@ -111,3 +113,44 @@ class _Worker:
             self._process.kill()
             self._process.wait()
         self._results.close()
+
+
+def work_on_input() -> None:
+    """Do one item of work after the other."""
+    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # Nothing else may read from standard input, and text that a library prints is no result.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    calls: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_receive, args=(inbox, calls), name="kafeat-inbox", daemon=True).start()
+    while True:
+        result = _done(calls.get())
+        try:
+            pickle.dump(result, outbox)
+            outbox.flush()
+        except BrokenPipeError:
+            _leave()
+
+
+def _done(call: bytes) -> tuple[object, str | None]:
+    """Return the result, or an error of unpickling the call, such as a missing module."""
+    try:
+        work, item = pickle.loads(call)  # noqa: S301  # from the process that started this one
+    except Exception as error:
+        return None, f"{type(error).__name__}: {first_line(error)}"
+    return work(item), None
+
+
+def _receive(inbox: IO[bytes], calls: SimpleQueue[bytes]) -> None:
+    try:
+        while True:
+            calls.put(pickle.load(inbox))  # noqa: S301
+    except (EOFError, OSError, pickle.UnpicklingError):
+        _leave()
+
+
+def _leave() -> NoReturn:
+    of_this_process().ask()
+    remove_ours()
+    sys.stderr.flush()
+    os._exit(0)

@@ -11,12 +11,13 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.tiles import TileLoop
-from kafeat.contract.sparse_rows import Rows
 from kafeat.contract.step import Transform
+from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.readers.base import Chunk
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.ordered_map import ordered_map, prefetch
+from kafeat.runtime.shared_work import share_work
 from kafeat.types import Array, Floats, Mask
 
 
@@ -105,6 +106,19 @@ def run(
     with one_blas_thread():
         items = ((chunk, target.buffer(chunk.start, chunk.rows)) for chunk in prefetch(chunks, 2))
         yield from ordered_map(worker, items, jobs)
+
+
+def run_in_memory(
+    transform: Transform, dtype: np.dtype[Any], chunks: Iterator[Chunk], out: Floats, jobs: int
+) -> None:
+    """Fill `out` with the features of chunks that are in memory, by this thread and `jobs` − 1 more.
+
+    No thread reads ahead and none hands results on: for small inputs that would take as long as the features.
+    """
+    target = InMemory(out)
+    items = ((chunk, target.buffer(chunk.start, chunk.rows)) for chunk in chunks)
+    with one_blas_thread():
+        share_work(partial(_worker, transform, dtype, target, REFUSE_BAD_ROWS), items, jobs)
 
 
 def run_in_this_thread(

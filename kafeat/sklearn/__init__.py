@@ -17,5 +17,6 @@ except ImportError as error:
 from kafeat.sklearn.estimator import FeatureMap
 from kafeat.sklearn.fitted import import_fitted
 from kafeat.sklearn.skops_file import import_skops
+from kafeat.sklearn.tuned import TunedFeatureMap
 
-__all__ = ["FeatureMap", "import_fitted", "import_skops"]
+__all__ = ["FeatureMap", "TunedFeatureMap", "import_fitted", "import_skops"]

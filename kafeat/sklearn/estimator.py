@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import joblib
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
@@ -29,12 +31,14 @@ from kafeat.types import Array, Floats
 
 # The name of the rows of several batches in errors.
 _PLACE = "<partial_fit>"
+_NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features z with z(x)·z(y) ≈ k(x, y), as a transformer for pipelines and searches.
 
-    Labels `y` are used if a step needs them. Data frames may have text columns if a `one_hot` step names them.
+    Labels `y` are used if a step needs them. Rows may be sparse: a step that does not compute with sparse rows gets a
+    few of them at a time with their zeros. Data frames may have text columns if a `one_hot` step names them.
 
     Parameters
     ----------
@@ -61,6 +65,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ----------
     feature_map_ : kafeat.FeatureMap
         Fitted map, which can be saved for the command line.
+    component_indices_ : ndarray of int
+        Row numbers of the landmarks of a Nyström step, counted over all batches; only where landmarks are rows.
     n_features_in_ : int
         Number of input columns.
     feature_names_in_ : ndarray of str
@@ -156,7 +162,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         with as_value_errors(source.rows):
             if sampled is None:
                 config = self._with_dtype(config, source)
-                sampled, before = SampledFit.empty(config, columns_of(config, source, None)), ""
+                sampled, before = SampledFit.empty(config, columns_of(config, source)), ""
             else:
                 sampled, before = sampled.copy(), self._digest
             sampled.read(source, match(source, sampled.columns, ()), given_labels=self._labels(y, config))
@@ -172,6 +178,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         with as_value_errors():
             return fm.transform(source, jobs=joblib.effective_n_jobs(self.n_jobs))
 
+    def inverse_transform(self, X: Any) -> Floats:
+        """Return rows (n, d) with the features X (n, n_components), of least norm, if all steps have an inverse."""
+        check_is_fitted(self)
+        with as_value_errors():
+            return self.feature_map_.inverse_transform(check_array(X))
+
     @property
     def feature_map_(self) -> FittedMap:
         """Return the fitted map."""
@@ -182,6 +194,18 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self._map is None:
             raise TypeError("a fitted estimator has a map, or rows to learn it from")
         return self._map
+
+    @property
+    def component_indices_(self) -> Array:
+        """Return the row numbers of the landmarks of the first Nyström step whose landmarks are rows."""
+        for fitted in self.feature_map_.chain.steps:
+            numbers = fitted.state.get("rows" if "rows" in fitted.state else "landmarks")
+            if fitted.step.kind == "nystroem" and numbers is not None and numbers.dtype.kind == "i":
+                return numbers
+        raise AttributeError(
+            "component_indices_: expected a nystroem step with landmarks that are rows, got none; landmarks: "
+            "uniform, rpcholesky, greedy, leverage, farthest and residual are"
+        )
 
     @property
     def _n_features_out(self) -> int:
@@ -198,28 +222,33 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _with_dtype(self, config: Config, source: Reader) -> Config:
         """Set the dtype to that of the rows if no dtype was given."""
-        kept = self.config is None and self.dtype is None and source.fields[0].spelled == "float32"
+        single = source.fields[0].spelled.endswith("float32")
+        kept = self.config is None and self.dtype is None and single
         return config.model_copy(update={"dtype": "float32"}) if kept else config
 
     def _source(self, X: Any, config: Config, reset: bool) -> Reader:
         """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
-        if any(step.coded_columns for step in config.steps):
+        reads_columns = any(step.reads_columns for step in config.steps)
+        if reads_columns and hasattr(X, "__arrow_c_stream__"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             with as_value_errors():
                 return reader_of(X)
         finite = "allow-nan" if takes_missing(config.steps) else True
-        X = validate_data(self, X, reset=reset, ensure_all_finite=finite)
+        sparse = False if reads_columns else "csr"
+        X = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
+        if issparse(X):
+            return reader_of(X)
         names = getattr(self, "feature_names_in_", None)
         return reader_of(X) if names is None else NamedReader(X, [str(name) for name in names])
 
     def _labels(self, y: Any, config: Config) -> Array | None:
-        """Return `y` if a step needs labels."""
-        if not config.needs_label:
-            return None
-        if y is None:
+        """Return `y` if a step learns from labels: one a row, or several numbers."""
+        if y is None and config.needs_label:
             raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
-        labels: Array = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
-        return labels
+        if y is None or not (config.needs_label or any(step.takes_label for step in config.steps)):
+            return None
+        labels: Array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+        return labels if labels.ndim > 1 and labels.shape[1] > 1 else column_or_1d(labels)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_map")
@@ -233,7 +262,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         except KafeatError:  # reported by `fit`
             return tags
         tags.input_tags.allow_nan = takes_missing(config.steps)
-        tags.input_tags.string = tags.input_tags.categorical = any(s.coded_columns for s in config.steps)
+        reads_columns = any(step.reads_columns for step in config.steps)
+        tags.input_tags.string = tags.input_tags.categorical = reads_columns
+        tags.input_tags.sparse = not reads_columns
+        tags.input_tags.positive_only = config.steps[0].refuses_negative
         tags.target_tags.required = config.needs_label
         return tags
 
@@ -269,4 +301,6 @@ def as_value_errors(rows: int | None = None) -> Iterator[None]:
         raise ParametersRefusedError(str(error)) from error
     except DataError as error:
         alone = " (n_samples = 1)" if rows == 1 else ""
-        raise ValuesRefusedError(f"{error}{alone}") from error
+        # the words that scikit-learn's checks look for
+        negative = "Negative values in data: " if _NEGATIVE.search(str(error)) else ""
+        raise ValuesRefusedError(f"{negative}{error}{alone}") from error

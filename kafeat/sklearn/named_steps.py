@@ -25,14 +25,14 @@ def named(steps: object) -> dict[str, Recipe]:
         steps = [steps]
     if not isinstance(steps, list | tuple):
         return {}
-    found = [_pair(entry) for entry in steps]
-    pairs = [pair for pair in found if pair is not None]
+    entries = [_pair(entry) for entry in steps]
+    pairs = [pair for pair in entries if pair is not None]
     counts, met = Counter(name for name, _ in pairs), Counter[str]()
     result: dict[str, Recipe] = {}
     for name, recipe in pairs:
         met[name] += 1
         result[name if counts[name] == 1 else f"{name}-{met[name]}"] = recipe
-    return result if len(pairs) == len(found) else {}
+    return result if len(pairs) == len(entries) else {}
 
 
 def _pair(entry: object) -> tuple[str, Recipe] | None:
@@ -48,15 +48,15 @@ def _pair(entry: object) -> tuple[str, Recipe] | None:
 
 def parameters(steps: object) -> dict[str, Any]:
     """Return `name` → recipe and `name__parameter` → value of every step, with defaults."""
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, recipe in named(steps).items():
-        found[name] = recipe
+        parameters[name] = recipe
         kind = recipe.get("kind")
         fields = step_class(kind).model_fields if kind in kinds() else {}
         defaults = {key: field.get_default(call_default_factory=True) for key, field in fields.items()}
-        given = {key: value for key, value in recipe.items() if key != "kind"}
-        found |= {f"{name}__{key}": value for key, value in (defaults | given).items()}
-    return found
+        own = {key: value for key, value in recipe.items() if key != "kind"}
+        parameters |= {f"{name}__{key}": value for key, value in (defaults | own).items()}
+    return parameters
 
 
 def changed(steps: object, changes: Mapping[str, Any]) -> list[tuple[str, Recipe]]:
@@ -73,16 +73,16 @@ def changed(steps: object, changes: Mapping[str, Any]) -> list[tuple[str, Recipe
 
 def recipes_of(steps: object, taken: Sequence[str]) -> list[Any]:
     """Return the steps as in a config; refuse a name in `taken` or with two underscores."""
-    found = named(steps)
-    if not found:
+    recipes = named(steps)
+    if not recipes:
         raise UsageError(f"steps: expected a kind, a recipe, or a list of them, got {steps!r:.100}")
-    for name in found:
+    for name in recipes:
         if name in taken or "__" in name:
             raise UsageError(
                 f"steps: expected names that are not parameters and do not contain '__', got {name!r:.100}: "
                 "give the step another name, as in [('name', {'kind': …})]"
             )
-    return [plain(recipe) for recipe in found.values()]
+    return [plain(recipe) for recipe in recipes.values()]
 
 
 def plain(value: Any) -> Any:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import json
+import math
 import os
+import zipfile
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from kafeat.errors import ArtifactError, DataError, UsageError
-from kafeat.io.storage.files import opened
+from kafeat.io.storage.location import Location
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, printable
 from kafeat.sklearn.fitted import SPARSE, SUPPORTED, import_fitted
-from kafeat.sklearn.skops_guard import refuse_bombs, refuse_other_parts, refuse_sharing
 from kafeat.types import DType
 
 
@@ -50,8 +56,7 @@ def import_skops(path: str | os.PathLike[str], dtype: DType = "float64") -> Feat
     8
     """
     place = os.fspath(path)
-    with opened(place) as file:
-        data = file.readall()
+    data = Location.parse(place).read()
     estimator = _load(data, place)
     digest = hashlib.sha256(data).hexdigest()
     source = Origin(name=printable(os.path.basename(place)), rows=0, sha256=digest)
@@ -85,3 +90,114 @@ def _load(data: bytes, place: str) -> Any:
         raise ArtifactError(
             f"{place}: expected a file of skops, got one that cannot be read ({error!s:.200})"
         ) from None
+
+
+# Random numbers do not compress: a file that unfolds to much more is not a map.
+_MOST_UNFOLDED = 100
+_ALWAYS = 1 << 20
+
+# bz2 and lzma unfold whole blocks at a time, and skops writes neither by default.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+# The loaders of the parts of maps and scalers. Others compute, or allocate any size the file claims.
+_LOADERS = frozenset(
+    f"{name}Node"
+    for name in (
+        "Cached", "Dict", "Json", "List", "NdArray", "Object", "RandomState", "SparseMatrix", "Tuple", "Type",
+    )
+)  # fmt: skip
+
+_CONTAINERS = ("DictNode", "ListNode", "ObjectNode", "TupleNode")
+
+
+def refuse_bombs(data: bytes) -> None:
+    """Refuse members that unfold to far more than the file, and arrays larger than their member."""
+    most, total = max(_ALWAYS, _MOST_UNFOLDED * len(data)), 0
+    for archive in _archives(data):
+        for member in archive.infolist():
+            if member.compress_type not in _METHODS:
+                raise ArtifactError(
+                    f"{member.filename!r:.60}: expected a member that is stored or "
+                    f"deflated, got method {member.compress_type}"
+                )
+        total += sum(member.file_size for member in archive.infolist())
+        if total > most:
+            raise ArtifactError(f"expected a file of numbers, got {len(data)} bytes that unfold to {total}")
+
+
+def _archives(data: bytes) -> Iterator[zipfile.ZipFile]:
+    """Yield the file and then each archive in it; a sparse matrix is an archive.
+
+    The members of an archive are read when the next archive is requested, so check their sizes before.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        yield archive
+        for member in archive.infolist():
+            content = archive.read(member)
+            _check_array(member.filename, content)
+            if zipfile.is_zipfile(io.BytesIO(content)):
+                with zipfile.ZipFile(io.BytesIO(content)) as inner:
+                    yield inner
+                    for part in inner.infolist():
+                        _check_array(part.filename, inner.read(part))
+
+
+def _check_array(name: str, content: bytes) -> None:
+    if not content.startswith(np.lib.format.MAGIC_PREFIX):
+        return
+    file = io.BytesIO(content)
+    major, _ = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    claimed, held = math.prod(shape) * dtype.itemsize, len(content) - file.tell()
+    if min(shape, default=0) < 0 or claimed != held:
+        raise ArtifactError(
+            f"{name!r:.60}: expected an array of {held} bytes, got one that "
+            f"claims the shape {shape!s:.60} of {dtype!s:.20}"
+        )
+
+
+def refuse_sharing(data: bytes) -> None:
+    """Refuse containers inside several others: skops follows every path, 2^n paths for n nested containers."""
+    seen: set[Any] = set()
+    parts = list(_parts(data))
+    containers = {str(part.get("__id__")) for part in parts if part.get("__loader__") in _CONTAINERS}
+    for number in (str(part.get("__id__")) for part in parts):
+        if number in seen and number in containers:
+            raise ArtifactError("expected each list, dict and estimator once, got one of them twice")
+        seen.add(number)
+
+
+def refuse_other_parts(data: bytes) -> None:
+    """Refuse parts that no map or scaler contains, and arrays of objects with more than one dimension."""
+    for part in _parts(data):
+        _check_part(part)
+
+
+def _parts(data: bytes) -> Iterator[dict[str, Any]]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        left = [json.loads(archive.read("schema.json"))]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            if "__loader__" in one:
+                yield one
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+
+
+def _check_part(part: dict[str, Any]) -> None:
+    loader = part.get("__loader__")
+    if isinstance(loader, str) and loader not in _LOADERS:
+        raise ArtifactError(
+            f"expected scikit-learn's maps and scalers only, got a part for {loader!r:.60}; "
+            "of a pipeline that ends in a model, dump pipeline[:-1]"
+        )
+    # NumPy unfolds nested lists that share their entries: small in the file, and huge as an array.
+    if loader == "NdArrayNode" and part.get("type") == "json":
+        shape = part.get("shape")
+        shape = shape if isinstance(shape, dict) else {}
+        axes = shape.get("content")
+        if not isinstance(axes, list) or shape.get("__loader__") != "TupleNode" or len(axes) != 1:
+            raise ArtifactError("expected names in one dimension, got an array of objects of another shape")

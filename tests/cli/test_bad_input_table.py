@@ -496,7 +496,7 @@ def steps(*kinds):
     return {"steps": [{"kind": kind} if isinstance(kind, str) else kind for kind in kinds]}
 
 
-FOURIER = {"kind": "fourier", "n_components": 8}
+FOURIER = {"kind": "fourier", "n_components": 8, "frequencies": "iid"}
 MAPS = {
     "plain": steps(FOURIER),
     "chi2": steps("homogeneous"),

@@ -25,7 +25,7 @@ ESCAPE = "\x1b["
     ],
 )
 def test_on_a_terminal(options, env, coloured):
-    for words in ([*options, "config"], ["fit", "--help", *options]):
+    for words in ([*options, "fit"], ["fit", "--help", *options]):
         text, code = on_terminal([KAFEAT, *words], env=env)
         assert code == (0 if "--help" in words else 2)
         assert (ESCAPE in text) == coloured, (words, text)
@@ -42,30 +42,30 @@ def test_on_a_terminal(options, env, coloured):
     (["--color", "always"], {"NO_COLOR": "1", "TERM": "dumb"}, True),
 ])  # fmt: skip
 def test_in_a_pipe(in_process, options, env, coloured):
-    for words in ([*options, "config"], ["--help", *options]):
+    for words in ([*options, "fit"], ["--help", *options]):
         done = in_process(*words, **env)
         assert (ESCAPE in done.stdout + done.stderr) == coloured
 
 
 @pytest.mark.parametrize(("env", "coloured"), [({"FORCE_COLOR": "1"}, True), ({}, False)])
 def test_tables_follow_the_same_rules(monkeypatch, env, coloured):
-    from kafeat.cli import color
+    from kafeat.cli import log
 
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert (color.console().color_system is not None) == coloured
+    assert (log.console().color_system is not None) == coloured
 
 
 def test_json_has_no_colours(in_process):
-    done = in_process("--color", "always", "config", KAFEAT_LOG_FORMAT="json")
+    done = in_process("--color", "always", "fit", KAFEAT_LOG_FORMAT="json")
     assert done.stderr.startswith("{")
     assert ESCAPE not in done.stderr
 
 
 def test_the_command_has_the_last_word(in_process):
-    done = in_process("--color", "always", "config", "--color", "never")
+    done = in_process("--color", "always", "fit", "--color", "never")
     assert ESCAPE not in done.stderr
 
 

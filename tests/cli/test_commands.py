@@ -112,6 +112,13 @@ def test_version(folder):
     assert run_apart("--version", cwd=folder).stdout == b"kafeat 0.1.0\n"
 
 
+@pytest.mark.parametrize("words", [("--version", "-v"), ("-v", "--version")])
+def test_the_verbose_version_tells_which_core_computes(folder, words, monkeypatch):
+    monkeypatch.setenv("KAFEAT_COMPILED", "0")
+    first, *_, last = run_apart(*words, cwd=folder).stdout.decode().splitlines()
+    assert (first, last) == ("kafeat 0.1.0", "core: NumPy (KAFEAT_COMPILED=0)")
+
+
 def test_help_names_every_exit_code(run, folder):
     text = run("--help", cwd=folder).stdout
     assert all(f"  {code} " in text for code in (0, 1, 2, 3, 4, 5, 6, 130, 143))
@@ -312,7 +319,7 @@ def test_evaluate_reads_a_pipe_as_often_as_it_has_to(folder):
     read = run_apart("evaluate", "--model", "map.joblib", "sample_data/digits.csv", *options, cwd=folder)
     one, other = (json.loads(done.stdout) for done in (piped, read))
     assert {k for k in one["records"][0] if one["records"][0][k] != other["records"][0][k]} <= {
-        key for key in one["records"][0] if "seconds" in key
+        key for key in one["records"][0] if "seconds" in key or key.startswith("peak")
     } | {"rows_seen_in_fit"}
     bad = run_apart("evaluate", "--model", "map.joblib", "-", cwd=folder, stdin=b"a,b\n1,x\n", code=3)
     assert bad.stderr.startswith(b"kafeat: -: ")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kafeat.config import load_config
+
 ROOT = Path(__file__).parents[2]
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 
@@ -53,8 +55,11 @@ def test_check_tells_what_is_sound_and_every_mistake_of_every_file(run, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ("", 2, "config: expected one of --kind KIND, --check FILE.yaml and --schema"),
-        ("--kind pca --schema", 2, "config: expected one of --kind KIND, --check FILE.yaml and --schema"),
+        (
+            "--kind pca --schema",
+            2,
+            "config: expected at most one of --kind KIND, --check FILE.yaml and --schema",
+        ),
         ("--check", 2, "config: expected the names of files with --check, got none"),
         ("--schema x.yaml", 2, "config: expected the names of files with --check, got one without it"),
         ("--kind fuorier", 2, "did you mean 'fourier'?"),
@@ -79,3 +84,10 @@ def test_the_schema_beside_the_configs_is_the_one_that_is_printed(run, tmp_path)
     assert kept == printed, "kafeat config --schema > configs/kafeat.schema.json"
     for path in (ROOT / "configs").glob("*.yaml"):
         assert path.read_text().startswith("# yaml-language-server: $schema=kafeat.schema.json\n"), path.name
+
+
+def test_without_an_option_the_config_standardizes_and_has_a_map(in_process, tmp_path):
+    done = in_process("config", cwd=tmp_path)
+    assert done.returncode == 0
+    (tmp_path / "start.yaml").write_text(done.stdout)
+    assert [step.kind for step in load_config(tmp_path / "start.yaml").steps] == ["standardize", "nystroem"]

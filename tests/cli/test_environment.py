@@ -98,7 +98,9 @@ def test_a_bad_value_is_told_by_the_name_of_its_variable(run, folder):
 
 def test_errors_are_json_where_the_variable_says_so_and_the_command_line_does_not(run, folder):
     assert run("transform", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith('{"time": ')
-    assert run("config", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith('{"time": ')
+    assert run("config", "--check", cwd=folder, code=2, KAFEAT_LOG_FORMAT="json").stderr.startswith(
+        '{"time": '
+    )
     words = ("transform", "no.npy", "z.npy", "--log-format", "text", "--model", "no")
     assert run(*words, cwd=folder, code=5, KAFEAT_LOG_FORMAT="json").stderr.startswith("kafeat: no: ")
 

@@ -17,7 +17,7 @@ import pytest
 import kafeat
 from kafeat.cli.main import COMMANDS
 from kafeat.cli.main import kafeat as command
-from kafeat.cli.options import FileName
+from kafeat.cli.options import ColumnName, FileName, KindName
 from kafeat.errors import UsageError
 
 CONFIG = """\
@@ -40,11 +40,12 @@ GIVEN = {
     "diff": {"a": "m.joblib", "b": "m.joblib"},
     "inspect": {"model": "m.joblib"},
     "config": {"files": "c.yaml"},
+    "tune": {"data": "x.parquet", "config": "new.yaml", "base": "c.yaml", "json": "r.json", "report": "pages"},
 }  # fmt: skip
 """A value for every file and folder of every command."""
-MORE = {"transform": ["--on-bad-rows", "drop"]}
+MORE = {"transform": ["--on-bad-rows", "drop"], "tune": ["--label", "a"]}
 NO_FILES = {
-    "color", "label", "keep", "split", "sweeps", "prefix", "delimiter", "engine", "scheduler",
+    "color", "device", "keep", "split", "sweeps", "prefix", "delimiter", "engine", "scheduler", "seconds",
 }  # fmt: skip
 """Options that are text, and the name of no file."""
 
@@ -107,14 +108,8 @@ def test_every_text_that_may_name_a_file_says_what_becomes_of_it() -> None:
             if isinstance(parameter.type, click.types.StringParamType):
                 text = parameter.type is click.STRING
                 assert text == (parameter.name in NO_FILES), f"{name}: {parameter.name}"
-                assert text or isinstance(parameter.type, FileName | type(kafeat_kind())), parameter.name
+                assert text or isinstance(parameter.type, FileName | KindName | ColumnName), parameter.name
         assert set(files_of(one)) == set(GIVEN.get(name, {})), name
-
-
-def kafeat_kind() -> click.ParamType:
-    from kafeat.cli.options import KIND
-
-    return KIND
 
 
 @pytest.mark.parametrize(("name", "out", "key"), overlaps())

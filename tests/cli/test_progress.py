@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 from kafeat.config import load_config
+from kafeat.io.storage.location import Location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
@@ -13,6 +14,7 @@ from tests.cli.terminal import on_terminal
 WORK = """
 import time
 from kafeat.cli.progress import progress
+from kafeat.io.storage.location import Location
 with progress("transform", quiet={quiet}) as announce:
     told = announce({rows})
     for _ in range(8):
@@ -69,14 +71,14 @@ def test_a_fit_tells_what_it_works_on(tmp_path):
         "prune: {keep: 4}\n"
     )
     (tmp_path / "x.csv").write_text("a,b,y\n" + "1,2,0\n2,4,1\n3,5,1\n1,4,0\n" * 20)
-    with InputOptions().open(str(tmp_path / "x.csv")) as source:
+    with InputOptions().open(Location.parse(tmp_path / "x.csv")) as source:
         heard, rows = [], []
         listener = Listener(rows=rows.append, phase=heard.append)
         fit_reader(load_config(tmp_path / "c.yaml"), source, "y", listener=listener)
     assert sum(rows) == 80
     assert heard == [
         "hashing the input",
-        "choosing sizes from the data",
+        "choosing parameters from the data",
         "fitting step 1 of 2: standardize",
         "fitting step 2 of 2: fourier",
         "pruning outputs",

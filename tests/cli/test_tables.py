@@ -52,7 +52,11 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
         "relative_frobenius": figure(0.272, 0.00003), "score_raw": figure(0.9526, 0.0),
         "score_map": figure(0.9123, 0.001),
         "score_exact": figure(0.9638), "score_map_exact_rows": figure(0.9206), "fit_seconds": figure(0.28),
-        "transform_seconds": figure(0.008),
+        "transform_seconds": figure(0.008), "transform_seconds_map": figure(0.02), "kernel_seconds_exact": figure(0.1),
+        "rows_train": 1438, "rows_test": 359, "rows_exact": 300, "n_features_in": 64, "task": "classification",
+        "total_seconds_map_exact_rows": figure(0.25),
+        **{f"{cost}_{which}": figure(0.25) for which in ("raw", "map", "exact") for cost in (
+            "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")},
     }  # fmt: skip
     record = {"rows": 359, "rows_seen_in_fit": 0, "reference": None, "task": "classification", "learner": "ridge",
               "rows_train": 1438, "rows_exact": 300}  # fmt: skip
@@ -67,7 +71,7 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
     monkeypatch.setenv("NO_COLOR", "1")
     show(report)
     narrow = capsys.readouterr().out
-    assert "left out, as the terminal is too narrow: fit s, transform s, on its rows" in narrow
+    assert "left out, as the terminal is too narrow: transform s, on its rows, Z or K MB, search s" in narrow
     assert "nystroem.yaml" in narrow
     assert "300 rows (--exact-rows)\n" in narrow
     assert "0.9123 ± 0.001" in narrow

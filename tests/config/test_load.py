@@ -137,7 +137,10 @@ TEXTS = st.one_of(
     st.lists(st.sampled_from(WORDS)).map("".join),
     st.builds("steps: {}".format, st.text()),
 )
-FAR = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FAR = settings(
+    max_examples=2 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 def outcome(source):

@@ -16,7 +16,7 @@ from kafeat.registry import kinds, samplers, step_class
 def first(kind):
     """The scaler that a template puts before kinds that measure rows as a whole."""
     ignoring = {"homogeneous", "intersection_bins", "skewed", "union"}
-    return ["standardize"] if kind in {*samplers(), "pca"} - ignoring else []
+    return ["standardize"] if kind in {*samplers(), "pca", "metric"} - ignoring else []
 
 
 def keys_of(node):
@@ -41,12 +41,12 @@ def test_every_kind_can_be_fitted_as_started(kind, started, configs, monkeypatch
     monkeypatch.setattr(frequency_fit, "_LEAST_STEPS", 2)
     if kind == "projection":
         # `auto` refuses a width that reduces nothing: 12 rows within 0.1 need 4 ln 12/(0.1²/2 − 0.1³/3) = 2,130 outputs
-        data = np.random.default_rng(0).random((12, 2200))
+        data, label = np.random.default_rng(0).random((12, 2200)), None
     else:
-        data = (
-            pq.read_table(configs.parent / "sample_data/digits.parquet").slice(0, 300).drop_columns(["label"])
-        )
-    fm = kafeat.fit(started(kind), data)
+        data = pq.read_table(configs.parent / "sample_data/digits.parquet").slice(0, 300)
+        label = np.asarray(data["label"])
+        data = data.drop_columns(["label"])
+    fm = kafeat.fit(started(kind), data, label if load_config(started(kind)).needs_label else None)
     assert [fitted.step.kind for fitted in fm.chain.steps] == [*first(kind), kind]
 
 

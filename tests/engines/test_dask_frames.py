@@ -219,6 +219,7 @@ def client() -> Iterator[distributed.Client]:
         yield client
 
 
+@pytest.mark.slow
 def test_a_cluster_of_processes(tmp_path: Path, client, by_name, ddf):
     assert len(client.scheduler_info()["workers"]) == 2
     want = expected(by_name, ddf)

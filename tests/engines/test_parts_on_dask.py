@@ -124,6 +124,7 @@ def test_workers_make_the_bytes_that_this_process_makes(
     assert same(tmp_path / "out", here)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_nothing(
     cluster: Cluster, made: tuple[Path, str, Path], tmp_path: Path
 ) -> None:
@@ -192,6 +193,7 @@ def test_no_scheduler_is_told_in_bounded_time(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_no_scheduler_costs_no_earlier_part(
     made: tuple[Path, str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

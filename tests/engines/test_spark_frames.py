@@ -20,7 +20,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession, types
 
 import kafeat.spark
-from kafeat.dataframes.shared_map import shared
+from kafeat.dataframes import shared
 from kafeat.errors import DataError, UsageError
 from kafeat.model.feature_map import FeatureMap
 from tests.engines.maps import CHUNK_ROWS, WIDTH, fitted

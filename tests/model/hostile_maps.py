@@ -27,12 +27,16 @@ STEPS: dict[str, list[dict[str, Any]]] = {
     "fourier, fitted": [{"kind": "fourier", **_SMALL, "frequencies": "iid", "features": "offset"}],
     "fourier, structured": [{"kind": "fourier", **_RANDOM, "frequencies": "structured"}],
     "fourier, fastfood": [{"kind": "fourier", **_RANDOM, "frequencies": "fastfood"}],
+    "date_parts": [{"kind": "date_parts", "columns": ["c1", "c3"], "cyclic": True}],
     "fourier, scaled": [{"kind": "fourier", **_RANDOM, "kernel": "matern", "length_scale": [1.0, 2.0, 3.0, 4.0]}],
     "homogeneous": [{"kind": "homogeneous", "order": 2}],
     "homogeneous, signed": [{"kind": "homogeneous", "kernel": "intersection", "negative": "signed"}],
     "hellinger": [{"kind": "homogeneous", "kernel": "hellinger", "homogeneity": 0.7}],
     "impute": [{"kind": "impute"}, {"kind": "log1p"}],
     "intersection_bins": [{"kind": "intersection_bins", "n_bins": 3}],
+    "metric": [{"kind": "metric"}],
+    "metric, diagonal": [{"kind": "metric", "diagonal": True}],
+    "metric, rank": [{"kind": "metric", "rank": 2}],
     "minmax": [{"kind": "minmax", "clip": True}],
     "normalize": [{"kind": "normalize", "norm": "homogeneous", "homogeneity": 0.5}],
     "nystroem": [{"kind": "nystroem", "n_components": 5}],
@@ -41,7 +45,9 @@ STEPS: dict[str, list[dict[str, Any]]] = {
     "nystroem, polynomial": [{"kind": "nystroem", "n_components": 5, "kernel": "polynomial"}],
     "nystroem, intersection": [{"kind": "nystroem", "n_components": 5, "kernel": "intersection"}],
     "nystroem, precomputed": [{"kind": "nystroem", "n_components": 5, "kernel": "precomputed"}],
+    "missing_indicator": [{"kind": "missing_indicator", "columns": "all"}, {"kind": "impute"}],
     "one_hot": [{"kind": "one_hot", "columns": ["c0", "c2"]}],
+    "one_hot, rare": [{"kind": "one_hot", "columns": ["c0", "c2"], "min_frequency": 3}],
     "pca": [{"kind": "pca", "whiten": True}],
     "polynomial_features": [{"kind": "polynomial_features", "degree": 3}],
     "positive_exponential": [{"kind": "positive_exponential", **_SMALL}],
@@ -74,7 +80,7 @@ STEPS: dict[str, list[dict[str, Any]]] = {
 def rows(name: str) -> np.ndarray:
     """Rows that the map of that name is fitted on; of a precomputed kernel as many as columns."""
     X = np.random.default_rng(0).exponential(size=(12, 12 if "precomputed" in name else 4))
-    if name == "one_hot":
+    if name.startswith("one_hot"):
         return X.round()
     return X @ X.T if "precomputed" in name else X
 
@@ -82,7 +88,8 @@ def rows(name: str) -> np.ndarray:
 @cache
 def _good(name: str, dtype: str) -> bytes:
     steps = STEPS[name]
-    return kafeat.fit({"dtype": dtype, "fit_rows": "all", "steps": steps}, rows(name)).dumps()
+    label = np.arange(12) % 2 if name.startswith("metric") else None
+    return kafeat.fit({"dtype": dtype, "fit_rows": "all", "steps": steps}, rows(name), label=label).dumps()
 
 
 def good(name: str, dtype: str = "float32") -> Content:

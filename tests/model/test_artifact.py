@@ -587,7 +587,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "bucket out of range": (
         state(4, "buckets", setting((0, 0), 4)),
-        r"steps\[4\]\.state\.buckets: expected whole numbers from 0 to 3",
+        r"steps\[4\]\.state\.buckets: expected whole numbers from 0 to 2",
     ),
     "bucket below 0": (
         state(4, "buckets", setting((1, 2), -1)),

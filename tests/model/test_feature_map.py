@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.random_projection import GaussianRandomProjection
 
 import kafeat
 from kafeat.errors import DataError, UsageError
@@ -72,3 +73,44 @@ def test_a_place_that_does_not_fit_is_refused(small, out):
         UsageError, match=r"out: expected a writeable array of floats of shape \(3000, 6\), got"
     ):
         fm.transform(X, out=out)
+
+
+@pytest.mark.parametrize("scaler", [{"kind": "standardize"}, {"kind": "robust"}, {"kind": "minmax"}])
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"kind": "pca"},
+        {"kind": "pca", "whiten": True},
+        {"kind": "projection", "n_components": 12},
+        {"kind": "projection", "n_components": 16, "matrix": "srht"},
+        {"kind": "projection", "n_components": 30, "matrix": "sparse", "density": 0.5},
+    ],
+)
+def test_the_way_back_of_a_map_that_loses_nothing(scaler, step):
+    X = 3.0 + np.random.default_rng(0).normal(size=(50, 9))
+    fm = kafeat.fit({"dtype": "float64", "steps": [scaler, step]}, X)
+    np.testing.assert_allclose(fm.inverse_transform(fm.transform(X)), X, rtol=0, atol=1e-11)
+
+
+def test_the_way_back_of_a_narrow_projection_is_that_of_scikit_learn():
+    X = np.random.default_rng(0).normal(size=(50, 9))
+    fm = kafeat.fit({"dtype": "float64", "steps": [{"kind": "projection", "n_components": 4}]}, X)
+    peer = GaussianRandomProjection(4).fit(X)
+    peer.components_ = fm.chain.steps[0].state["matrix"]
+    Z = fm.transform(X)
+    np.testing.assert_allclose(fm.inverse_transform(Z), peer.inverse_transform(Z), rtol=0, atol=1e-12)
+    # the features of the rows are the features that were given
+    np.testing.assert_allclose(fm.transform(fm.inverse_transform(Z)), Z, rtol=0, atol=1e-12)
+
+
+def test_maps_without_a_way_back():
+    X = np.random.default_rng(0).random(size=(50, 4))
+    for step in ({"kind": "homogeneous"}, {"kind": "minmax", "clip": True}):
+        fm = kafeat.fit({"steps": [step]}, X)
+        with pytest.raises(
+            UsageError, match=f"inverse_transform: {step['kind']}: expected steps that have an inverse"
+        ):
+            fm.inverse_transform(fm.transform(X))
+    fm = kafeat.fit({"steps": [{"kind": "standardize"}]}, X)
+    with pytest.raises(UsageError, match=r"Z: expected the shape \(n, 4\), got \(2, 3\)"):
+        fm.inverse_transform(np.zeros((2, 3)))

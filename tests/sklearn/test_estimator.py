@@ -211,6 +211,24 @@ def test_text_columns_where_one_hot_names_them(digits: np.ndarray) -> None:
         np.testing.assert_array_equal(Z[:, 64], size == "big")
 
 
+def test_times_where_date_parts_names_them(digits: np.ndarray) -> None:
+    time = np.datetime64("2024-02-28T22:00", "ms") + 3_600_000 * np.arange(80)
+    steps = [{"kind": "date_parts", "columns": ["time"], "parts": ["day", "hour"]}]
+    for library in ("pandas", "polars"):
+        table = frame(library, digits[:80], time=time)
+        Z = FeatureMap(steps).fit(table).transform(table)
+        np.testing.assert_array_equal(Z[:3, 64:], [[28, 22], [28, 23], [29, 0]])
+
+
+def test_columns_by_pattern(digits: np.ndarray) -> None:
+    table = frame("pandas", digits[:80])
+    recipe = {"columns": {"include": ["p1?", "p00"]}, "steps": [{"kind": "standardize"}]}
+    fm = FeatureMap(config=recipe).fit(table)
+    assert fm.feature_map_.columns.names == (*(f"p1{i}" for i in range(10)), "p00")
+    with pytest.raises(ValueError, match=r"columns\.include: expected columns that match 'q\*', got none"):
+        FeatureMap(config={**recipe, "columns": {"include": ["q*"]}}).fit(table)
+
+
 def test_a_saved_map_finds_its_columns_by_name(
     digits: np.ndarray, digits_table: pa.Table, tmp_path: Path
 ) -> None:
@@ -370,3 +388,55 @@ def test_a_clone_is_not_fitted(digits: np.ndarray) -> None:
     assert not hasattr(other, "feature_map_")
     with pytest.raises(NotFittedError, match="not fitted yet"):
         other.transform(digits)
+
+
+def test_a_step_that_can_learn_from_y_does():
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    steps = ["standardize", {"kind": "nystroem", "n_components": 20}]
+    several = np.column_stack([X[:, 0] > 0, X[:, 1]]).astype(float)
+    for y in ((X[:, 0] > 0).astype(int), X[:, 1], several):
+        assert FeatureMap(steps).fit(X, y).feature_map_.chain.steps[1].step.landmarks == "residual"
+    assert FeatureMap(steps).fit(X).feature_map_.chain.steps[1].step.landmarks == "auto"
+
+
+def test_batches_have_labels_all_or_none():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    steps = ["standardize", {"kind": "nystroem", "n_components": 10}]
+    once = FeatureMap(steps).partial_fit(X[:50], X[:50, 0]).partial_fit(X[50:], X[50:, 0])
+    np.testing.assert_array_equal(once.transform(X), FeatureMap(steps).fit(X, X[:, 0]).transform(X))
+    with pytest.raises(
+        UsageError, match="label: expected labels for all batches of rows or for none, got both"
+    ):
+        FeatureMap(steps).partial_fit(X[:50], X[:50, 0]).partial_fit(X[50:])
+
+
+@pytest.mark.parametrize("landmarks", ["uniform", "rpcholesky", "residual"])
+def test_the_row_numbers_of_landmarks_are_kept(landmarks: str, digits: np.ndarray) -> None:
+    step = {"kind": "nystroem", "n_components": 20, "landmarks": landmarks}
+    fm = FeatureMap(["minmax", step], fit_rows=400).fit(digits, Y)
+    scaled, numbers = FeatureMap("minmax", fit_rows=400).fit_transform(digits), fm.component_indices_
+    np.testing.assert_array_equal(fm.feature_map_.chain.steps[1].state["landmarks"], scaled[numbers])
+    # of the whole input, not of the sample of 400 rows
+    assert numbers.max() >= 400
+    parts = FeatureMap(["minmax", step], fit_rows=400)
+    for rows in np.array_split(np.arange(len(digits)), 5):
+        parts.partial_fit(digits[rows], Y[rows])
+    np.testing.assert_array_equal(parts.component_indices_, numbers)
+    loaded = kafeat.model.load.loads(fm.feature_map_.dumps(), "m")
+    np.testing.assert_array_equal(loaded.chain.steps[1].state["rows"], numbers)
+
+
+def test_landmarks_that_are_no_rows_have_no_row_numbers(digits: np.ndarray) -> None:
+    fm = FeatureMap({"kind": "nystroem", "n_components": 9, "landmarks": "kmeans"}).fit(digits[:50])
+    with pytest.raises(AttributeError, match="component_indices_: expected a nystroem step with landmarks"):
+        _ = fm.component_indices_
+    K = digits[:50] @ digits[:50].T
+    of_kernel = FeatureMap({"kind": "nystroem", "n_components": 9, "kernel": "precomputed"}).fit(K)
+    assert len(np.unique(of_kernel.component_indices_)) == 9
+
+
+def test_the_way_back(digits: np.ndarray) -> None:
+    fm = FeatureMap(["standardize", "pca"]).fit(digits)
+    np.testing.assert_allclose(fm.inverse_transform(fm.transform(digits)), digits, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match="inverse_transform: normalize: expected steps that have an inverse"):
+        FeatureMap("normalize").fit(digits).inverse_transform(digits)

@@ -5,10 +5,12 @@ import doctest
 import pytest
 
 from kafeat.config import load_config
-from kafeat.sklearn import FeatureMap, import_fitted, import_skops
+from kafeat.sklearn import FeatureMap, TunedFeatureMap, import_fitted, import_skops
 
 
-@pytest.mark.parametrize("documented", [FeatureMap, import_fitted, import_skops, load_config])
+@pytest.mark.parametrize(
+    "documented", [FeatureMap, TunedFeatureMap, import_fitted, import_skops, load_config]
+)
 def test_the_example_of_a_docstring_runs_as_printed(documented):
     (example,) = doctest.DocTestFinder(recurse=False).find(documented, globs={})
     assert example.examples

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.dataframes import shared_map
-from kafeat.dataframes.shared_map import SharedMap, shared
+from kafeat import dataframes
+from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import ArtifactError, SystemRefusedError, UsageError
 from kafeat.model.feature_map import FeatureMap
 
@@ -22,18 +22,20 @@ X = np.random.default_rng(0).standard_normal((300, 5))
 
 
 def fitted(seed: int = 0) -> FeatureMap:
-    return kafeat.fit({"seed": seed, "steps": [{"kind": "fourier", "n_components": 8}]}, X)
+    return kafeat.fit(
+        {"seed": seed, "steps": [{"kind": "fourier", "n_components": 8, "frequencies": "iid"}]}, X
+    )
 
 
 @pytest.fixture(autouse=True)
 def _new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that has loaded no map yet."""
-    monkeypatch.setattr(shared_map, "_loaded", {})
+    monkeypatch.setattr(dataframes, "_loaded", {})
 
 
 def travelled(sent: SharedMap) -> SharedMap:
     """To another process: pickled, and what is loaded there forgotten."""
-    shared_map._loaded.clear()
+    dataframes._loaded.clear()
     there = pickle.loads(pickle.dumps(sent))
     assert there == sent
     return there
@@ -94,7 +96,7 @@ def test_threads_load_a_map_once(monkeypatch: pytest.MonkeyPatch):
         calls.append(place)
         return kafeat.model.load.loads(data, place)
 
-    monkeypatch.setattr(shared_map, "loads", loads)
+    monkeypatch.setattr(dataframes, "loads", loads)
     with ThreadPoolExecutor(8) as pool:
         maps = list(pool.map(lambda _: sent.map, range(32)))
     assert calls == ["<map>"]
@@ -106,7 +108,7 @@ def test_the_maps_used_last_are_kept():
     first = sent[0].map
     shared(fitted(4))
     assert sent[0].map is first
-    assert set(shared_map._loaded) == {s.digest for s in (sent[2], sent[3], sent[0])} | {
+    assert set(dataframes._loaded) == {s.digest for s in (sent[2], sent[3], sent[0])} | {
         shared(fitted(4)).digest
     }
 

@@ -1,0 +1,219 @@
+"""`kafeat tune`."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from kafeat.cli import log, options
+
+if TYPE_CHECKING:
+    from kafeat.jobs.transform.options import InputOptions
+    from kafeat.jobs.tune.tuning import Tuning
+    from kafeat.maths.scoring import ScoringName
+    from kafeat.maths.task import TaskKind
+
+_SCORINGS = click.Choice(["auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"])
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
+    """Return the seconds of `90`, `90s`, `10m` or `1.5h`."""
+    if text is None:
+        return None
+    unit = _UNITS.get(text[-1:])
+    try:
+        seconds = float(text) if unit is None else float(text[:-1]) * unit
+    except ValueError:
+        seconds = math.nan
+    if not 0.0 < seconds < math.inf:
+        raise click.BadParameter(f"{text!r} is no duration above 0, such as 90s, 10m or 1h.", context, option)
+    return seconds
+
+
+@click.command(
+    epilog="""\b
+Example:
+  kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m
+  kafeat fit --config best.yaml sample_data/digits.parquet map.joblib --label label
+"""
+)
+@click.argument("data", type=options.DATA)
+@click.argument("config", type=options.OUTPUT, metavar="CONFIG.yaml")
+@click.option(
+    "--label", "labels", type=options.COLUMN, multiple=True, required=True, metavar="COL",
+    help="Column to predict. It is not a feature. Repeatable for labels that are numbers.",
+)  # fmt: skip
+@click.option(
+    "--columns", type=click.IntRange(min=2), metavar="D",
+    help="Number of output columns of the map (default: the knee of the score over columns).",
+)  # fmt: skip
+@click.option(
+    "--max-bytes-per-row", type=click.IntRange(min=1), metavar="N",
+    help="Largest number of bytes of the features of a row.",
+)  # fmt: skip
+@click.option(
+    "--max-seconds-per-million-rows", type=click.FloatRange(min=0.0, min_open=True), metavar="S",
+    help="Largest number of seconds that one core of this machine may take to transform a million rows.",
+)  # fmt: skip
+@click.option(
+    "--time", "seconds", callback=_seconds, metavar="TIME",
+    help="Time after which the search ends: 90s, 10m, 1h (default: all trials).",
+)  # fmt: skip
+@click.option(
+    "--trials", type=click.IntRange(min=1), metavar="N", help="Number of trials after which the search ends."
+)
+@click.option(
+    "--split", metavar="COL",
+    help="Column with the values train and test. Choose on the train rows, and score the test rows once at the end.",
+)  # fmt: skip
+@click.option(
+    "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
+    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
+)  # fmt: skip
+@click.option(
+    "--scoring", type=_SCORINGS, default="auto", show_default=True,
+    help="Score to maximize. With auto, the accuracy for classes and R² for numbers.",
+)  # fmt: skip
+@click.option(
+    "--from", "base", type=options.CONFIG, metavar="BASE.yaml",
+    help="Config to start from: keep its seed and columns, and try its steps as well.",
+)  # fmt: skip
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=2, show_default=True, metavar="N",
+    help="Number of splits, with draws of their own, that the last candidates are scored on.",
+)  # fmt: skip
+@click.option(
+    "--json", "json_file", type=options.OUTPUT, metavar="FILE",
+    help="Write the result and the trials as JSON. `-` writes them to stdout.",
+)  # fmt: skip
+@click.option(
+    "--report",
+    type=options.PAGES,
+    metavar="DIR",
+    help="Write an HTML page about the choice. Needs the extra kafeat[evaluate].",
+)
+@click.option(
+    "--overwrite/--no-clobber",
+    default=False,
+    help="Replace an existing CONFIG.yaml, or fail if it exists (default).",
+)
+@click.option("--resume", is_flag=True, help="Take the trials of a run that was killed from its journal.")
+@options.reading
+@options.jobs
+@options.log_format
+@options.quiet
+def tune(
+    data: str,
+    config: str,
+    labels: tuple[str, ...],
+    columns: int | None,
+    max_bytes_per_row: int | None,
+    max_seconds_per_million_rows: float | None,
+    seconds: float | None,
+    trials: int | None,
+    split: str | None,
+    task: TaskKind,
+    scoring: ScoringName,
+    base: str | None,
+    seeds: int,
+    json_file: str | None,
+    report: str | None,
+    overwrite: bool,
+    resume: bool,
+    reading: InputOptions,
+    jobs: int | None,
+    quiet: bool,
+) -> int:
+    """Choose the best map of DATA for a label, and write its config, which `kafeat fit` takes; `-` is stdout.
+
+    Scaler, metric, kernel, γ and map are chosen by the score of ridge on the features, on rows that they were not
+    fitted on. Without --columns the number of columns is chosen, too. Text, times and missing values are read as they
+    are. The same data, seed and number of trials give the same config. Ctrl-C ends the search, and the best config so
+    far is written.
+    """
+    import json
+
+    from kafeat.cli.signals import Interrupted, forget
+    from kafeat.cli.tune_progress import watching
+    from kafeat.errors import UsageError
+    from kafeat.io.storage.atomic import check_place, write_bytes
+    from kafeat.io.storage.location import Location, StandardStream
+    from kafeat.jobs.tune.tune import tune as job
+
+    place, results = Location.parse(config), None if json_file is None else Location.parse(json_file)
+    outputs = [(place, overwrite or resume), *([] if results is None else [(results, True)])]
+    to_stdout = [output for output, _ in outputs if isinstance(output, StandardStream)]
+    if len(to_stdout) > 1:
+        raise UsageError("-: expected one output on standard output, got two")
+    for output, replace in outputs:
+        if output not in to_stdout:
+            check_place(output, replace)
+    with watching(quiet, seconds, trials) as show:
+        result = job(
+            data, labels, columns, max_bytes_per_row=max_bytes_per_row,
+            max_seconds_per_million_rows=max_seconds_per_million_rows, time=seconds, trials=trials, split=split,
+            task=task, scoring=scoring, base=base, seeds=seeds, jobs=jobs, reading=reading, progress=show,
+            listener=log.listener(quiet), report=report, journal=_journal(config, resume), resume=resume,
+            config_name=config, stops=(Interrupted,),
+        )  # fmt: skip
+    if result.interrupted:
+        forget()
+    plain = json.dumps(result.to_plain(), indent=2, ensure_ascii=False) + "\n"
+    for (output, replace), text in zip(outputs, (result.yaml, plain), strict=False):
+        if output in to_stdout:
+            click.echo(text, nl=False)
+        else:
+            write_bytes(output, text.encode(), replace)
+    if not quiet:
+        _report(result, config, report, bool(to_stdout))
+    return 130 if result.interrupted else 0
+
+
+def _journal(config: str, resume: bool) -> str | None:
+    """Return the name of the journal, beside a local output."""
+    from kafeat.errors import UsageError
+    from kafeat.io.storage.local_path import LocalPath
+    from kafeat.io.storage.location import Location
+
+    place = Location.parse(config)
+    if isinstance(place, LocalPath):
+        return f"{place.path}.journal"
+    if resume:
+        raise UsageError(
+            f"--resume: expected an output on this machine, beside which the journal is, got {place}"
+        )
+    return None
+
+
+def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) -> None:
+    """Write what was chosen, and the command to go on with."""
+    from kafeat.errors import counted
+
+    lines = [f"{config}: {result.table[0]['map']}, {result.columns:,} columns"]
+    lines.append(f"{result.score_name} {result.score:.4f} ± {result.error:.4f} on rows held out to choose by")
+    test = result.test_score
+    if test is not None:
+        lines.append(
+            f"{result.score_name} {test.value:.4f} ± {test.error:.4f} on {test.rows:,} test rows, not seen before"
+        )
+    if len(result.curve) > 1:
+        lines.append(f"{result.score_name} over columns:")
+        lines += [
+            f"  {row['columns']:>6,}  {row['score']:.4f} ± {row['standard_error']:.4f}{'  <' * row['chosen']}"
+            for row in result.curve
+        ]
+    lines += [f"note: {note}" for note in result.notes[:-1]]
+    if result.interrupted:
+        lines.append(f"interrupted after {counted(result.trials, 'trial')}; --resume goes on")
+    if report is not None:
+        lines.append(f"page: {os.path.join(report, 'index.html')}")
+    lines += [f"next: {command}" for command in result.commands(config)[:1]]
+    for line in lines:
+        if to_stderr:
+            log.say(line)
+        else:
+            click.echo(line)

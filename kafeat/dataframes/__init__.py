@@ -1,1 +1,0 @@
-"""Code that Dask and Spark share."""

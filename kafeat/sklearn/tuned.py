@@ -1,0 +1,180 @@
+"""A feature map that chooses its config by the labels, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import joblib
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+
+from kafeat.errors import KafeatWarning, UsageError
+from kafeat.jobs.tune.tune import tune
+from kafeat.jobs.tune.tuner import LEAST_ROWS
+from kafeat.model.feature_map import FeatureMap as FittedMap
+from kafeat.sklearn.estimator import FeatureMap, as_value_errors
+from kafeat.types import Array, Floats
+
+
+class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Explicit kernel features whose scaler, metric, kernel, γ, map and width are chosen by the labels.
+
+    `fit` calls `kafeat.tune` and fits the config that it chooses. Data frames may have columns of text and times, and
+    values may be missing. With fewer than 20 rows nothing can be chosen, and `standardize` and `nystroem` are taken.
+
+    Parameters
+    ----------
+    columns : int, optional
+        Number of features (default: the knee of the score over columns).
+    max_bytes_per_row : int, optional
+        Largest number of bytes of the features of a row.
+    max_seconds_per_million_rows : float, optional
+        Largest number of seconds that one core of this machine may take to transform a million rows.
+    time : float, optional
+        Number of seconds after which no trial begins (default: all trials, which takes minutes).
+    trials : int, optional
+        Number of trials after which the search ends. With it, equal data give equal features.
+    task : {"auto", "classification", "regression"}, default "auto"
+        Kind of prediction; "auto" decides by the labels.
+    scoring : str, default "auto"
+        Score to maximize; "auto" is the accuracy for classes and R² for numbers.
+    base : dict, str or os.PathLike, optional
+        Config to start from. Its seed, dtype and columns are kept, and its steps are one of the candidates.
+    seeds : int, default 2
+        Number of splits that the last candidates are scored on.
+    n_jobs : int, optional
+        Number of threads (default: 1; -1: all cores). The features do not depend on it.
+
+    Attributes
+    ----------
+    config_ : dict
+        Config that was chosen.
+    tuning_ : kafeat.jobs.tune.tuning.Tuning or None
+        Result of the search, with its score and its table; None if there were too few rows.
+    feature_map_ : kafeat.FeatureMap
+        Fitted map, which can be saved for the command line.
+    n_features_in_ : int
+        Number of input columns.
+    feature_names_in_ : ndarray of str
+        Names of the input columns, if the input has names.
+
+    Raises
+    ------
+    kafeat.errors.KafeatError
+        If parameters or data are invalid. The error is also a ValueError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from kafeat.sklearn import TunedFeatureMap
+    >>> X = np.random.default_rng(0).normal(size=(200, 4))
+    >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    >>> model = make_pipeline(TunedFeatureMap(32, trials=4), RidgeClassifier()).fit(X, y)
+    >>> model[:-1].transform(X).shape
+    (200, 32)
+    """
+
+    def __init__(
+        self,
+        columns: int | None = None,
+        *,
+        max_bytes_per_row: int | None = None,
+        max_seconds_per_million_rows: float | None = None,
+        time: float | None = None,
+        trials: int | None = None,
+        task: str = "auto",
+        scoring: str = "auto",
+        base: Any = None,
+        seeds: int = 2,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.columns = columns
+        self.max_bytes_per_row = max_bytes_per_row
+        self.max_seconds_per_million_rows = max_seconds_per_million_rows
+        self.time = time
+        self.trials = trials
+        self.task = task
+        self.scoring = scoring
+        self.base = base
+        self.seeds = seeds
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose the config on rows X (n, d) with labels y (n,), and fit it."""
+        X = self._checked(X, reset=True)
+        with as_value_errors():
+            labels = _labels(y)
+        parameters = {**self.get_params(deep=False), "jobs": joblib.effective_n_jobs(self.n_jobs)}
+        del parameters["n_jobs"]
+        self.tuning_ = None
+        if len(X) < LEAST_ROWS:
+            warnings.warn(
+                f"TunedFeatureMap: expected at least {LEAST_ROWS} rows to choose a map by, got {len(X)}: standardize "
+                "and nystroem are taken",
+                KafeatWarning,
+                stacklevel=2,
+            )
+            width = min(self.columns or len(X), len(X))
+            self.config_: dict[str, Any] = {
+                "steps": [
+                    {"kind": "impute"}, {"kind": "standardize"}, {"kind": "nystroem", "n_components": width},
+                ]
+            }  # fmt: skip
+        else:
+            with as_value_errors(len(X)):
+                tuning = tune(X, labels, **parameters)
+            # the data are not kept, so that a fitted estimator stays small
+            self.tuning_ = replace(tuning, _fit=_refit)
+            self.config_ = tuning.config.to_plain()
+        self._map = FeatureMap(config=self.config_).fit(X, labels)
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Return the features z(X), (n, n_components)."""
+        check_is_fitted(self)
+        self._checked(X, reset=False)
+        features: Floats = self._map.set_params(n_jobs=self.n_jobs).transform(X)
+        return features
+
+    @property
+    def feature_map_(self) -> FittedMap:
+        """Return the fitted map."""
+        check_is_fitted(self)
+        return self._map.feature_map_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.feature_map_.n_components
+
+    def _checked(self, X: Any, reset: bool) -> Any:
+        """Return the rows after scikit-learn's checks; data frames as they are, as they may have text."""
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_map")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _labels(y: Any) -> Array:
+    if y is None:
+        raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
+    labels: Array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    return labels if labels.ndim > 1 and labels.shape[1] > 1 else column_or_1d(labels)
+
+
+def _refit() -> FittedMap:
+    raise UsageError("tuning_.fit: the estimator does not keep its data; its map is feature_map_")

@@ -1,0 +1,212 @@
+"""`kafeat tune`: its files, its messages and its exit codes."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.config import load_config
+from tests.cli.terminal import on_terminal
+
+ROOT = Path(__file__).parents[2]
+QUICK = ("--columns", 16, "--trials", 3, "--jobs", 1)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """200 rows of a sine, and the rows to test on."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    split = np.where(np.arange(200) % 5 == 0, "test", "train")
+    columns = {"x": x, "z": rng.normal(size=200), "y": np.sin(2.0 * x), "split": split}
+    pc.write_csv(pa.table(columns), tmp_path / "x.csv")
+    return tmp_path
+
+
+def test_the_config_that_is_written_fits_and_the_test_rows_are_scored_once(table, in_process):
+    done = in_process("tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *QUICK, cwd=table)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"R² 0\.\d+ ± \S+ on rows held out to choose by", done.stdout)
+    assert re.search(r"R² 0\.\d+ ± \S+ on 40 test rows, not seen before", done.stdout)
+    assert "next: kafeat fit --config best.yaml x.csv map.joblib --label y --split split" in done.stdout
+    assert sorted(os.listdir(table)) == ["best.yaml", "x.csv"]
+    text = (table / "best.yaml").read_text()
+    assert "--columns 16 --seeds 2 --trials 3" in text
+    fit = in_process(
+        "fit", "--config", "best.yaml", "x.csv", "map.joblib", "--label", "y", "--split", "split", cwd=table
+    )
+    assert fit.returncode == 0, fit.stderr
+    assert kafeat.load(table / "map.joblib").n_components == 16
+
+
+def test_a_config_is_replaced_only_if_that_is_allowed(table, in_process):
+    (table / "best.yaml").write_text("mine")
+    command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
+    refused = in_process(*command, cwd=table)
+    assert refused.returncode == 2
+    assert "best.yaml: expected no file of that name, got one" in refused.stderr
+    assert (table / "best.yaml").read_text() == "mine"
+    assert in_process(*command, "--overwrite", cwd=table).returncode == 0
+    assert (table / "best.yaml").read_text() != "mine"
+
+
+def test_json_and_json_lines(table, in_process):
+    done = in_process(
+        "tune", "x.csv", "best.yaml", "--label", "y", *QUICK, "--json", "-", "--log-format", "json", cwd=table
+    )
+    assert done.returncode == 0
+    result = json.loads(done.stdout)
+    assert result["config"]["steps"][-1]["n_components"] == 16
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    trials = [line for line in lines if line["message"] == "trial"]
+    assert [line["number"] for line in trials] == list(range(1, len(trials) + 1))
+    assert trials[0]["columns"] == 16
+    assert result["trials"] == len(trials)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--label", "absent"), 3, "--label: expected columns 'absent'"),
+        (("--label", "y", "--split", "z"), 3, "split 'z': expected train or test"),
+        (("--label", "y", "--time", "soon"), 2, "'soon' is no duration above 0"),
+        (("--label", "y", "--time", "-1m"), 2, "'-1m' is no duration above 0"),
+        (("--label", "y", "--scoring", "f1"), 3, "scoring: expected r2 or mae or mse"),
+        (("--label", "y", "--split", "y"), 2, "split: expected another column than the label"),
+        (("--label", "y", "--from", "x.csv"), 2, "x.csv"),
+    ],
+)
+def test_mistakes_leave_no_file(table, in_process, options, code, message):
+    done = in_process("tune", "x.csv", "best.yaml", *options, "--trials", 1, "--columns", 4, cwd=table)
+    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
+    assert os.listdir(table) == ["x.csv"]
+
+
+def test_the_config_may_go_to_standard_output(table, in_process, tmp_path):
+    done = in_process("tune", "x.csv", "-", "--label", "y", *QUICK, cwd=table)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "c.yaml").write_text(done.stdout)
+    assert load_config(tmp_path / "c.yaml").steps[-1].n_components == 16
+    assert "next: kafeat fit" in done.stderr
+    assert not (table / "-").exists()
+    both = in_process("tune", "x.csv", "-", "--label", "y", *QUICK, "--json", "-", cwd=table)
+    assert (both.returncode, "expected one output on standard output" in both.stderr) == (2, True)
+
+
+INTERRUPTED = """
+import os, signal, sys
+from kafeat.cli import main, tune_progress
+from contextlib import contextmanager
+@contextmanager
+def watching(*_):
+    def show(search, trial):
+        if trial.number == {number}:
+            os.kill(os.getpid(), signal.{name})
+    yield show
+tune_progress.watching = watching
+sys.argv = ["kafeat", *{words!r}]
+main.main()
+"""
+
+
+def interrupted(folder, number, name, *more):
+    """Run a search of one thread that gets a signal after a trial."""
+    words = ["tune", "x.csv", "best.yaml", "--label", "y", *map(str, QUICK[:2]), "--jobs", "1", *more]
+    code = INTERRUPTED.format(number=number, name=name, words=words)
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+def test_an_interrupted_search_writes_the_best_config_so_far_and_goes_on(table):
+    done = interrupted(table, 4, "SIGINT")
+    assert done.returncode == 128 + signal.SIGINT, done.stderr
+    assert "interrupted after 4 trials; --resume goes on" in done.stdout
+    assert load_config(table / "best.yaml").steps
+    assert len((table / "best.yaml.journal").read_text().splitlines()) == 1 + 4
+    more = interrupted(table, 10_000, "SIGINT", "--resume", "--trials", "6", "--json", "result.json")
+    assert more.returncode == 0, more.stderr
+    assert json.loads((table / "result.json").read_text())["trials"] >= 6
+    assert not (table / "best.yaml.journal").exists()
+
+
+def test_a_terminated_search_leaves_its_journal_and_no_config(table):
+    done = interrupted(table, 3, "SIGTERM")
+    assert done.returncode == 128 + signal.SIGTERM
+    assert sorted(os.listdir(table)) == ["best.yaml.journal", "x.csv"]
+
+
+def test_a_terminal_shows_the_best_maps_and_the_time(table):
+    pq.write_table(pc.read_csv(table / "x.csv"), table / "x.parquet")
+    command = [
+        sys.executable,
+        "-m",
+        "kafeat",
+        "tune",
+        "x.parquet",
+        "best.yaml",
+        "--label",
+        "y",
+        *QUICK,
+        "--time",
+        "1m",
+    ]
+    text, code = on_terminal(command, cwd=table, env={"PYTHONPATH": str(ROOT)})
+    assert code == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text)
+    assert "best so far" in text
+    assert re.search(r"\d of 3 trials, \d+ s, at most \d+ s left", text)
+
+
+def test_a_pipe_gets_json_lines_of_the_trials_among_the_text(table, in_process):
+    command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
+    done = in_process(*command, "--time", "1m", cwd=table)
+    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    assert [line["number"] for line in lines] == [1, 2, 3]
+    assert all(0.0 < line["left"] < 60.0 for line in lines)
+    assert done.stderr.startswith("x.csv: 2 features")
+    assert in_process(*command, "--overwrite", "--quiet", cwd=table).stderr == ""
+
+
+def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(table, in_process):
+    pytest.importorskip("matplotlib")
+    done = in_process(
+        "tune", "x.csv", "best.yaml", "--label", "y", "--trials", 2, "--jobs", 1, "--max-bytes-per-row", 256,
+        "--max-seconds-per-million-rows", 1e6, "--report", "page", cwd=table,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    chosen = re.search(r"R² over columns:\n(?: .*\n)*? +(\d+)  \S+ ± \S+  <\n", done.stdout)
+    assert load_config(table / "best.yaml").steps[-1].n_components == int(chosen[1]) <= 64
+    page = (table / "page" / "index.html").read_text()
+    assert "kafeat fit --config best.yaml x.csv map.joblib --label y" in page
+    refused = in_process(
+        "tune", "x.csv", "b.yaml", "--label", "y", "--columns", 64, "--max-bytes-per-row", 255, cwd=table
+    )
+    assert (refused.returncode, "expected at least 256 for 64 columns" in refused.stderr) == (2, True)
+
+
+def test_an_interrupt_during_the_test_score_writes_the_config(table):
+    words = ["tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *map(str, QUICK)]
+    code = (
+        "import os, signal, sys\nfrom kafeat.cli import main\nfrom kafeat.jobs.tune import tuner\n"
+        "def score(*_):\n    os.kill(os.getpid(), signal.SIGINT)\n    signal.pause()\n"
+        f"tuner.score_test_rows = score\nsys.argv = ['kafeat', *{words!r}]\nmain.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=table, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 128 + signal.SIGINT, done.stderr
+    assert load_config(table / "best.yaml").steps
+    assert "test rows" not in done.stdout

@@ -1,0 +1,103 @@
+"""Items that threads share, the calling one among them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kafeat.runtime.shared_work import share_work
+
+JOBS = (1, 2, 4)
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    before = threading.active_count()
+    yield
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_every_item_is_done_once(jobs: int) -> None:
+    done: list[int] = []
+    share_work(lambda: done.append, iter(range(100)), jobs)
+    assert sorted(done) == list(range(100))
+    share_work(lambda: done.append, iter(()), jobs)
+    assert len(done) == 100
+
+
+def test_every_thread_makes_one_worker_and_the_calling_thread_is_one_of_them() -> None:
+    made: list[int] = []
+    together = threading.Barrier(3, timeout=10)
+
+    def worker():
+        made.append(threading.get_ident())
+        return lambda i: together.wait() if i < 3 else None
+
+    share_work(worker, iter(range(20)), 3)
+    assert len(set(made)) == len(made) == 3
+    assert threading.get_ident() in made
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+@pytest.mark.parametrize("slow", [2, 3])
+def test_the_first_error_in_the_order_of_the_items_is_raised(jobs: int, slow: int) -> None:
+    started: list[int] = []
+
+    def work(i: int) -> None:
+        started.append(i)
+        time.sleep(0.05 if i == slow or i > 3 else 0.0)
+        if i in (2, 3):
+            raise ValueError(f"item {i}")
+
+    with pytest.raises(ValueError, match="item 2"):
+        share_work(lambda: work, iter(range(100)), jobs)
+    assert max(started) < 99  # a busy machine may start some before the error is seen
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_an_error_of_the_items_comes_after_those_of_items_before_it(jobs: int) -> None:
+    def items(bad: bool) -> Iterator[bool]:
+        yield False
+        yield bad
+        raise OSError("the third cannot be read")
+
+    def work(bad: bool) -> None:
+        time.sleep(0.02)
+        if bad:
+            raise ValueError("the second is bad")
+
+    with pytest.raises(OSError, match="third"):
+        share_work(lambda: work, items(False), jobs)
+    with pytest.raises(ValueError, match="second"):
+        share_work(lambda: work, items(True), jobs)
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_a_worker_that_cannot_be_made_says_why(jobs: int) -> None:
+    def worker():
+        raise MemoryError("no room for its buffers")
+
+    with pytest.raises(MemoryError, match="no room for its buffers"):
+        share_work(worker, iter(range(30)), jobs)
+
+
+def test_an_interrupted_thread_waits_for_its_helpers_and_starts_nothing_more() -> None:
+    caller = threading.get_ident()
+    both = threading.Barrier(2, timeout=10)
+    done: list[int] = []
+
+    def work(i: int) -> None:
+        if i < 2:
+            both.wait()
+        if threading.get_ident() == caller:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        done.append(i)
+
+    with pytest.raises(KeyboardInterrupt):
+        share_work(lambda: work, iter(range(100)), 2)
+    assert len(done) == 1

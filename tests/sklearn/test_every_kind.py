@@ -1,0 +1,94 @@
+"""FeatureMap with a step of every kind: scikit-learn's checks, negative values, and sparse rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import check_estimator
+
+from kafeat.registry import kinds
+from kafeat.sklearn import FeatureMap
+
+# What a kind needs to be fitted on the tables of the checks, some of which have 20 rows, and some numbers near 100.
+NEEDED: dict[str, dict[str, Any]] = {
+    "one_hot": {"columns": ["c0"], "unknown": "ignore"},
+    "date_parts": {"columns": ["c0"]},
+    "union": {"maps": [{"steps": [{"kind": "standardize"}]}]},
+    "projection": {"n_components": 4},
+    "nystroem": {"n_components": 4},
+    "positive_exponential": {"gamma": 1e-3},
+}
+WIDE = ("fourier", "skewed", "arc_cosine", "tensor_sketch", "tensor_srht", "random_maclaurin")
+OF_COLUMNS = ("one_hot", "date_parts")
+STEPS = [
+    {"kind": kind, **NEEDED.get(kind, {}), **({"n_components": 8} if kind in WIDE else {})}
+    for kind in kinds()
+]  # fmt: skip
+NON_NEGATIVE = [
+    {"kind": "nystroem", "kernel": "chi2", "n_components": 4},
+    {"kind": "union", "maps": [{"steps": [{"kind": "homogeneous"}]}]},
+]
+
+
+def kind_of(step: dict[str, Any]) -> str:
+    return str(step["kind"])
+
+
+# one of the checks calls `fit` and then `partial_fit`
+@pytest.mark.filterwarnings("ignore:partial_fit")
+@pytest.mark.usefixtures("one_limit")
+@pytest.mark.parametrize("step", [*STEPS, *NON_NEGATIVE], ids=kind_of)
+def test_checks_of_scikit_learn(step: dict[str, Any]) -> None:
+    check_estimator(FeatureMap([step]), on_skip=None)
+
+
+def test_steps_that_refuse_negative_values_say_so() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 3)) - 2.0
+    refusing = []
+    for step in [*STEPS, *NON_NEGATIVE]:
+        if get_tags(FeatureMap([step])).input_tags.positive_only:
+            refusing.append(step["kind"])
+            with pytest.raises(
+                ValueError, match=r"Negative values in data: .*column 'c\d': expected a value"
+            ):
+                FeatureMap([step]).fit(X)
+            with pytest.raises(ValueError, match="Negative values in data"):
+                FeatureMap([step]).fit(np.abs(X)).transform(X)
+    assert sorted(refusing) == [
+        "homogeneous", "intersection_bins", "log1p", "nystroem", "skewed", "union",
+    ]  # fmt: skip
+    assert not get_tags(FeatureMap([{"kind": "homogeneous", "negative": "signed"}])).input_tags.positive_only
+
+
+@pytest.mark.parametrize("step", [step for step in STEPS if step["kind"] not in OF_COLUMNS], ids=kind_of)
+def test_sparse_rows_give_the_features_of_dense_ones(step: dict[str, Any]) -> None:
+    X = sparse.random_array((60, 300), density=0.02, rng=np.random.default_rng(0), format="csr")
+    y = X.sum(axis=1)
+    given, whole = (FeatureMap([step]).fit(rows, y) for rows in (X, X.toarray()))
+    expected = whole.transform(X.toarray())
+    # sums of a few products, of numbers of at most the largest feature
+    tolerance = 1e-12 * max(1.0, float(np.abs(expected).max()))
+    for rows in (X, X.tocsc(), sparse.csr_matrix(X), X.toarray()):
+        np.testing.assert_allclose(given.transform(rows), expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(whole.transform(X), expected, rtol=0, atol=tolerance)
+    parts = FeatureMap([step]).partial_fit(X[:30], y[:30]).partial_fit(X[30:].toarray(), y[30:])
+    np.testing.assert_allclose(parts.transform(X), expected, rtol=0, atol=tolerance)
+
+
+def test_sparse_rows_of_float32_give_float32() -> None:
+    X = sparse.random_array((60, 300), density=0.02, rng=np.random.default_rng(0), format="csr")
+    step = {"kind": "projection", "n_components": 4}
+    assert FeatureMap(step).fit(X.astype(np.float32)).feature_map_.dtype == "float32"
+    assert FeatureMap(step).fit(X).feature_map_.dtype == "float64"
+
+
+@pytest.mark.parametrize("kind", OF_COLUMNS)
+def test_steps_that_read_columns_take_no_sparse_rows(kind: str) -> None:
+    step = next(step for step in STEPS if step["kind"] == kind)
+    assert not get_tags(FeatureMap([step])).input_tags.sparse
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        FeatureMap([step]).fit(sparse.csr_array(np.eye(30)))

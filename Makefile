@@ -26,11 +26,12 @@ help:
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make clean   remove what the above made"
 
-# The stamp is younger than pyproject.toml once everything is installed.
-$(VENV)/.installed: pyproject.toml
+# The stamp is younger than pyproject.toml and the C files once everything is installed. Python compiles a module when it
+# is first imported: to compile all of them here takes a minute.
+$(VENV)/.installed: pyproject.toml hatch_build.py $(wildcard kafeat/compiled/*.[ch])
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafeat needs Python >= 3.11: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -43,11 +44,23 @@ demo: $(VENV)/.installed
 	@echo "made:" && ls -l $(DEMO)
 	@$(BIN)/python -c "import pyarrow.parquet as pq; t = pq.read_table('$(DEMO)/features.parquet'); print(t.num_rows, 'rows,', t.num_columns, 'columns:', ', '.join(t.column_names[:5]), '...')"
 
+# Two workers on two cores: no more threads than that. They take neighbouring tests, so that a fixture of a module is made
+# once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# What has a compiled loop is tested without it as well; `make test-all` takes every kind.
+NUMPY := tests/compiled tests/maths/fourier/test_cosines.py tests/maths/fourier/test_sincos.py tests/maths/kernels \
+	tests/samplers/test_fourier.py tests/samplers/test_nystroem.py tests/samplers/test_homogeneous.py \
+	tests/maths/test_sketch_loop.py tests/samplers/test_tensor_sketch.py \
+	tests/contract/test_sparse_product.py tests/samplers/test_projection.py \
+	tests/scalers/test_quantile.py tests/scalers/test_power.py
 test: $(VENV)/.installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow"  # two workers on two cores: no more threads than that
+	$(PYTEST) --hypothesis-profile=quick -m "not slow"
+	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow" $(NUMPY)
 
 test-all: $(VENV)/.installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	$(PYTEST)
+	KAFEAT_COMPILED=0 $(PYTEST) $(NUMPY) tests/samplers tests/scalers tests/test_contract.py
 
 test-engines: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark,ray]'
@@ -57,7 +70,7 @@ package: $(VENV)/.installed
 	VENV=$(VENV) .ci/package
 
 # Outside of the project's environment; what needs other packages is skipped.
-TOOLS := pytest==8.2 pytest-timeout==2.3.1 pytest-xdist==3.6.1 hypothesis==6.100 pandas==2.2.2 polars==1.9 'pyparsing<3.3'
+TOOLS := pytest==8.2 pytest-timeout==2.3.1 pytest-xdist==3.6.1 hypothesis==6.100 pandas==2.2.2 polars==1.9 mpmath==1.3.0 'pyparsing<3.3'
 test-lowest:
 	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
 	$(PYTHON) .ci/lowest.py evaluate dask onnx sklearn > .venv-lowest/lowest.txt

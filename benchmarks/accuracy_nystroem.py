@@ -21,7 +21,7 @@ from sklearn.kernel_approximation import Nystroem
 import kafeat
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.rbf import Rbf
+from kafeat.maths.kernels.rbf import RbfKernel
 
 TARGETS = ("label", "medianHouseValue")
 SETS = "letter,usps,ijcnn1,covtype20k,california,mnist"
@@ -68,7 +68,7 @@ def read(folder, name, rng, train, held):
 
 
 def gram(X, Y, gamma):
-    return Rbf().gram(Coordinates(X.astype(float), Y.astype(float)), KernelParameters(gamma=gamma)).dots
+    return RbfKernel().gram(Coordinates(X.astype(float), Y.astype(float)), KernelParameters(gamma=gamma)).dots
 
 
 def error(K, Z):

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from kafeat.cli.command import Context, settings
 from kafeat.cli.main import kafeat
-from kafeat.config.model import ColumnSelection, Config, Prune
+from kafeat.config.model import ColumnSelection, Config, Prune, SearchOptions
 from kafeat.config.schema import config_schema
 from kafeat.contract.describe import headline, spell
 from kafeat.registry import accepted, samplers, scalers, step_class
@@ -81,7 +81,9 @@ def table(fields: dict[str, FieldInfo], accepts) -> str:  # type: ignore[no-unty
 def default(field: FieldInfo) -> str:
     """A default as YAML has it."""
     value = field.default
-    return "{exclude: []}" if isinstance(value, ColumnSelection) else "[]" if value == () else spell(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(str, value))}]"
+    return "{exclude: []}" if isinstance(value, ColumnSelection) else spell(value)
 
 
 def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -105,6 +107,14 @@ def prose(text: str) -> str:
     )
 
 
+SEARCHES = """A mapping with one of these keys can stand in the place of a value.
+
+| key | parameters | the fit takes |
+| --- | --- | --- |
+| `validate` | any parameter of any step | the value of the list whose features predict the label best (see `search`) |
+| `target_error` | `n_components` | the smallest width with at most this relative error against the exact kernel |"""
+
+
 def config() -> str:
     """The keys of a config, then those of every kind."""
     parts = [
@@ -115,8 +125,9 @@ def config() -> str:
         "## At the top",
         table(Config.model_fields, accepted),
     ]
-    for title, model in (("`columns`", ColumnSelection), ("`prune`", Prune)):
+    for title, model in (("`columns`", ColumnSelection), ("`prune`", Prune), ("`search`", SearchOptions)):
         parts += [f"## {title}", prose(headline(model)), table(model.model_fields, accepted)]
+    parts += ["## Values that the fit chooses", SEARCHES]
     for title, kinds in (("Scalers", scalers()), ("Samplers", samplers())):
         parts.append(f"## {title}")
         for kind in kinds:

@@ -24,6 +24,7 @@ from kafeat.contract.step import (
 )
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
+from kafeat.maths.dot_products import COEFFICIENTS, Coefficients, check_series
 from kafeat.maths.kernel import (
     DifferentiableKernel,
     KernelParameters,
@@ -36,6 +37,7 @@ from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
 from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whitening
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
+from kafeat.maths.subsets import refuse_degree
 from kafeat.maths.task import MOST_CLASSES, count_classes
 from kafeat.types import Array, Floats, Shape, State
 
@@ -67,8 +69,9 @@ class Nystroem(Step):
     )
     nu: Annotated[float, Field(gt=0, le=30)] = parameter(1.5, "ν, the smoothness of the matern kernel")
     alpha: PositiveFloat = parameter(1.0, "α of the rational_quadratic kernel")
-    degree: PositiveInt = parameter(2, "of the polynomial kernel")
+    degree: PositiveInt = parameter(2, "of the polynomial and anova kernels")
     coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀ of the polynomial and sigmoid kernels")
+    coefficients: Coefficients | None = COEFFICIENTS
     n_components: Width = parameter(256, "D, the number of outputs")
     n_landmarks: Width | None = parameter(None, "m, the number of landmarks; null: as many as outputs")
     landmarks: (
@@ -120,6 +123,11 @@ class Nystroem(Step):
         for name in ("gamma", "nu", "alpha", "degree", "coef0"):
             if getattr(self, name) != type(self).model_fields[name].default:
                 refuse_parameter(name, f"none beside {given}", getattr(self, name))
+        return self
+
+    @model_validator(mode="after")
+    def _coefficients_of_a_series(self) -> Self:
+        check_series(self, self.kernel, self.coefficients)
         return self
 
     @model_validator(mode="after")
@@ -239,7 +247,9 @@ class Nystroem(Step):
             if find_kernel(self.kernel).non_negative:
                 refuse_negative(X)
             gamma = resolve_gamma(self.gamma, find_kernel(self.kernel), X, of_gamma)
-        kernel = self._kernel(gamma)
+        if self.kernel == "anova":
+            refuse_degree(self.kind, self.degree, X.shape[1])
+        kernel = self.landmark_kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             landmarks, chosen = self._choose(sample, kernel, of_landmarks)
             K = kernel.matrix(landmarks, X)
@@ -350,9 +360,15 @@ class Nystroem(Step):
             return leading(W, with_landmarks, X, width, rng)
         return fitted(W, with_landmarks, exact, X, width, rng)
 
-    def _kernel(self, gamma: float) -> LandmarkKernel:
+    def landmark_kernel(self, gamma: float) -> LandmarkKernel:
+        """Return the kernel with its parameters in force."""
         parameters = KernelParameters(
-            gamma=gamma, degree=self.degree, coef0=self.coef0, nu=self.nu, alpha=self.alpha
+            gamma=gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            nu=self.nu,
+            alpha=self.alpha,
+            coefficients=self.coefficients or (1.0,),
         )
         return LandmarkKernel(self.kernel, parameters)
 
@@ -395,7 +411,7 @@ class Nystroem(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])
         wide = self.precision(state, dtype)
-        tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide, state.get("centre"))
+        tile = self.landmark_kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide, state.get("centre"))
         transform = LandmarkFeatures(tile, projection, n_features_in, wide, self._is_triangle(projection))
         return transform if wide == dtype else InFloat64(transform, dtype)
 
@@ -411,4 +427,4 @@ class Nystroem(Step):
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if self.no_exact:
             raise UsageError(self.no_exact)
-        return self._kernel(float(state["gamma"])).gram(pair)
+        return self.landmark_kernel(float(state["gamma"])).gram(pair)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _MOST_LEADERS = 20
 _NAMES_OF_MAPS = (
     "A map is named by its scaler, its metric if it has one, its kernel, and γ. A metric weighs the columns by how "
-    "much the label depends on them: a diagonal one has a weight for each column, others a matrix, and α &lt; 1 makes the "
-    "weights more equal. γ = median follows from the median distance of the rows, and a multiple above 1 makes the "
+    "much the label depends on them: a diagonal one has a weight for each column, others a matrix, and α &lt; 1 makes "
+    "the weights more equal. γ = median follows from the median distance of the rows, and a multiple above 1 makes the "
     "kernel narrower. “fourier, supervised” has frequencies that are trained for the label, and no kernel. Scores are "
     "means over splits, ± their standard errors. The chosen map comes first, even if a less simple one is better by "
     "noise."

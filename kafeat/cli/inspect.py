@@ -102,7 +102,7 @@ def _show_step(i: int, step: dict[str, Any]) -> None:
     if "importance" in step:
         click.echo(f"    weighs most: {_heaviest(step['importance'])}")
         click.echo(
-            f"    directions with 90 % of the weight: {step['directions']} of {len(step['importance'])}"
+            f"    directions with 90 % of the weight: {step['directions']} of {step['arrays']['spectrum']['shape'][0]}"
         )
 
 

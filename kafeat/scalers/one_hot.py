@@ -87,6 +87,11 @@ class OneHot(Scaler):
         coded = self.n_features_out(state, len(names)) - len(others)
         return (*(names[j] for j in others), *[None] * coded)
 
+    def sources(self, state: State, n_features_in: int) -> Array:
+        others = np.setdiff1d(np.arange(n_features_in), state["columns"])
+        coded = np.repeat(state["columns"], [width_of(outputs) for outputs in outputs_of(state)])
+        return np.concatenate([others, coded])
+
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return n_features_in - len(state["columns"]) + sum(map(width_of, outputs_of(state)))
 

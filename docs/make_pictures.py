@@ -145,6 +145,10 @@ SHOWN = {
         widths("random_maclaurin", degree=3, gamma=1.0), spheric, angles, "angle, degrees",
         notes="degree 3, γ = c₀ = 1, 16 columns",
     ),
+    "random_subsets": Shown(
+        widths("random_subsets", gamma=1.0), spheric, angles, "angle, degrees",
+        notes="anova, degree 2, γ = 1, 16 columns",
+    ),
     "skewed": Shown(
         widths("skewed"), positive, scaled, "y/x, in each of 4 columns", True, notes="skewed chi2, x = c = 1"
     ),

@@ -33,7 +33,7 @@ COEFFICIENTS = parameter(
 
 
 def check_series(step: Step, kernel: object, coefficients: Coefficients | None) -> None:
-    """Refuse a series without coefficients, coefficients beside another kernel, and parameters that would do nothing."""
+    """Refuse a series without coefficients, coefficients of another kernel, and parameters that do nothing."""
     if kernel != "series":
         if coefficients is not None:
             refuse_parameter("coefficients", "kernel: series with them", kernel)

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from kafeat.errors import DataError
 from kafeat.types import Floats
 
 
-def refuse_degree(kind: str, degree: int, n_columns: int) -> None:
-    """Refuse sets of more columns than there are, over which every sum is 0."""
-    if degree > n_columns:
-        raise DataError(f"{kind}: degree: expected at most {n_columns}, as many as columns, got {degree}")
+def degree_warning(kind: str, degree: int, n_columns: int) -> str | None:
+    """Return a sentence about sets of more columns than there are, over which every sum is 0, or None."""
+    if degree <= n_columns:
+        return None
+    return f"{kind}: degree: sets of {degree} columns need more than the {n_columns} of the input, so the kernel is 0"
 
 
 def sets_of_size(terms: Iterable[Floats], sums: Floats, product: Floats) -> Floats:
@@ -32,11 +32,13 @@ def sets_of_size(terms: Iterable[Floats], sums: Floats, product: Floats) -> Floa
             np.multiply(term, sums[q - 1], out=product)
             sums[q] += product
         sums[0] += term
-    return sums[-1]
+    result: Floats = sums[-1]
+    return result
 
 
 def larger_sets(terms: Iterable[Floats], least: int, sums: Floats, product: Floats) -> Floats:
-    """Return Σ_{|S| ≥ least} Π_{i ∈ S} t_i, least = 1 or 2, the first part of `sums` (2, …); `product` (…) is a buffer."""
+    """Return Σ_{|S| ≥ least} Π_{i ∈ S} t_i, least = 1 or 2, a part of `sums` (2, …); `product` (…) is a buffer."""
+    total: Floats
     total, single = sums
     total[...] = 0.0
     single[...] = 0.0 if least == 2 else 1.0

@@ -1,4 +1,4 @@
-"""Sums over sets of columns as operators: halves of the columns are merged, so their number is a logarithm of the width."""
+"""Sums over sets of columns as operators: halves of the columns are merged, a logarithm of the width times."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
 from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whitening
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
-from kafeat.maths.subsets import refuse_degree
+from kafeat.maths.subsets import degree_warning
 from kafeat.maths.task import MOST_CLASSES, count_classes
 from kafeat.types import Array, Floats, Shape, State
 
@@ -228,6 +228,9 @@ class Nystroem(Step):
             return None
         return "nystroem: kernel precomputed: there is no exact kernel beyond the given columns"
 
+    def width_warning(self, n_features_in: int) -> str | None:
+        return degree_warning(self.kind, self.degree, n_features_in) if self.kernel == "anova" else None
+
     def recipe(self) -> dict[str, Any]:
         shown = self
         if not isinstance(self.kernel, str):
@@ -247,8 +250,6 @@ class Nystroem(Step):
             if find_kernel(self.kernel).non_negative:
                 refuse_negative(X)
             gamma = resolve_gamma(self.gamma, find_kernel(self.kernel), X, of_gamma)
-        if self.kernel == "anova":
-            refuse_degree(self.kind, self.degree, X.shape[1])
         kernel = self.landmark_kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             landmarks, chosen = self._choose(sample, kernel, of_landmarks)
@@ -411,7 +412,9 @@ class Nystroem(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])
         wide = self.precision(state, dtype)
-        tile = self.landmark_kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide, state.get("centre"))
+        tile = self.landmark_kernel(float(state["gamma"])).tile(
+            state["landmarks"], scale, wide, state.get("centre")
+        )
         transform = LandmarkFeatures(tile, projection, n_features_in, wide, self._is_triangle(projection))
         return transform if wide == dtype else InFloat64(transform, dtype)
 

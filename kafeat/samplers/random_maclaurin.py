@@ -83,8 +83,9 @@ class RandomMaclaurin(Step):
         q = plan.probabilities
         if self.kernel == "exponential" and q[-1] > _CUT_OFF:
             raise DataError(
-                f"random_maclaurin: expected rows for which the series of e^(gamma x·y) ends before degree {MOST_DEGREES}, "
-                f"got some for which that degree has a share of {q[-1]:.2g}: scale the input, or lower gamma"
+                "random_maclaurin: expected rows for which the series of e^(gamma x·y) ends before degree "
+                f"{MOST_DEGREES}, got some for which that degree has a share of {q[-1]:.2g}: scale the input, or "
+                "lower gamma"
             )
         degrees = _systematic(q, plan.m, of_degrees)
         with np.errstate(divide="ignore"):

@@ -12,7 +12,7 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.maths.dot_products import GAMMA, Degree, Gamma, fit_gamma
 from kafeat.maths.kernel import KernelParameters, find_kernel
-from kafeat.maths.subsets import all_sets, larger_sets, refuse_degree, sets_of_size
+from kafeat.maths.subsets import all_sets, degree_warning, larger_sets, sets_of_size
 from kafeat.types import Array, Floats, Shape, State
 
 # Numbers in a buffer: rows and outputs that are taken at a time, so that sums stay in the second-level cache.
@@ -20,7 +20,7 @@ _CACHED = 32_768
 
 
 class RandomSubsets(Step):
-    """Random features of sets of columns: z(x)·z(y) ≈ Σ_{|S|=p} Π_{i∈S} γ x_i y_i (anova) or Π (1 + γ x_i y_i), unbiased.
+    """Random features of column sets: z(x)·z(y) ≈ Σ_{|S|=p} Π_{i∈S} γ x_i y_i (anova) or Π (1 + γ x_i y_i), unbiased.
 
     An output is the same sum over sets, of random signs in the place of one of the rows: Σ_{|S|=p} Π_{i∈S} w_i √γ x_i,
     or Π (1 + w_i √γ x_i). Products of signs of different sets are uncorrelated, so the mean over the signs is the
@@ -43,11 +43,12 @@ class RandomSubsets(Step):
             refuse_parameter("degree", "none beside kernel: all_subsets", self.degree)
         return self
 
+    def width_warning(self, n_features_in: int) -> str | None:
+        return degree_warning(self.kind, self.degree, n_features_in) if self.kernel == "anova" else None
+
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_signs = rng.spawn(2)
         d = sample.X.shape[1]
-        if self.kernel == "anova":
-            refuse_degree(self.kind, self.degree, d)
         gamma = fit_gamma(self.gamma, sample.X, of_gamma)
         linear = self.kernel == "all_subsets" and self._less_without_columns(np.sqrt(gamma) * sample.X)
         drawn = self._drawn(linear, d)
@@ -73,10 +74,13 @@ class RandomSubsets(Step):
         n, d = X.shape
         if self._drawn(True, d) < 1:
             return False
-        of_rest = [
-            float(larger_sets(X.T**2, least, np.empty((2, n)), np.empty(n)).mean()) ** 2 for least in (1, 2)
-        ]
-        return of_rest[1] * self._drawn(False, d) < of_rest[0] * self._drawn(True, d)
+        with np.errstate(over="ignore", invalid="ignore"):
+            of_rest = [
+                float(larger_sets(X.T**2, least, np.empty((2, n)), np.empty(n)).mean())
+                / self._drawn(linear, d) ** 0.5
+                for least, linear in ((1, False), (2, True))
+            ]
+        return of_rest[1] < of_rest[0]
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         linear = bool(state["linear"].any()) if "linear" in state else False

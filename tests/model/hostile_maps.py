@@ -58,6 +58,8 @@ STEPS: dict[str, list[dict[str, Any]]] = {
     "quantile": [{"kind": "quantile", "n_quantiles": 5}],
     "random_maclaurin": [{"kind": "random_maclaurin", **_SMALL}],
     "random_maclaurin, exponential": [{"kind": "random_maclaurin", "n_components": 3, "kernel": "exponential"}],
+    "random_subsets": [{"kind": "random_subsets", **_SMALL}],
+    "random_subsets, all": [{"kind": "random_subsets", "n_components": 9, "kernel": "all_subsets"}],
     "robust": [{"kind": "robust"}],
     "skewed": [{"kind": "skewed", **_RANDOM}],
     "standardize": [{"kind": "standardize"}],

@@ -49,7 +49,7 @@ class SeriesKernel(TiledKernel):
 
 
 def scaled_series(coefficients: Sequence[float], scale: float) -> tuple[list[float], float, float]:
-    """Return b_0 … b_{N − 1}, b_N and f with Σ b_n (f t)^n = Σ a_n t^n/scale: powers of f t stay as small as the sum."""
+    """Return b_0 … b_{N − 1}, b_N and f with Σ b_n (f t)^n = Σ a_n t^n/scale: powers of f t are as small as the sum."""
     *lower, last = np.trim_zeros(np.array(coefficients), "b")
     factor = scale ** (-1.0 / max(len(lower), 1))
     # a scale above the range of the dtype is divided out before it is multiplied

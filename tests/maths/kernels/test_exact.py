@@ -53,7 +53,9 @@ FORMULAS: dict[str, Callable] = {
     ),
     "exponential": lambda x, y: exp(0.3 * dot(x, y)),
     "series": lambda x, y: 0.5 + 2.0 * (0.3 * dot(x, y)) ** 2 + 0.1 * (0.3 * dot(x, y)) ** 3,
-    "anova": lambda x, y: sum(product(0.3 * a * b for a, b in s) for s in combinations(zip(x, y, strict=True), 3)),
+    "anova": lambda x, y: sum(
+        product(0.3 * a * b for a, b in s) for s in combinations(zip(x, y, strict=True), 3)
+    ),
     "all_subsets": lambda x, y: product(1 + 0.3 * a * b for a, b in zip(x, y, strict=True)),
     "arc_cosine": lambda x, y: (
         sqrt(dot(x, x) * dot(y, y)) * (sin(angle(x, y)) + (pi - angle(x, y)) * cos(angle(x, y))) / pi

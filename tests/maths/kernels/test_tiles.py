@@ -36,7 +36,7 @@ def test_is_the_oracle(name: str, dtype: str) -> None:
     # slope of at most γ (times 3·max² for the cube), and add eps of their own; of Jensen-Shannon's two terms each
     # logarithm is at most 1/x + its rounding times x, so a term is off by 4 eps of x + l.
     S = max(np.abs(X).sum(1).max(), np.square(X, dtype=float).sum(1).max()) * 2
-    # The sums over sets are at most e^{γ x·l} (for all sets), whose slope is as large as they are, as is that of a series.
+    # The sums over sets are at most e^{γ x·l} (for all sets), whose slope is as large as they are.
     slopes = {"polynomial": 3 * 0.2, "series": 3 * 0.2, "anova": 0.2, "all_subsets": 0.2}
     slope = slopes[name] * max(np.exp(0.2 * (X @ L.T).max()), want.max(), 1) if name in slopes else 1.0
     np.testing.assert_allclose(run(name, X, L), want, rtol=0, atol=21 * eps * S * slope)

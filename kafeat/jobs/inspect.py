@@ -45,6 +45,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "times": [column.name for column in fm.columns.features if column.times],
         "by_position": fm.columns.positional,
         "seen": None if fm.column_ranges is None else _ranges(fm),
+        "drift_test_rows": None if fm.feature_mean is None else fm.feature_mean.rows,
         "steps": [{**_step(fitted), **_importance(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
         "reference": fm.chain.exact_kernel_note(),

@@ -28,6 +28,7 @@ from kafeat.model.provenance import Provenance
 from kafeat.model.serialize import chain_content
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.environment import count_jobs
+from kafeat.runtime.feature_mean import FeatureMean
 from kafeat.runtime.threads import (
     REFUSE_BAD_ROWS,
     FeatureTarget,
@@ -67,6 +68,8 @@ class FeatureMap(InNotebooks):
         Version of the kafeat that fitted the map.
     column_ranges : ColumnRanges or None
         Range of every input feature in the fitted data; None for maps of versions that did not record it.
+    feature_mean : FeatureMean or None
+        Mean and variance of the features of fitted rows; None for maps of versions that did not record it.
     format : int
         Format of the file that the map came from, in which it is saved again.
 
@@ -87,6 +90,7 @@ class FeatureMap(InNotebooks):
     provenance: Provenance
     version: str = __version__
     column_ranges: ColumnRanges | None = None
+    feature_mean: FeatureMean | None = None
     format: int = FORMAT
 
     def __repr__(self) -> str:
@@ -386,5 +390,6 @@ class FeatureMap(InNotebooks):
             **({} if self.format == 1 else {"cast_after": self.chain.cast_after}),
             **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
             **({} if self.column_ranges is None else {"seen": self.column_ranges.to_plain()}),
+            **({} if self.feature_mean is None else {"feature_mean": self.feature_mean.to_plain()}),
             "provenance": self.provenance.to_plain(),
         }

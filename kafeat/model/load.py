@@ -20,6 +20,7 @@ from kafeat.model.feature_map import FORMAT, FeatureMap
 from kafeat.model.provenance import Provenance, printable
 from kafeat.model.serialize import read_chain
 from kafeat.runtime.column_ranges import ColumnRanges
+from kafeat.runtime.feature_mean import FeatureMean
 
 _LONGEST = 600
 
@@ -78,7 +79,7 @@ def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
         )
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     expected |= {"cast_after"} if version > 1 else set()
-    if set(content) - {"outputs", "seen"} != expected:
+    if set(content) - {"outputs", "seen", "feature_mean"} != expected:
         raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
     try:
         fm = _checked(content)
@@ -115,6 +116,22 @@ def _checked(content: Mapping[str, Any]) -> FeatureMap:
     column_ranges = (
         ColumnRanges.from_plain(content["seen"], columns.n_features) if "seen" in content else None
     )
+    feature_mean = (
+        FeatureMean.from_plain(
+            content["feature_mean"], chain.n_outputs if chain.outputs is None else len(chain.outputs)
+        )
+        if "feature_mean" in content
+        else None
+    )
     return FeatureMap(
-        chain, columns, dtype, chunk_rows, config, provenance, version, column_ranges, content["format"]
+        chain,
+        columns,
+        dtype,
+        chunk_rows,
+        config,
+        provenance,
+        version,
+        column_ranges,
+        feature_mean,
+        content["format"],
     )

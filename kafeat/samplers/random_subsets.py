@@ -80,7 +80,7 @@ class RandomSubsets(Step):
                 / self._drawn(linear, d) ** 0.5
                 for least, linear in ((1, False), (2, True))
             ]
-        return of_rest[1] < of_rest[0]
+        return bool(of_rest[1] < of_rest[0])
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         linear = bool(state["linear"].any()) if "linear" in state else False

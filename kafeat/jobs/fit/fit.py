@@ -105,7 +105,9 @@ def fit_reader(
     listener: Listener = SILENT,
 ) -> FeatureMap:
     """Fit on a reader, which is read once, from its first row to its last; the arguments are those of `read_sample`."""
-    learn = read_sample(config, source, label, split=split, held_out=held_out, listener=listener)
+    learn = read_sample(
+        config, source, label, split=split, held_out=held_out, with_mean=True, listener=listener
+    )
     return learn(listener)
 
 
@@ -118,8 +120,11 @@ def read_sample(
     held_out: Array | None = None,
     listener: Listener = SILENT,
     final: bool = True,
+    with_mean: bool = False,
 ) -> Callable[[Listener], FeatureMap]:
     """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
+
+    `with_mean` records the mean of the features, which takes as long as a transform of the sample.
 
     Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
     `held_out` (n_rows,), if given, decides this in the place of `split`.
@@ -146,6 +151,7 @@ def read_sample(
             names,
             split=split,
             final=final,
+            with_mean=with_mean,
             locate=source.locate,
             listener=listener,
         )

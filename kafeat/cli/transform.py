@@ -96,6 +96,7 @@ Examples:
 )  # fmt: skip
 @scale_options
 @options.fsync
+@options.allow_import
 @options.log_format
 @options.quiet
 @options.verbose

@@ -9,7 +9,7 @@ from kafeat.chain.fitted_step import FittedStep
 from kafeat.io.columns.categories import Categories
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import importance_of
-from kafeat.model.load import load
+from kafeat.model.load import load_without_imports
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     from the first on, that compute in float64. In a float32 map these are the scalers that come first, or all steps
     where float32 is not precise enough.
     """
-    fm = model if isinstance(model, FeatureMap) else load(model)
+    fm = model if isinstance(model, FeatureMap) else load_without_imports(model)
     return {
         "format": fm.format,
         "kafeat": fm.version,

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
 from kafeat.contract.describe import Described
+from kafeat.contract.imports import FunctionName, ImportedFunction, is_function_name, not_imported
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     PositiveFloat,
@@ -63,7 +64,9 @@ class Nystroem(Step):
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
 
-    kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly is polynomial")
+    kernel: KernelName | FunctionName | Function = parameter(
+        "rbf", "the kernel to approximate; poly is polynomial"
+    )
     gamma: PositiveFloat | Rule = parameter(
         "median", "γ, or how it is read off the fit sample; median is 1/d for kernels of dot products"
     )
@@ -117,7 +120,7 @@ class Nystroem(Step):
     @model_validator(mode="after")
     def _own_kernel_has_no_parameters(self) -> Self:
         """A kernel that is given brings its numbers along, so these would do nothing."""
-        if isinstance(self.kernel, str) and not self._precomputed:
+        if self._named:
             return self
         given = "a precomputed kernel" if self._precomputed else "a Python function"
         for name in ("gamma", "nu", "alpha", "degree", "coef0"):
@@ -163,13 +166,19 @@ class Nystroem(Step):
         return self.kernel == "precomputed"
 
     @property
+    def _named(self) -> str | None:
+        """The name of the kernel; None for columns and functions."""
+        named = isinstance(self.kernel, str) and not self._precomputed and not is_function_name(self.kernel)
+        return str(self.kernel) if named else None
+
+    @property
     def _selector(self) -> str:
         """The name of the selector, `auto` resolved."""
         if isinstance(self.landmarks, Given):
             return "given"
         if self.landmarks != "auto":
             return self.landmarks
-        return "rpcholesky" if self._precomputed or callable(self.kernel) else "kmeans"
+        return "kmeans" if self._named else "rpcholesky"
 
     @property
     def takes_label(self) -> bool:
@@ -187,11 +196,7 @@ class Nystroem(Step):
 
     @property
     def needs_coordinates(self) -> bool:
-        return (
-            not isinstance(self.kernel, str)
-            or self._precomputed
-            or find_kernel(self.kernel).needs_coordinates
-        )
+        return self._named is None or find_kernel(self._named).needs_coordinates
 
     @property
     def label_needs(self) -> Mapping[str, str]:
@@ -200,13 +205,11 @@ class Nystroem(Step):
 
     @property
     def spreads(self) -> Spreads:
-        given = not isinstance(self.kernel, str) or self._precomputed
-        return "ignores" if given or find_kernel(str(self.kernel)).non_negative else "needs"
+        return "ignores" if not self._named or find_kernel(self._named).non_negative else "needs"
 
     @property
     def refuses_negative(self) -> bool:
-        named = isinstance(self.kernel, str) and not self._precomputed
-        return named and find_kernel(str(self.kernel)).non_negative
+        return self._named is not None and find_kernel(self._named).non_negative
 
     @property
     def keeps_rows(self) -> bool:
@@ -218,9 +221,17 @@ class Nystroem(Step):
 
     @property
     def unsaved(self) -> str | None:
-        if isinstance(self.kernel, str):
+        if isinstance(self.kernel, str | ImportedFunction):
             return None
         return "kernel: expected a kernel that a model file can hold, got a Python function"
+
+    @property
+    def not_imported(self) -> str | None:
+        return self.kernel if is_function_name(self.kernel) else None
+
+    @property
+    def imports(self) -> bool:
+        return is_function_name(self.kernel) or isinstance(self.kernel, ImportedFunction)
 
     @property
     def no_exact(self) -> str | None:
@@ -233,7 +244,9 @@ class Nystroem(Step):
 
     def recipe(self) -> dict[str, Any]:
         shown = self
-        if not isinstance(self.kernel, str):
+        if isinstance(self.kernel, ImportedFunction):
+            shown = self.model_copy(update={"kernel": self.kernel.name})
+        elif not isinstance(self.kernel, str):
             shown = self.model_copy(update={"kernel": f"<function {getattr(self.kernel, '__name__', '?')}>"})
         return {"kind": self.kind, **shown.model_dump(mode="json", warnings=False), **self._searches}
 
@@ -246,10 +259,10 @@ class Nystroem(Step):
                 f"{X.shape[0]} rows and {X.shape[1]} columns: fit on all of them (fit_rows: all), with no other columns"
             )
         gamma = 1.0
-        if isinstance(self.kernel, str) and not self._precomputed:
-            if find_kernel(self.kernel).non_negative:
+        if self._named is not None:
+            if find_kernel(self._named).non_negative:
                 refuse_negative(X)
-            gamma = resolve_gamma(self.gamma, find_kernel(self.kernel), X, of_gamma)
+            gamma = resolve_gamma(self.gamma, find_kernel(self._named), X, of_gamma)
         kernel = self.landmark_kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             landmarks, chosen = self._choose(sample, kernel, of_landmarks)
@@ -319,7 +332,7 @@ class Nystroem(Step):
             name = "n_landmarks" if self.n_landmarks else "n_components"
             wanted = f"{name} = {least}" if exactly else f"at least n_components = {least}"
             raise DataError(f"nystroem: landmarks: {landmarks.key}: expected {wanted} rows, got {len(rows)}")
-        if isinstance(self.kernel, str) and find_kernel(self.kernel).non_negative and rows.min() < 0.0:
+        if self.refuses_negative and rows.min() < 0.0:
             raise DataError(
                 f"nystroem: landmarks: {landmarks.key}: expected values of at least 0, got {rows.min():g}"
             )
@@ -371,7 +384,8 @@ class Nystroem(Step):
             alpha=self.alpha,
             coefficients=self.coefficients or (1.0,),
         )
-        return LandmarkKernel(self.kernel, parameters)
+        kernel = not_imported(self.kernel) if is_function_name(self.kernel) else self.kernel
+        return LandmarkKernel(kernel, parameters)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         m = self.n_landmarks or self.n_components

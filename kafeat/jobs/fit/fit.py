@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy.typing as npt
 
 from kafeat.config import Config, load_config
-from kafeat.contract.step import takes_missing
+from kafeat.contract.imports import allowing_imports, imports_allowed
+from kafeat.contract.step import refuse_not_imported, takes_missing
 from kafeat.errors import KafeatWarning
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
@@ -39,6 +40,8 @@ def fit(
     data: str | os.PathLike[str] | TableLike,
     label: str | Sequence[str] | npt.ArrayLike | None = None,
     split: str | None = None,
+    *,
+    allow_import: bool = False,
 ) -> FeatureMap:
     """Fit a feature map.
 
@@ -56,6 +59,8 @@ def fit(
         A list of text names several columns of numbers, unless it has an entry for every row.
     split : str or None, default None
         A column that says train or test, which is no feature. Only training rows are fitted on.
+    allow_import : bool, default False
+        True imports a kernel that the config has by name (`module:function`), which runs the code of that module.
 
     Returns
     -------
@@ -80,7 +85,17 @@ def fit(
     >>> kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]}, X)
     FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
-    recipe, messages = load_config(config), list[str]()
+    with allowing_imports(allow_import or imports_allowed()):
+        return _fit(load_config(config), data, label, split)
+
+
+def _fit(
+    recipe: Config,
+    data: str | os.PathLike[str] | TableLike,
+    label: str | Sequence[str] | npt.ArrayLike | None,
+    split: str | None,
+) -> FeatureMap:
+    messages = list[str]()
     listener = Listener(warn=messages.append)
     opened: AbstractContextManager[Reader] = (
         open_data(Location.parse(data))
@@ -91,7 +106,7 @@ def fit(
         given = label_argument(label, source.rows)
         fm = fit_reader(recipe, source, given, split=split, listener=listener)
     for message in messages:
-        warnings.warn(message, KafeatWarning, stacklevel=2)
+        warnings.warn(message, KafeatWarning, stacklevel=3)
     return fm
 
 
@@ -130,6 +145,7 @@ def read_sample(
     `held_out` (n_rows,), if given, decides this in the place of `split`.
     """
     check_label(config, label)
+    refuse_not_imported(config.steps, "config")
     names, labels = label_names(label), label_values(label)
     check_split(split, names)
     require(source, [] if split is None else [split], "--split")

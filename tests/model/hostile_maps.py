@@ -67,6 +67,8 @@ STEPS: dict[str, list[dict[str, Any]]] = {
     "tensor_sketch, time": [{"kind": "tensor_sketch", **_SMALL, "domain": "time", "degree": 3}],
     "tensor_srht": [{"kind": "tensor_srht", **_SMALL}],
     "tensor_srht, real": [{"kind": "tensor_srht", **_SMALL, "complex_to_real": False, "coef0": 0.0}],
+    "product": [{"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 2}],
+    "product, signs": [{"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 2, "n_components": 3}],
     "union": [
         {
             "kind": "union",

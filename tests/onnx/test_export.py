@@ -166,6 +166,8 @@ def test_small_features_are_computed_in_float64() -> None:
         {"kind": "random_maclaurin", "kernel": "exponential", "n_components": 40},
         {"kind": "random_maclaurin", "degree": 1, "n_components": 1},
         {"kind": "random_maclaurin", "kernel": "series", "coefficients": [0.5, 0.0, 1.0], "n_components": 30},
+        {"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 3},
+        {"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 3, "n_components": 7},
         {"kind": "random_subsets", "degree": 1, "n_components": 5},
         {"kind": "random_subsets", "degree": 6, "n_components": 5},
         {"kind": "random_subsets", "kernel": "all_subsets", "n_components": 1},

@@ -18,6 +18,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "one_hot": {"columns": ["c0"], "unknown": "ignore"},
     "date_parts": {"columns": ["c0"]},
     "union": {"maps": [{"steps": [{"kind": "standardize"}]}]},
+    "product": {"maps": [{"steps": [{"kind": "standardize"}]}]},
     "projection": {"n_components": 4},
     "nystroem": {"n_components": 4},
     "positive_exponential": {"gamma": 1e-3},

@@ -210,7 +210,8 @@ class FeatureMap(InNotebooks):
     def inverse_transform(self, Z: Floats) -> Floats:
         """Return rows with the features Z: those of least norm, where several rows have the same features.
 
-        It is the way back through `standardize`, `robust`, `minmax`, `pca` and `projection`; other steps have none.
+        It is the way back through `standardize`, `robust`, `minmax`, `pca` and `projection`, and approximately through
+        `nystroem` with `preimages: true`, where it is learned by ridge regression. Other steps have none.
 
         Parameters
         ----------
@@ -247,7 +248,7 @@ class FeatureMap(InNotebooks):
             if rows is None:
                 raise UsageError(
                     f"inverse_transform: {fitted.step.kind}: expected steps that have an inverse (standardize, robust, "
-                    "minmax without clip, pca, projection), got another"
+                    "minmax without clip, pca, projection, nystroem with preimages: true), got another"
                 )
             X = rows
         return X

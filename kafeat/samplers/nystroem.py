@@ -36,6 +36,7 @@ from kafeat.maths.kernel import (
 )
 from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
+from kafeat.maths.nystroem.preimages import learn_preimages
 from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whitening
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
 from kafeat.maths.subsets import degree_warning
@@ -111,6 +112,9 @@ class Nystroem(Step):
     )
     rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-12, "eigenvalues below rcond·λ_max are cut off")
     clip_negative: bool = parameter(False, "accept an indefinite kernel and cut its negative part off")
+    preimages: bool = parameter(
+        False, "learn the way back from features to rows by ridge, for inverse_transform: D·d numbers more"
+    )
 
     @field_validator("kernel", mode="before")
     @classmethod
@@ -156,6 +160,8 @@ class Nystroem(Step):
                 refuse_parameter("landmarks", "landmarks that are columns of the input", self.landmarks)
             if self.weights == "fitted":
                 refuse_parameter("weights", "exact, for a precomputed kernel", self.weights)
+            if self.preimages:
+                refuse_parameter("preimages", "false, for a precomputed kernel", self.preimages)
         if self.landmarks == "learned" and self.kernel not in _DIFFERENTIABLE:
             needed = " or ".join(_DIFFERENTIABLE)
             refuse_parameter("landmarks", f"another, as learned needs {needed}", "learned")
@@ -251,7 +257,7 @@ class Nystroem(Step):
         return {"kind": self.kind, **shown.model_dump(mode="json", warnings=False), **self._searches}
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        of_gamma, of_landmarks, of_weights = rng.spawn(3)
+        of_gamma, of_landmarks, of_weights, of_preimages = rng.spawn(4)
         X = sample.X
         if self._precomputed and X.shape[0] != X.shape[1]:
             raise DataError(
@@ -280,7 +286,14 @@ class Nystroem(Step):
         elif len(K) == width:
             projection = trapezoid(projection)
         padded[:, : projection.shape[1]] = projection * np.sqrt(scale)
+        preimages: State = {}
+        if self.preimages:
+            tile = kernel.tile(landmarks, scale, np.dtype(np.float64), centre)
+            preimages = learn_preimages(
+                X, lambda rows: evaluate(tile, X, rows, len(landmarks)) @ padded, of_preimages
+            )
         return {
+            **preimages,
             **({} if centre is None else {"centre": centre}),
             **({} if chosen is None else {"rows": chosen}),
             "landmarks": landmarks,
@@ -400,7 +413,12 @@ class Nystroem(Step):
             "gamma": (),
             "scale": (),
             "rank": (),
+            **({} if not self.preimages else self._preimage_shapes(state, n_features_in)),
         }
+
+    def _preimage_shapes(self, state: State, n_features_in: int) -> dict[str, Shape]:
+        D = self.n_features_out(state, n_features_in)
+        return {"preimages": (D, n_features_in), "preimage_of_0": (n_features_in,)}
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
@@ -437,6 +455,12 @@ class Nystroem(Step):
         if drowned(float(state.get("gain", 0.0)), len(state["projection"]), dtype):
             return np.dtype(np.float64)
         return dtype
+
+    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
+        if not self.preimages:
+            return None
+        rows: Floats = Z @ state["preimages"] + state["preimage_of_0"]
+        return rows
 
     def _is_triangle(self, projection: Floats) -> bool:
         return self.root == "triangular" and len(projection) == projection.shape[1]

@@ -30,7 +30,7 @@ from pydantic_core import PydanticCustomError
 from kafeat.contract.describe import Described
 from kafeat.contract.imports import refusal
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
-from kafeat.contract.tile import SparseRows
+from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import UsageError
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
@@ -101,6 +101,15 @@ class Transform(ABC):
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
         """The same as `apply`, up to rounding; a row's result must not depend on the others of the tile."""
         raise TypeError(f"{type(self).__name__} takes no sparse rows")
+
+    @property
+    def gives_sparse(self) -> bool:
+        """True if most features are 0, and `to_sparse` makes the others only."""
+        return False
+
+    def to_sparse(self, X: Rows) -> SparseRows:
+        """Return the image of rows X (n, n_features_in), the same as by `apply` up to rounding."""
+        raise TypeError(f"{type(self).__name__} gives no sparse features")
 
     def clipped(self, scratch: Scratch) -> Array | None:
         """Of each row of the tile last applied with `scratch`, how many values were clipped, (rows,); None if never."""

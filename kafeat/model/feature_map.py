@@ -182,6 +182,42 @@ class FeatureMap(InNotebooks):
             self._fill(chunks, out, jobs)
         return out
 
+    def transform_sparse(self, X: TableLike | Reader) -> Any:
+        """Return the features z(X) as a sparse matrix, without making dense ones first.
+
+        It takes maps that end with `intersection_bins`, or with `projection` and `matrix: sparse`; the latter has few
+        features that are not 0 where the rows are sparse too.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Input rows as for `transform`.
+
+        Returns
+        -------
+        scipy.sparse.csr_array (n_rows, n_components)
+            The features in the map's dtype, equal to those of `transform` up to rounding.
+
+        Raises
+        ------
+        kafeat.errors.DataError
+            A column is missing, or a value is not finite or not accepted by a step.
+        kafeat.errors.UsageError
+            The map ends with another step, or `X` is no array or table.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np
+        >>> fm = kafeat.fit({"steps": [{"kind": "intersection_bins", "n_bins": 4}]}, np.eye(3))
+        >>> Z = fm.transform_sparse(np.eye(3))
+        >>> Z.shape, Z.nnz
+        ((3, 12), 12)
+        """
+        from kafeat.model.sparse_features import sparse_features
+
+        source, columns = self._source(X)
+        return sparse_features(self, source.chunks(columns, (), self.chunk_rows))
+
     def _fill(self, chunks: Iterator[Chunk], out: Floats, jobs: int) -> None:
         """Write the features of chunks that are in memory."""
         run_in_memory(self.transformer, np.dtype(self.dtype), chunks, out, jobs)

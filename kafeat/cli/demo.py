@@ -24,6 +24,10 @@ def demo(folder: str) -> None:
     from kafeat.jobs.demo import write_demo
 
     files = write_demo(folder)
-    click.echo(f"{len(files)} files in {os.path.join(folder, 'sample_data')} and {os.path.join(folder, 'configs')}")
+    click.echo(
+        f"{len(files)} files in {os.path.join(folder, 'sample_data')} and {os.path.join(folder, 'configs')}"
+    )
     place = "" if os.path.samefile(folder, ".") else f"cd {folder} && "
-    click.echo(f"next: {place}kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m")
+    click.echo(
+        f"next: {place}kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m"
+    )

@@ -34,7 +34,9 @@ def write_demo(folder: str | os.PathLike[str]) -> list[str]:
     files = {os.path.join(folder, name): data for name, data in _files()}
     for path, data in files.items():
         if os.path.lexists(path) and not (os.path.isfile(path) and Path(path).read_bytes() == data):
-            raise UsageError(f"{path}: expected no such file, got one with other content: choose an empty folder")
+            raise UsageError(
+                f"{path}: expected no such file, got one with other content: choose an empty folder"
+            )
     for path, data in files.items():
         os.makedirs(os.path.dirname(path), exist_ok=True)
         write_bytes(Location.parse(path), data, fsync=False)

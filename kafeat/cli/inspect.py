@@ -7,16 +7,19 @@ from typing import Any
 import click
 
 from kafeat.cli import options
+from kafeat.cli.option_groups import GroupedCommand
 
 # Columns whose importance is shown.
 _MOST_SHOWN = 8
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="Show what is in a map.",
     epilog="""\b
 Example:
   kafeat inspect map.joblib
-"""
+""",
 )
 @click.argument("model", type=options.MODEL)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON to stdout.")

@@ -13,6 +13,7 @@ from kafeat.contract.describe import Described
 from kafeat.contract.imports import FunctionName, ImportedFunction, is_function_name, not_imported
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
+    N_COMPONENTS,
     PositiveFloat,
     PositiveInt,
     Sample,
@@ -76,7 +77,7 @@ class Nystroem(Step):
     degree: PositiveInt = parameter(2, "of the polynomial and anova kernels")
     coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀ of the polynomial and sigmoid kernels")
     coefficients: Coefficients | None = COEFFICIENTS
-    n_components: Width = parameter(256, "D, the number of outputs")
+    n_components: Width = N_COMPONENTS
     n_landmarks: Width | None = parameter(None, "m, the number of landmarks; null: as many as outputs")
     landmarks: (
         Literal[

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.maths.dot_products import GAMMA, Degree, Gamma, fit_gamma
 from kafeat.maths.kernel import KernelParameters, find_kernel
 from kafeat.maths.subsets import all_sets, degree_warning, larger_sets, sets_of_size
@@ -35,7 +35,7 @@ class RandomSubsets(Step):
     )
     degree: Degree = parameter(2, "p, the number of columns in a set of anova")
     gamma: Gamma = GAMMA
-    n_components: Width = parameter(1024, "D, the number of outputs")
+    n_components: Width = N_COMPONENTS
 
     @model_validator(mode="after")
     def _sets_of_any_size(self) -> Self:

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major
 from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.maths.exact_terms import ExactTerms, choose_terms, exact_terms, rest_of_product
@@ -26,11 +26,12 @@ _MOST_BUCKETS = 10_000_000
 class TensorSketch(Step):
     """TensorSketch: z(x)·z(y) ≈ (γ x·y + c₀)^p, unbiased.
 
-    The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed: p independent count
-    sketches of u (a bucket and a sign per entry) are multiplied in the Fourier domain. The variance of an entry is at
-    most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D. One output carries c₀^p exactly, and d outputs
-    the linear part where that leaves less variance; the others sketch the rest. A Fourier transform keeps dot products,
-    so the way back is left out unless it is asked for: the outputs are the spectrum's numbers, scaled.
+    The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed. To this end, count
+    sketches of u (a bucket and a sign per entry), p of them, are multiplied in the Fourier domain. The variance of an
+    entry is at most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D. One output carries c₀^p exactly,
+    and d outputs the linear part where that leaves less variance; the others sketch the rest. A Fourier transform
+    keeps dot products, so the way back is left out unless it is asked for: the outputs are the spectrum's numbers,
+    scaled.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """
@@ -38,7 +39,7 @@ class TensorSketch(Step):
     degree: Degree = DEGREE
     gamma: Gamma = GAMMA
     coef0: Coef0 = parameter(1.0, "c₀")
-    n_components: Width = parameter(1024, "D, the number of outputs")
+    n_components: Width = N_COMPONENTS
     domain: Literal["frequency", "time"] = parameter(
         "frequency", "outputs are the spectrum of the sketch, or the sketch itself, which costs one more FFT"
     )

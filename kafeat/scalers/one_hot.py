@@ -24,8 +24,8 @@ class OneHot(Scaler):
     column. A value is one category in every format: 7, 7.0 and "7" are, and so are true, "True" and 1 to a map of
     booleans.
 
-    Outputs: first every column that is not named, unchanged and in the order of the input; then, in the order of
-    `columns`, each named column's categories: numbers by size if all of them are, else texts by code point.
+    Outputs: first every column that is not named, unchanged and in the order of the input. Then come the categories of
+    each named column, in the order of `columns`: numbers by size if all of them are, else texts by code point.
     With `min_frequency`, categories that fewer rows of the fit sample have share one output, the last of their column.
     It reads input columns by name, so only steps that keep them may come before it.
     """

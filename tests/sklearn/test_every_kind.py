@@ -23,7 +23,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "nystroem": {"n_components": 4},
     "positive_exponential": {"gamma": 1e-3},
 }
-WIDE = ("fourier", "skewed", "arc_cosine", "tensor_sketch", "tensor_srht", "random_maclaurin")
+WIDE = ("fourier", "skewed", "arc_cosine", "tensor_sketch", "tensor_srht", "random_maclaurin", "random_subsets")
 OF_COLUMNS = ("one_hot", "date_parts")
 STEPS = [
     {"kind": kind, **NEEDED.get(kind, {}), **({"n_components": 8} if kind in WIDE else {})}

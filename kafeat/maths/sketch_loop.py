@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,16 @@ class SketchLoop:
         # nobody reads these, unless terms are left out
         self._constants = self._below = np.zeros(0, dtype=dtype)
 
-    def leave_out(self, constants: Array, linear: bool) -> None:
-        """Leave out the product of `constants` (p, L//2 + 1), and perhaps the terms of one x, which others carry.
+    def leave_out(self, constants: Iterable[Array], linear: bool) -> None:
+        """Leave out the product of p `constants` (L//2 + 1,), and perhaps the terms of one x, which others carry.
 
         They are the spectra of the 1 behind the inputs, whose factors have to be 0.
         """
-        below = np.cumprod(np.vstack([self._amplitudes, constants[:-1]]), axis=0)
-        self._constants, self._below = (_interleaved(array, self.dtype) for array in (constants, below))
+        self._constants = np.empty((self.degree, self._n + 1, 2), self.dtype)
+        self._below, below = np.empty_like(self._constants), self._amplitudes.astype(complex)
+        for q, c in enumerate(constants):
+            self._constants[q], self._below[q] = _interleaved(c, self.dtype), _interleaved(below, self.dtype)
+            below *= c
         self._rest = _BUT_LINEAR if linear else _BUT_CONSTANT
 
     def scratch(self) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -21,7 +21,7 @@ from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.
 _STRIP = 128
-# Of all sketches together: a strip of more would take 5 GB.
+# Of all sketches together: NumPy would take 10 GB for a strip of more.
 _MOST_BUCKETS = 10_000_000
 
 
@@ -165,8 +165,8 @@ class _Sketch:
         return factors
 
     @property
-    def constants(self) -> Array:
-        """The spectra of the constant's sketches."""
+    def constants(self) -> Iterator[Array]:
+        """The spectra of the constant's sketches, one by one: together they may be large."""
         return constant_spectra(self.buckets[:, -1], self.factors[:, -1], self.spectrum.length)
 
     def carry(self, X: Rows, out: Floats) -> None:
@@ -220,7 +220,8 @@ class _SketchTransform(Transform):
         self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
         self._sketch, self._values = sketch, sketch.inputs
         self._shape = degree, L = len(sketch.buckets), sketch.spectrum.length
-        self._constants = sketch.constants.astype(np.result_type(dtype, np.complex64))
+        spectra = sketch.constants if sketch.terms else ()
+        self._constants = [spectrum.astype(np.result_type(dtype, np.complex64)) for spectrum in spectra]
         # The sketches one below the other: one product and one FFT for all of them.
         places = sketch.buckets + np.arange(degree)[:, None] * L
         columns = np.tile(np.arange(self.n_features_in + 1), degree)
@@ -284,7 +285,7 @@ class _SketchTransform(Transform):
     def _product(self, spectra: Array, axis: int) -> Array:
         terms = self._sketch.terms
         if terms is not None:
-            constants = list(self._constants if axis else self._constants[:, :, None])
+            constants = [c if axis else c[:, None] for c in self._constants]
             return rest_of_product(spectra, constants, terms.linear is not None)
         spectrum: Array = spectra[0]
         for other in spectra[1:]:
@@ -323,9 +324,9 @@ def fast_length(most: int) -> int:
     return most
 
 
-def constant_spectra(buckets: Array, values: Floats, D: int) -> Array:
-    """Return the Fourier transforms (p, D//2 + 1) of sketches of one number each, in these buckets (p,)."""
-    # whole turns are taken out, so that the angle is exact to the last digits
-    turns = np.outer(buckets, np.arange(D // 2 + 1)) % D
-    spectra: Array = values[:, None] * np.exp(-2j * np.pi / D * turns)
-    return spectra
+def constant_spectra(buckets: Array, values: Floats, D: int) -> Iterator[Array]:
+    """Return the Fourier transforms (D//2 + 1,) of sketches of one number each, in these buckets (p,)."""
+    for bucket, value in zip(buckets, values, strict=True):
+        # whole turns are taken out, so that the angle is exact to the last digits
+        turns = bucket * np.arange(D // 2 + 1) % D
+        yield value * np.exp(-2j * np.pi / D * turns)

@@ -224,14 +224,14 @@ INLINE double log1p_f64(double x) {
 
 #define BYTES 32
 #define OF_MACHINES VERSIONS
-#include "sketches.h"
+#include "vectors.h"
 #undef BYTES
 #undef OF_MACHINES
 
 #if defined(FOR_AVX512)
 #define BYTES 64
 #define OF_MACHINES FOR_AVX512
-#include "sketches.h"
+#include "vectors.h"
 #endif
 
 #include "scalers.h"

@@ -33,7 +33,7 @@ class TensorSketch(Step):
     entry is at most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D. One output carries c₀^p exactly,
     and d outputs the linear part where that leaves less variance; the others sketch the rest. A Fourier transform
     keeps dot products, so the way back is left out unless it is asked for: the outputs are numbers of the spectrum,
-    scaled, of D or a few more buckets, as many as a fast transform has.
+    scaled, of D buckets or more: as many as a fast transform has.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """

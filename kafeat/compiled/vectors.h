@@ -10,7 +10,7 @@
 #define COS_SIN cos_sin_f32
 #define PAIRS pairs_f32
 #include "sketch.h"
-#if BYTES == 64 /* with half as many registers of half the size, the products of BLAS were faster */
+#if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"
 #endif
 #undef REAL
@@ -29,7 +29,7 @@
 #define COS_SIN cos_sin_f64
 #define PAIRS pairs_f64
 #include "sketch.h"
-#if BYTES == 64 /* with half as many registers of half the size, the products of BLAS were faster */
+#if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"
 #endif
 #undef REAL

@@ -11,7 +11,7 @@ from kafeat.contract.tile import is_feature_major, runs
 from kafeat.types import Floats
 
 # Bytes of a vector, and vectors of a panel, as in the C file; and the most inputs: of more, BLAS keeps parts in its
-# caches. On processors with shorter vectors, the product of BLAS and a second loop were faster.
+# caches. With shorter vectors it was no faster than BLAS and a second loop.
 _VECTOR, _WIDE, _MOST_INPUTS = 64, 2, 1024
 
 

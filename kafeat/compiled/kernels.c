@@ -27,7 +27,12 @@
  * ones apart, number by number, so there is a second code for half of them. */
 #if defined(__x86_64__) && defined(__GNUC__) && (!defined(__clang__) || __clang_major__ >= 16)
 #define FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
-int kafeat_vector_bytes(void) { return __builtin_cpu_supports("x86-64-v4") ? 64 : 32; }
+int kafeat_vector_bytes(void) { /* the parts of x86-64-v4, a name that not all compilers know here */
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
+                   && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd")
+               ? 64
+               : 32;
+}
 #else
 int kafeat_vector_bytes(void) { return 32; }
 #endif

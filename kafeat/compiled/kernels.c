@@ -23,6 +23,20 @@
 #define INLINE static inline
 #endif
 
+/* Vectors of rows side by side are as long as a register of a processor with AVX-512. Elsewhere the compiler would take such
+ * ones apart, number by number, so there is a second code for half of them. */
+#if defined(__x86_64__) && defined(__GNUC__) && (!defined(__clang__) || __clang_major__ >= 16)
+#define FOR_AVX512 __attribute__((target("arch=x86-64-v4")))
+int kafeat_vector_bytes(void) { /* the parts of x86-64-v4, a name that not all compilers know here */
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
+                   && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd")
+               ? 64
+               : 32;
+}
+#else
+int kafeat_vector_bytes(void) { return 32; }
+#endif
+
 static const float LARGEST_f32 = FLT_MAX;
 static const double LARGEST_f64 = DBL_MAX;
 
@@ -198,7 +212,6 @@ INLINE double log1p_f64(double x) {
 #define OF(name) name##_f32
 #define KAFEAT(name) kafeat_##name##_f32
 #include "loops.h"
-#include "sketch.h"
 #include "sparse.h"
 #undef REAL
 #undef OF
@@ -208,7 +221,22 @@ INLINE double log1p_f64(double x) {
 #define OF(name) name##_f64
 #define KAFEAT(name) kafeat_##name##_f64
 #include "loops.h"
-#include "sketch.h"
 #include "sparse.h"
+
+#undef REAL
+#undef OF
+#undef KAFEAT
+
+#define BYTES 32
+#define OF_MACHINES VERSIONS
+#include "vectors.h"
+#undef BYTES
+#undef OF_MACHINES
+
+#if defined(FOR_AVX512)
+#define BYTES 64
+#define OF_MACHINES FOR_AVX512
+#include "vectors.h"
+#endif
 
 #include "scalers.h"

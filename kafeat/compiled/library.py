@@ -18,6 +18,8 @@ _SUFFIXES = {"float32": "f32", "float64": "f64"}
 ARRAY, SIZE, FLAG, REAL = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_double
 REALS = {"float32": ctypes.c_float, "float64": ctypes.c_double}
 """A number in a precision."""
+_LINE = 64
+"""Bytes of a cache line."""
 Loop = Callable[..., Any]
 """A C function. Arrays go in as addresses (`address`), whole numbers as they are."""
 
@@ -38,6 +40,19 @@ def address(array: Array) -> int:
     """Return the place of the first number; the caller keeps the array while it is in use."""
     place: int = array.__array_interface__["data"][0]
     return place
+
+
+def vector_bytes() -> int:
+    """Return the size of the vectors that the processor's loops are for, where a function is there in several."""
+    library = _library()
+    return 0 if library is None else int(library.kafeat_vector_bytes())
+
+
+def aligned(count: int, dtype: np.dtype[Any]) -> Array:
+    """Return an array for `count` numbers that begins where a cache line does: no vector is in two of them."""
+    whole = np.empty(count + _LINE // dtype.itemsize, dtype)
+    start = -address(whole) % _LINE // dtype.itemsize
+    return whole[start : start + count]
 
 
 def describe() -> str:

@@ -1,8 +1,8 @@
-/* TensorSketch of rows, for one precision. LANES rows go side by side, each in a lane of its own: all lanes have the same
+/* TensorSketch of rows, for one precision and vectors of BYTES bytes. LANES rows go side by side, each in a lane of its own: all lanes have the same
  * operations, so a row's numbers do not depend on its place or on its neighbours. */
 
-enum { OF(LANES) = 32 / sizeof(REAL) };
-typedef REAL OF(Lanes) __attribute__((vector_size(32), aligned(sizeof(REAL)), may_alias));
+enum { OF(LANES) = BYTES / sizeof(REAL) };
+typedef REAL OF(Lanes) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
 typedef struct { OF(Lanes) re, im; } OF(Complex);
 
 INLINE void OF(turn)(OF(Complex) *z, REAL re, REAL im) {
@@ -11,31 +11,39 @@ INLINE void OF(turn)(OF(Complex) *z, REAL re, REAL im) {
     z->im = old * im + z->im * re;
 }
 
+/* One stage of transforms of `length` numbers, one behind the other, in quarters. `step` turns are one of them. */
+INLINE void OF(stage)(OF(Complex) *z, ptrdiff_t n, ptrdiff_t length, ptrdiff_t step, const REAL *turns) {
+    ptrdiff_t part = length / 4;
+    for (ptrdiff_t first = 0; first < n; first += length)
+        for (ptrdiff_t j = 0; j < part; j++) {
+            OF(Complex) *a = z + first + j, *b = a + part, *c = b + part, *d = c + part;
+            OF(Complex) even = {a->re + c->re, a->im + c->im}, odd = {a->re - c->re, a->im - c->im};
+            OF(Complex) sum = {b->re + d->re, b->im + d->im}, gap = {b->im - d->im, d->re - b->re};
+            const REAL *one = turns + 2 * step * j, *two = turns + 4 * step * j, *three = turns + 6 * step * j;
+            a->re = even.re + sum.re, a->im = even.im + sum.im;
+            b->re = odd.re + gap.re, b->im = odd.im + gap.im;
+            c->re = even.re - sum.re, c->im = even.im - sum.im;
+            d->re = odd.re - gap.re, d->im = odd.im - gap.im;
+            OF(turn)(b, one[0], one[1]);
+            OF(turn)(c, two[0], two[1]);
+            OF(turn)(d, three[0], three[1]);
+        }
+}
+
 /* The discrete Fourier transform of z (n), n a power of two, in place, in quarters and at last in halves. The results
- * stand in the order that they come in. `turns` has e^(−2πit/n) for all t < n. */
+ * stand in the order that they come in. `turns` has e^(−2πit/n) for all t < n. After the first stage the quarters, which
+ * then have nothing to do with each other, are done one by one: they stay in the first-level cache. */
 INLINE void OF(transform)(OF(Complex) *z, ptrdiff_t n, const REAL *turns) {
-    ptrdiff_t length = n;
-    for (; length >= 4; length /= 4) {
-        ptrdiff_t part = length / 4, step = n / length;
-        for (ptrdiff_t first = 0; first < n; first += length)
-            for (ptrdiff_t j = 0; j < part; j++) {
-                OF(Complex) *a = z + first + j, *b = a + part, *c = b + part, *d = c + part;
-                OF(Complex) even = {a->re + c->re, a->im + c->im}, odd = {a->re - c->re, a->im - c->im};
-                OF(Complex) sum = {b->re + d->re, b->im + d->im}, gap = {b->im - d->im, d->re - b->re};
-                const REAL *one = turns + 2 * step * j, *two = turns + 4 * step * j, *three = turns + 6 * step * j;
-                a->re = even.re + sum.re, a->im = even.im + sum.im;
-                b->re = odd.re + gap.re, b->im = odd.im + gap.im;
-                c->re = even.re - sum.re, c->im = even.im - sum.im;
-                d->re = odd.re - gap.re, d->im = odd.im - gap.im;
-                OF(turn)(b, one[0], one[1]);
-                OF(turn)(c, two[0], two[1]);
-                OF(turn)(d, three[0], three[1]);
-            }
-    }
-    for (ptrdiff_t first = 0; length == 2 && first < n; first += 2) {
-        OF(Complex) *a = z + first, *b = a + 1, old = *a;
-        a->re = old.re + b->re, a->im = old.im + b->im;
-        b->re = old.re - b->re, b->im = old.im - b->im;
+    ptrdiff_t quarter = n >= 4 ? n / 4 : n;
+    if (n >= 4) OF(stage)(z, n, n, 1, turns);
+    for (OF(Complex) *part = z; part < z + n; part += quarter) {
+        ptrdiff_t length = quarter;
+        for (; length >= 4; length /= 4) OF(stage)(part, quarter, length, n / length, turns);
+        for (OF(Complex) *a = part; length == 2 && a < part + quarter; a += 2) {
+            OF(Complex) old = a[0];
+            a[0].re = old.re + a[1].re, a[0].im = old.im + a[1].im;
+            a[1].re = old.re - a[1].re, a[1].im = old.im - a[1].im;
+        }
     }
 }
 
@@ -67,67 +75,104 @@ INLINE void OF(count_sparse)(
     sketch[buckets[d]] += factors[d];
 }
 
-/* Frequency k of 0 to n of the product of sketches, times the frequency of a further one, or of the first one. The first
- * and the last frequency have no imaginary part. */
+/* What the sketch is of: of the whole kernel, or of what other outputs do not carry. */
+enum OF(Rest) { OF(WHOLE) = 0, OF(BUT_CONSTANT) = 1, OF(BUT_LINEAR) = 2 };
+
+INLINE OF(Complex) OF(times)(OF(Complex) a, OF(Complex) b) {
+    return (OF(Complex)){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/* Take x_q into the product of (x_q + c_q) at one frequency. `product` is that of the x so far; or, of all terms with one x
+ * or more; or, with two x or more, and `lower` has the terms with one. `below` is the product of the c so far. */
 INLINE void OF(multiply)(
-    OF(Lanes) *product, ptrdiff_t k, ptrdiff_t n, int first, const REAL *amplitudes, OF(Complex) value
+    OF(Complex) x, const REAL *c, const REAL *below, int rest, OF(Complex) *product, OF(Complex) *lower
 ) {
-    ptrdiff_t at = k ? 2 * k - 1 : 0;
-    OF(Lanes) *re = product + at, *im = re + 1, old;
-    if (k == 0 || k == n) {
-        *re = (first ? value.re * amplitudes[at] : *re * value.re);
-    } else if (first) {
-        *re = value.re * amplitudes[at];
-        *im = value.im * amplitudes[at + 1];
-    } else {
-        old = *re;
-        *re = old * value.re - *im * value.im;
-        *im = old * value.im + *im * value.re;
+    if (rest == OF(WHOLE)) {
+        *product = OF(times)(*product, x);
+        return;
+    }
+    OF(Complex) one = x, more = {x.re + c[0], x.im + c[1]};
+    OF(turn)(&one, below[0], below[1]);
+    if (rest == OF(BUT_LINEAR)) {
+        OF(Complex) two = OF(times)(*lower, x);
+        OF(turn)(lower, c[0], c[1]);
+        lower->re += one.re, lower->im += one.im;
+        one = two;
+    }
+    more = OF(times)(*product, more);
+    product->re = more.re + one.re, product->im = more.im + one.im;
+}
+
+/* Take frequencies `first` to `last` of the sketch whose transform is z, of 2n numbers, into the products; those of the
+ * first sketch are times amplitudes. */
+INLINE void OF(take)(
+    const OF(Complex) *z, ptrdiff_t n, const REAL *half_turns, const int32_t *places, const REAL *amplitudes, int begins,
+    const REAL *c, const REAL *below, int rest, ptrdiff_t first, ptrdiff_t last, OF(Complex) *products, OF(Complex) *lowers
+) {
+    for (ptrdiff_t k = first; k <= last; k++) {
+        OF(Complex) x;
+        OF(untangle)(z + places[k == n ? 0 : k], z + places[k == 0 ? 0 : n - k], half_turns + 2 * k, &x);
+        if (begins) {
+            x.re *= amplitudes[k], x.im *= amplitudes[k];
+            products[k] = rest == OF(BUT_LINEAR) ? (OF(Complex)){{0}, {0}} : x;
+            if (rest == OF(BUT_LINEAR)) lowers[k] = x;
+        } else {
+            OF(multiply)(x, c + 2 * k, below + 2 * k, rest, products + k, lowers + k);
+        }
     }
 }
 
-/* The product of the spectra of `degree` count sketches, in the order Re P_0, Re P_1, Im P_1, …, Re P_{D/2}, times
- * amplitudes. `factors` are halves of what they should be, for `untangle`. With n = D/2, `turns` has e^(−2πit/n) for t < n,
- * `half_turns` e^(−πit/n) for t ≤ n, and `places` says where frequency t < n of a transform stands. `work` holds
- * LANES·(d + 2D) numbers. X has dense rows, or the values of sparse ones, if there are `starts`. True if a result is no
- * number. */
-VERSIONS int KAFEAT(tensor_sketch)(
-    const REAL *X, const int64_t *columns, const int64_t *starts, ptrdiff_t rows, ptrdiff_t d,
-    const int32_t *buckets, const REAL *factors, ptrdiff_t degree, ptrdiff_t D,
-    const REAL *turns, const REAL *half_turns, const int32_t *places, const REAL *amplitudes, REAL *work, REAL *out,
-    ptrdiff_t by_row, ptrdiff_t by_output
+/* The outputs of a row for each lane: Re P_first, Im P_first, … , `count` in all. Frequency 0 has no imaginary part. */
+INLINE int OF(spread)(
+    const OF(Lanes) *products, ptrdiff_t rows, ptrdiff_t first, ptrdiff_t count, REAL *out, ptrdiff_t by_row,
+    ptrdiff_t by_output
 ) {
     int lost = 0;
-    ptrdiff_t n = D / 2;
-    REAL *inputs = work, *sketch = inputs + d * OF(LANES), *product = sketch + D * OF(LANES);
-    OF(Complex) *z = (OF(Complex) *)sketch;
-    OF(Lanes) *P = (OF(Lanes) *)product;
+    for (ptrdiff_t lane = 0; lane < rows; lane++)
+        for (ptrdiff_t j = 0; j < count; j++) {
+            REAL value = ((const REAL *)(products + (first || j ? j + 1 + first : 0)))[lane];
+            out[lane * by_row + j * by_output] = value;
+            lost |= !isfinite(value);
+        }
+    return lost;
+}
+
+/* The product of the spectra of `degree` count sketches of 2n buckets, from frequency `first` (0 or 1) on, times amplitudes
+ * (n + 1); or what is left of it (`rest`) where sketch q has the constant c at frequency k in constants[q][k], (degree,
+ * n + 1) complex numbers, and the product of those before it and of the amplitude in below[q][k]. `factors` are halves of
+ * what they should be, for `untangle`. `turns` has e^(−2πit/n) for t < n, `half_turns` e^(−πit/n) for t ≤ n, and `places`
+ * says where frequency t < n of a transform stands. `work` holds LANES·(d + 6n + 4) numbers. X has dense rows, or the values
+ * of sparse ones, if there are `starts`. True if a result is no number. */
+OF_MACHINES int KAFEAT(tensor_sketch)(
+    const REAL *X, const int64_t *columns, const int64_t *starts, ptrdiff_t rows, ptrdiff_t d,
+    const int32_t *buckets, const REAL *factors, ptrdiff_t degree, ptrdiff_t n,
+    const REAL *turns, const REAL *half_turns, const int32_t *places, const REAL *amplitudes,
+    const REAL *constants, const REAL *below, int rest, ptrdiff_t first, ptrdiff_t count,
+    REAL *work, REAL *out, ptrdiff_t by_row, ptrdiff_t by_output
+) {
+    int lost = 0;
+    OF(Lanes) *inputs = (OF(Lanes) *)work, *sketch = inputs + d;
+    OF(Complex) *z = (OF(Complex) *)sketch, *P = z + n, *Q = P + n + 1;
     for (ptrdiff_t start = 0; start < rows; start += OF(LANES)) {
-        ptrdiff_t here = rows - start < OF(LANES) ? rows - start : OF(LANES);
+        ptrdiff_t here = rows - start < OF(LANES) ? rows - start : OF(LANES), last = count / 2;
         const REAL *x = X + start * d;
         for (ptrdiff_t i = 0; !starts && i < d; i++)
             for (ptrdiff_t lane = 0; lane < OF(LANES); lane++)
-                inputs[i * OF(LANES) + lane] = x[(lane < here ? lane : 0) * d + i];
+                ((REAL *)(inputs + i))[lane] = x[(lane < here ? lane : 0) * d + i];
         for (ptrdiff_t q = 0; q < degree; q++) {
             const int32_t *bucket = buckets + q * (d + 1);
-            const REAL *factor = factors + q * (d + 1);
-            memset(sketch, 0, (size_t)D * sizeof(OF(Lanes)));
-            if (starts) OF(count_sparse)(X, columns, starts + start, here, d, bucket, factor, (OF(Lanes) *)sketch);
-            else OF(count)(inputs, d, bucket, factor, (OF(Lanes) *)sketch);
+            const REAL *factor = factors + q * (d + 1), *c = constants + q * 2 * (n + 1), *b = below + q * 2 * (n + 1);
+            memset(sketch, 0, (size_t)n * sizeof(OF(Complex)));
+            if (starts) OF(count_sparse)(X, columns, starts + start, here, d, bucket, factor, sketch);
+            else OF(count)((const REAL *)inputs, d, bucket, factor, sketch);
             OF(transform)(z, n, turns);
-            for (ptrdiff_t k = 0; k <= n; k++) {
-                OF(Complex) value, *at = z + places[k == n ? 0 : k], *mirror = z + places[k == 0 ? 0 : n - k];
-                OF(untangle)(at, mirror, half_turns + 2 * k, &value);
-                OF(multiply)(P, k, n, q == 0, amplitudes, value);
-            }
+            if (rest == OF(WHOLE))
+                OF(take)(z, n, half_turns, places, amplitudes, q == 0, c, b, OF(WHOLE), first, last, P, Q);
+            else if (rest == OF(BUT_CONSTANT))
+                OF(take)(z, n, half_turns, places, amplitudes, q == 0, c, b, OF(BUT_CONSTANT), first, last, P, Q);
+            else OF(take)(z, n, half_turns, places, amplitudes, q == 0, c, b, OF(BUT_LINEAR), first, last, P, Q);
         }
-        REAL *to = out + start * by_row;
-        for (ptrdiff_t lane = 0; lane < here; lane++)
-            for (ptrdiff_t j = 0; j < D; j++) {
-                REAL value = product[j * OF(LANES) + lane];
-                to[lane * by_row + j * by_output] = value;
-                lost |= !(OF(size)(value) <= OF(LARGEST));
-            }
+        lost |= OF(spread)((const OF(Lanes) *)P, here, first, count, out + start * by_row, by_row, by_output);
     }
     return lost;
 }

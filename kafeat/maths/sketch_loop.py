@@ -2,42 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
+from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, aligned, loop, vector_bytes
 from kafeat.contract.sparse_product import csr_addresses
 from kafeat.contract.tile import Rows, SparseRows
+from kafeat.maths.spectrum import Spectrum
 from kafeat.types import Array, Floats
 
-# Bytes of a vector of rows, as in the C file, and the least width of a sketch.
-_VECTOR, _LEAST = 32, 8
+# The least width of a sketch.
+_LEAST = 8
+# The numbers of these in the C file: what the sketch is of, by what other outputs carry.
+_WHOLE, _BUT_CONSTANT, _BUT_LINEAR = 0, 1, 2
 
 
 class SketchLoop:
     """Products of the spectra of count sketches of [x, 1]: input i goes to buckets[:, i] with factors[:, i]."""
 
     def __init__(
-        self, factors: Floats, buckets: Array, amplitudes: Floats, dtype: np.dtype[Any], run: Loop
+        self, factors: Floats, buckets: Array, spectrum: Spectrum, dtype: np.dtype[Any], run: Loop
     ) -> None:
         self.degree, self.n_features_in = len(factors), factors.shape[1] - 1
-        self.width, self.dtype, self._run = len(amplitudes), dtype, run
-        n = self.width // 2
+        self.width, self.dtype, self._run, self._spectrum = spectrum.count, dtype, run, spectrum
+        n = self._n = spectrum.length // 2
+        amplitudes = np.ones(spectrum.size)
+        amplitudes[spectrum.frequencies] = spectrum.amplitudes
+        self._amplitudes, self._rest = amplitudes, _WHOLE
         self._numbers = (
             buckets.astype(np.int32, order="C"),
             # halves, as the loop says
             np.ascontiguousarray(0.5 * factors, dtype=dtype),
+        )
+        self._tables = (
             _turns(n, 2.0 * np.pi / n, dtype),
             _turns(n + 1, np.pi / n, dtype),
             places(n).astype(np.int32),
             amplitudes.astype(dtype),
         )
+        # nobody reads these, unless terms are left out
+        self._constants = self._below = np.zeros(0, dtype=dtype)
+
+    def leave_out(self, constants: Iterable[Array], linear: bool) -> None:
+        """Leave out the product of p `constants` (L//2 + 1,), and perhaps the terms of one x, which others carry.
+
+        They are the spectra of the 1 behind the inputs, whose factors have to be 0.
+        """
+        self._constants = np.empty((self.degree, self._n + 1, 2), self.dtype)
+        self._below, below = np.empty_like(self._constants), self._amplitudes.astype(complex)
+        for q, c in enumerate(constants):
+            self._constants[q], self._below[q] = _interleaved(c, self.dtype), _interleaved(below, self.dtype)
+            below *= c
+        self._rest = _BUT_LINEAR if linear else _BUT_CONSTANT
 
     def scratch(self) -> Floats:
         """Return the buffer of one worker."""
-        lanes = _VECTOR // self.dtype.itemsize
-        return np.empty(lanes * (self.n_features_in + 2 * self.width), dtype=self.dtype)
+        lanes = vector_bytes() // self.dtype.itemsize
+        return aligned(lanes * (self.n_features_in + 6 * self._n + 4), self.dtype)
 
     def write(self, X: Rows, out: Floats, scratch: Floats) -> bool:
         """Write the outputs of rows X (n, d) into `out`; return False if one is not finite."""
@@ -47,25 +70,28 @@ class SketchLoop:
         else:
             kept = np.ascontiguousarray(X)
             rows = address(kept), None, None
-        buckets, factors, *tables = (address(array) for array in self._numbers)
+        buckets, factors = (address(array) for array in self._numbers)
+        tables = [address(array) for array in (*self._tables, self._constants, self._below)]
         by_row, by_output = (step // out.itemsize for step in out.strides)
         lost = self._run(
-            *rows, *X.shape, buckets, factors, self.degree, self.width, *tables, address(scratch), address(out),
-            by_row, by_output,
+            *rows, *X.shape, buckets, factors, self.degree, self._n, *tables, self._rest, self._spectrum.first,
+            self.width, address(scratch), address(out), by_row, by_output,
         )  # fmt: skip
         del kept
         return not lost
 
 
 def sketch_loop(
-    factors: Floats, buckets: Array, amplitudes: Floats, dtype: np.dtype[Any]
+    factors: Floats, buckets: Array, spectrum: Spectrum, dtype: np.dtype[Any]
 ) -> SketchLoop | None:
     """Return the loop, or None where NumPy has to compute: it has transforms of powers of two only."""
-    arguments = [ARRAY, ARRAY, ARRAY, SIZE, SIZE, ARRAY, ARRAY, SIZE, SIZE, *[ARRAY] * 6, SIZE, SIZE]
-    run, width = loop("tensor_sketch", dtype, *arguments, result=FLAG), len(amplitudes)
-    if run is None or width < _LEAST or width & (width - 1):
+    arguments = [ARRAY, ARRAY, ARRAY, SIZE, SIZE, ARRAY, ARRAY, SIZE, SIZE, *[ARRAY] * 6]
+    arguments += [FLAG, SIZE, SIZE, ARRAY, ARRAY, SIZE, SIZE]
+    run = loop(f"tensor_sketch_{vector_bytes()}", dtype, *arguments, result=FLAG)
+    length = spectrum.length
+    if run is None or length < _LEAST or length & (length - 1):
         return None
-    return SketchLoop(factors, buckets, amplitudes, dtype, run)
+    return SketchLoop(factors, buckets, spectrum, dtype, run)
 
 
 def places(n: int) -> Array:
@@ -82,4 +108,10 @@ def places(n: int) -> Array:
 def _turns(count: int, angle: float, dtype: np.dtype[Any]) -> Floats:
     """Return the real and the imaginary part of e^(−i·angle·t) for t < count."""
     t = angle * np.arange(count)
-    return np.stack([np.cos(t), -np.sin(t)], axis=1).astype(dtype)
+    return _interleaved(np.cos(t) - 1j * np.sin(t), dtype)
+
+
+def _interleaved(numbers: Array, dtype: np.dtype[Any]) -> Floats:
+    """Real and imaginary parts in turn."""
+    pairs: Floats = np.stack([numbers.real, numbers.imag], axis=-1).astype(dtype)
+    return pairs

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,11 +16,12 @@ from kafeat.contract.tile import Rows, SparseRows, is_feature_major
 from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.maths.exact_terms import ExactTerms, choose_terms, exact_terms, rest_of_product
 from kafeat.maths.sketch_loop import SketchLoop, sketch_loop
+from kafeat.maths.spectrum import Spectrum, spectrum_for
 from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.
 _STRIP = 128
-# Of all sketches together: a strip of more would take 5 GB.
+# Of all sketches together: NumPy would take 10 GB for a strip of more.
 _MOST_BUCKETS = 10_000_000
 
 
@@ -30,8 +32,8 @@ class TensorSketch(Step):
     sketches of u (a bucket and a sign per entry), p of them, are multiplied in the Fourier domain. The variance of an
     entry is at most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D. One output carries c₀^p exactly,
     and d outputs the linear part where that leaves less variance; the others sketch the rest. A Fourier transform
-    keeps dot products, so the way back is left out unless it is asked for: the outputs are the spectrum's numbers,
-    scaled.
+    keeps dot products, so the way back is left out unless it is asked for: the outputs are numbers of the spectrum,
+    scaled, of D buckets or more: as many as a fast transform has.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """
@@ -61,11 +63,13 @@ class TensorSketch(Step):
         d = sample.X.shape[1]
         gamma = fit_gamma(self.gamma, sample.X, rng)
         carried = choose_terms(sample.X, gamma, self.degree, self.coef0, self.n_components, least=1)
-        state = {**carried, "gamma": np.array(gamma)}
+        state: dict[str, Array] = {**carried, "gamma": np.array(gamma)}
+        if self.domain == "frequency":
+            state["length"] = np.array(spectrum_for(self._n_sketched(state, d)).length)
         shape = (self.degree, d + 1)
         return {
             **state,
-            "buckets": rng.integers(self.n_buckets(state, d), size=shape, dtype=np.int64),
+            "buckets": rng.integers(self.spectrum(state, d).length, size=shape, dtype=np.int64),
             "signs": rng.choice(np.array([-1, 1], dtype=np.int8), size=shape),
         }
 
@@ -73,38 +77,53 @@ class TensorSketch(Step):
         """The terms that the first outputs carry; None: the sketch is of the whole kernel."""
         return exact_terms(state, self.degree, self.coef0)
 
-    def n_buckets(self, state: State, n_features_in: int) -> int:
-        """The number of outputs that are a sketch: all that no term takes, but for a few where the FFT asks for it."""
+    def spectrum(self, state: State, n_features_in: int) -> Spectrum:
+        """The numbers that are outputs, of a transform of how many buckets.
+
+        Sketches of the first formats, of scikit-learn and those in time have as many as there are buckets, but for a
+        few outputs that stay 0 where the FFT asks for it.
+        """
+        sketched = self._n_sketched(state, n_features_in)
+        if "length" in state:
+            return Spectrum(sketched, int(state["length"]))
+        length = sketched if self.exact_terms(state) is None else fast_length(sketched)
+        return Spectrum(length, length)
+
+    def _n_sketched(self, state: State, n_features_in: int) -> int:
+        """The number of outputs that no term takes."""
         terms = self.exact_terms(state)
-        if terms is None:
-            return self.n_components
-        return fast_length(self.n_components - terms.count(n_features_in))
+        return self.n_components - (0 if terms is None else terms.count(n_features_in))
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         shape = (self.degree, n_features_in + 1)
-        # sketches of the first formats and of scikit-learn carry nothing
-        carried: dict[str, Shape] = {"linear": ()} if "linear" in state else {}
-        return {"buckets": shape, "signs": shape, "gamma": (), **carried}
+        # sketches of the first formats and of scikit-learn have neither
+        others: dict[str, Shape] = {name: () for name in ("linear", "length") if name in state}
+        return {"buckets": shape, "signs": shape, "gamma": (), **others}
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
-        return {"buckets": "int64", "signs": "int8", "linear": "bool"}
+        return {"buckets": "int64", "signs": "int8", "linear": "bool", "length": "int64"}
 
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
-        n = self.n_buckets(state, n_features_in)
-        if n < 1:
+        spectrum = self.spectrum(state, n_features_in)
+        if spectrum.count < 1:
             raise ValueError("state.linear: expected fewer exact outputs than there are outputs")
-        check_indices("state.buckets", state["buckets"], n)
+        if "length" in state and (self.domain == "time" or spectrum != spectrum_for(spectrum.count)):
+            raise ValueError(
+                f"state.length: expected the length of a transform that has {spectrum.count} numbers"
+            )
+        check_indices("state.buckets", state["buckets"], spectrum.length)
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return self.n_components
 
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         factors = self._factors(state)
-        plain = self.domain == "frequency" and self.exact_terms(state) is None
-        loop = sketch_loop(factors, state["buckets"], amplitudes(self.n_components), dtype) if plain else None
-        return _SketchTransform(self, state, factors, dtype) if loop is None else _SketchLoopTransform(loop)
+        spectrum, terms = self.spectrum(state, n_features_in), self.exact_terms(state)
+        sketch = _Sketch(state["buckets"], factors, spectrum, self.n_components, terms, self.domain == "time")
+        loop = None if sketch.in_time else sketch.loop(dtype)
+        return _SketchTransform(sketch, dtype) if loop is None else _SketchLoopTransform(sketch, loop)
 
     def _factors(self, state: State) -> Floats:
         """Return the factor of each input, and of the constant 1 behind them, in each sketch."""
@@ -117,11 +136,59 @@ class TensorSketch(Step):
         return polynomial(pair, float(state["gamma"]), self.degree, self.coef0)
 
 
-class _SketchLoopTransform(Transform):
-    """Everything in one compiled loop, for transforms of powers of two without exact terms."""
+@dataclass(frozen=True)
+class _Sketch:
+    """Factor and bucket of each input, and of the constant 1 behind them, in each sketch; and what becomes of them."""
 
-    def __init__(self, loop: SketchLoop) -> None:
-        self.n_features_in, self.n_features_out, self._loop = loop.n_features_in, loop.width, loop
+    buckets: Array
+    factors: Floats
+    spectrum: Spectrum
+    n_outputs: int
+    terms: ExactTerms | None
+    in_time: bool
+
+    @property
+    def n_features_in(self) -> int:
+        return len(self.factors[0]) - 1
+
+    @property
+    def outputs(self) -> slice:
+        """The outputs that are sketched: behind those that carry terms, and before those that are 0."""
+        start = 0 if self.terms is None else self.terms.count(self.n_features_in)
+        return slice(start, start + self.spectrum.count)
+
+    @property
+    def inputs(self) -> Floats:
+        """The factors with 0 for the constant, where its terms are left out."""
+        factors = self.factors.copy()
+        factors[:, -1] *= self.terms is None
+        return factors
+
+    @property
+    def constants(self) -> Iterator[Array]:
+        """The spectra of the constant's sketches, one by one: together they may be large."""
+        return constant_spectra(self.buckets[:, -1], self.factors[:, -1], self.spectrum.length)
+
+    def carry(self, X: Rows, out: Floats) -> None:
+        """Write the terms that are carried, and the outputs that are 0."""
+        if self.terms is not None:
+            self.terms.write(X, out)
+            out[:, self.outputs.stop :] = 0.0
+
+    def loop(self, dtype: np.dtype[Any]) -> SketchLoop | None:
+        """The compiled loop, or None where NumPy has to compute."""
+        loop = sketch_loop(self.inputs, self.buckets, self.spectrum, dtype)
+        if loop is not None and self.terms is not None:
+            loop.leave_out(self.constants, self.terms.linear is not None)
+        return loop
+
+
+class _SketchLoopTransform(Transform):
+    """The sketch in one compiled loop, for transforms of powers of two."""
+
+    def __init__(self, sketch: _Sketch, loop: SketchLoop) -> None:
+        self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
+        self._sketch, self._loop = sketch, loop
 
     def scratch(self, rows: int) -> Floats:
         return self._loop.scratch()
@@ -137,42 +204,32 @@ class _SketchLoopTransform(Transform):
         self._write(X, out, scratch)
 
     def _write(self, X: Rows, out: Floats, scratch: Floats) -> None:
-        if not self._loop.write(X, out, scratch):
+        self._sketch.carry(X, out)
+        if not self._loop.write(X, out[:, self._sketch.outputs], scratch):
             refuse_infinite(out)
 
 
 class _SketchTransform(Transform):
     """Sparse count sketches, real FFTs in the data's precision, and their product."""
 
-    def __init__(self, recipe: TensorSketch, state: State, factors: Floats, dtype: np.dtype[Any]) -> None:
+    def __init__(self, sketch: _Sketch, dtype: np.dtype[Any]) -> None:
         # scipy's FFT: NumPy's forward one took 8 to 20 times as long on a float32 tile.
         from scipy import fft
         from scipy.sparse import csr_array
 
-        n_features = factors.shape[1] - 1
-        self.n_features_in, self.n_features_out = n_features, recipe.n_components
-        D, buckets, values = recipe.n_buckets(state, n_features), state["buckets"], factors.copy()
-        self._terms = recipe.exact_terms(state)
-        start = 0 if self._terms is None else self._terms.count(n_features)
-        self._sketched = slice(start, start + D)
-        if self._terms is not None:
-            self._constants = constant_spectra(buckets[:, -1], values[:, -1], D).astype(
-                np.result_type(dtype, np.complex64)
-            )
-            values[:, -1] = 0.0
+        self.n_features_in, self.n_features_out = sketch.n_features_in, sketch.n_outputs
+        self._sketch, self._values = sketch, sketch.inputs
+        self._shape = degree, L = len(sketch.buckets), sketch.spectrum.length
+        spectra = sketch.constants if sketch.terms else ()
+        self._constants = [spectrum.astype(np.result_type(dtype, np.complex64)) for spectrum in spectra]
         # The sketches one below the other: one product and one FFT for all of them.
-        below = np.arange(recipe.degree)[:, None] * D
-        self._shape = (recipe.degree, D)
+        places = sketch.buckets + np.arange(degree)[:, None] * L
+        columns = np.tile(np.arange(self.n_features_in + 1), degree)
         self._sketches = csr_array(
-            (
-                values.ravel().astype(dtype),
-                ((buckets + below).ravel(), np.tile(np.arange(n_features + 1), recipe.degree)),
-            ),
-            shape=(recipe.degree * D, n_features + 1),
+            (self._values.ravel().astype(dtype), (places.ravel(), columns)),
+            shape=(degree * L, self.n_features_in + 1),
         )
-        self._buckets, self._values = buckets, values
-        self._back = recipe.domain == "time"
-        self._amplitudes = amplitudes(D).astype(dtype)
+        self._amplitudes = sketch.spectrum.amplitudes.astype(dtype)
         self._dtype = dtype
         self._fft = fft
 
@@ -183,13 +240,13 @@ class _SketchTransform(Transform):
     def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
         # Transforms along the outputs, in their memory order: nothing is transposed after them.
         axis = 0 if is_feature_major(out) else 1
+        self._sketch.carry(X, out)
         for start in range(0, len(X), _STRIP):
-            strip, part = X[start : start + _STRIP], out[start : start + _STRIP]
-            self._carry(strip, part)
+            strip, part = X[start : start + _STRIP], out[start : start + _STRIP, self._sketch.outputs]
             inputs = scratch[:, : len(strip)]
             inputs[:-1] = strip.T
             sketched = (self._sketches @ inputs).reshape(*self._shape, -1)
-            self._finish(sketched.swapaxes(1, 2) if axis else sketched, part[:, self._sketched], axis)
+            self._finish(sketched.swapaxes(1, 2) if axis else sketched, part, axis)
         refuse_infinite(out)
 
     @property
@@ -198,57 +255,57 @@ class _SketchTransform(Transform):
 
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Floats) -> None:
         axis = 0 if is_feature_major(out) else 1
+        self._sketch.carry(X, out)
         for start in range(0, len(X), _STRIP):
-            strip, part = X[start : start + _STRIP], out[start : start + _STRIP]
-            self._carry(strip, part)
-            self._finish(self._counted(strip, axis), part[:, self._sketched], axis)
+            strip, part = X[start : start + _STRIP], out[start : start + _STRIP, self._sketch.outputs]
+            self._finish(self._counted(strip, axis), part, axis)
         refuse_infinite(out)
-
-    def _carry(self, X: Floats | SparseRows, out: Floats) -> None:
-        if self._terms is not None:
-            self._terms.write(X, out)
-            out[:, self._sketched.stop :] = 0.0
 
     def _counted(self, X: SparseRows, axis: int) -> Floats:
         """The sketches of sparse rows: each entry is added to its bucket, and the constant to its own."""
-        degree, D = self._shape
+        degree, L = self._shape
         n = len(X)
         columns = np.append(X.columns, np.full(n, X.width))
         values, rows = np.append(X.values, np.ones(n)), np.append(X.row_of, np.arange(n))
-        sketches = np.empty((degree, n, D) if axis else (degree, D, n), self._dtype)
-        for sketch, buckets, signs in zip(sketches, self._buckets, self._values, strict=True):
-            where = rows * D + buckets[columns] if axis else buckets[columns] * n + rows
-            sketch.reshape(-1)[...] = np.bincount(where, values * signs[columns], n * D)
+        sketches = np.empty((degree, n, L) if axis else (degree, L, n), self._dtype)
+        for sketch, buckets, signs in zip(sketches, self._sketch.buckets, self._values, strict=True):
+            where = rows * L + buckets[columns] if axis else buckets[columns] * n + rows
+            sketch.reshape(-1)[...] = np.bincount(where, values * signs[columns], n * L)
         return sketches
 
     def _finish(self, sketched: Floats, part: Floats, axis: int) -> None:
-        """Sketches (degree, rows, D), or (degree, D, rows) where the axis is 0, to outputs."""
+        """Sketches (degree, rows, L), or (degree, L, rows) where the axis is 0, to outputs."""
         spectrum = self._product(self._fft.rfft(sketched, axis=axis + 1), axis)
-        if self._back:
+        if self._sketch.in_time:
             sketch = self._fft.irfft(spectrum, n=self._shape[1], axis=axis, overwrite_x=True)
             part[...] = sketch if axis else sketch.T
         else:
             self._write(spectrum if axis else spectrum.T, part)
 
     def _product(self, spectra: Array, axis: int) -> Array:
-        if self._terms is not None:
-            constants = list(self._constants if axis else self._constants[:, :, None])
-            return rest_of_product(spectra, constants, self._terms.linear is not None)
+        terms = self._sketch.terms
+        if terms is not None:
+            constants = [c if axis else c[:, None] for c in self._constants]
+            return rest_of_product(spectra, constants, terms.linear is not None)
         spectrum: Array = spectra[0]
         for other in spectra[1:]:
             spectrum *= other
         return spectrum
 
     def _write(self, spectrum: Array, out: Floats) -> None:
-        """Re P₀, then Re P_k and Im P_k in turn; of the last one of an even number only the real part."""
-        a, D = self._amplitudes, self._shape[1]
-        np.multiply(spectrum[:, 0].real, a[0], out=out[:, 0])
+        """The numbers that are outputs, from the first on."""
+        taken, a = self._sketch.spectrum, self._amplitudes
+        if not taken.first:
+            # Im P₀ = 0 is none
+            np.multiply(spectrum[:, 0].real, a[0], out=out[:, 0])
+            out, a = out[:, 1:], a[1:]
         if spectrum.flags.c_contiguous:
-            # The numbers lie there in the right order, after Im P₀ = 0.
-            np.multiply(spectrum.view(self._dtype)[:, 2 : D + 1], a[1:], out=out[:, 1:])
+            # The numbers lie there in the right order.
+            np.multiply(spectrum.view(self._dtype)[:, 2 : 2 + len(a)], a, out=out)
         else:
-            np.multiply(spectrum[:, 1:].real, a[1::2], out=out[:, 1::2])
-            np.multiply(spectrum[:, 1 : (D + 1) // 2].imag, a[2::2], out=out[:, 2::2])
+            stop = 1 + (len(a) + 1) // 2
+            np.multiply(spectrum[:, 1:stop].real, a[::2], out=out[:, ::2])
+            np.multiply(spectrum[:, 1 : 1 + len(a) // 2].imag, a[1::2], out=out[:, 1::2])
 
 
 # Divisors up to which a length has fast transforms.
@@ -267,18 +324,9 @@ def fast_length(most: int) -> int:
     return most
 
 
-def constant_spectra(buckets: Array, values: Floats, D: int) -> Array:
-    """Return the Fourier transforms (p, D//2 + 1) of sketches of one number each, in these buckets (p,)."""
-    # whole turns are taken out, so that the angle is exact to the last digits
-    turns = np.outer(buckets, np.arange(D // 2 + 1)) % D
-    spectra: Array = values[:, None] * np.exp(-2j * np.pi / D * turns)
-    return spectra
-
-
-def amplitudes(D: int) -> Floats:
-    """Σ_j x_j y_j = Σ_k Re(P_k conj Q_k)/D over all D frequencies, of which a real FFT gives one of each ±k."""
-    factors = np.full(D, np.sqrt(2.0 / D))
-    factors[0] = np.sqrt(1.0 / D)
-    if D % 2 == 0:
-        factors[-1] = np.sqrt(1.0 / D)
-    return factors
+def constant_spectra(buckets: Array, values: Floats, D: int) -> Iterator[Array]:
+    """Return the Fourier transforms (D//2 + 1,) of sketches of one number each, in these buckets (p,)."""
+    for bucket, value in zip(buckets, values, strict=True):
+        # whole turns are taken out, so that the angle is exact to the last digits
+        turns = bucket * np.arange(D // 2 + 1) % D
+        yield value * np.exp(-2j * np.pi / D * turns)

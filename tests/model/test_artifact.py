@@ -586,8 +586,12 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         r"steps\[3\]\.state\.starts: expected increasing",
     ),
     "bucket out of range": (
-        state(4, "buckets", setting((0, 0), 4)),
-        r"steps\[4\]\.state\.buckets: expected whole numbers from 0 to 2",
+        state(4, "buckets", setting((0, 0), 8)),
+        r"steps\[4\]\.state\.buckets: expected whole numbers from 0 to 7",
+    ),
+    "another length of a sketch": (
+        state(4, "length", lambda a: np.array(2 * a)),
+        r"steps\[4\]\.state\.length: expected the length of a transform that has 3 numbers",
     ),
     "bucket below 0": (
         state(4, "buckets", setting((1, 2), -1)),

@@ -57,15 +57,21 @@ def test_is_the_hashed_outer_product(features, degree: int, D: int, coef0: float
             carried = np.hstack([carried, np.sqrt(degree * coef0 ** (degree - 1) * gamma) * X])
     assert linear == (coef0 > 0 and D > 4)  # small rows: the linear part is most of the kernel
     least, D = carried.shape[1] and 1 + linear, D - carried.shape[1]
-    want = np.zeros((5, D))
+    # In frequency, D numbers of the spectrum of a power of two of buckets, without frequency 0 if possible.
+    length = D if domain == "time" else int(state["length"])
+    without_0 = D % 2 == 0 and length > D
+    assert domain == "time" or (length >= D + without_0 and length in (8, 16))
+    want = np.zeros((5, length))
     for index in product(range(4), repeat=degree):
         if sum(i < 3 for i in index) < least:
             continue
-        bucket = sum(int(buckets[q, i]) for q, i in enumerate(index)) % D
+        bucket = sum(int(buckets[q, i]) for q, i in enumerate(index)) % length
         sign = np.prod([int(signs[q, i]) for q, i in enumerate(index)])
         want[:, bucket] += sign * np.prod([u[:, i] for i in index], axis=0)
     if domain == "frequency":
-        want = want @ real_fourier_basis(D).T
+        # each frequency is a mean of D numbers instead of `length`
+        taken = real_fourier_basis(length)[without_0 : D + without_0]
+        want = want @ taken.T * np.sqrt(length / D)
     want = np.hstack([carried, want])
     # Fourier transforms keep rounding at eps log D of the norm of what they transform: Π‖sketch‖ ≤ (√4‖u‖)^p, twice
     scale = (2 * np.linalg.norm(u, axis=1).max()) ** degree
@@ -209,8 +215,11 @@ def test_sketches_have_lengths_with_fast_transforms() -> None:
         1, 2, 11, 12, 56, 945, 1024, 1008, 1008
     ]  # fmt: skip
     step = {"kind": "tensor_sketch", "n_components": 64, "gamma": 1.0}
-    Z = kafeat.fit({"steps": [step]}, 0.1 * rows(50, 6)).transform(0.1 * rows(50, 6))
-    assert np.abs(Z).max(axis=0).nonzero()[0].tolist() == list(range(63))
+    for domain, outputs in (("time", 63), ("frequency", 64)):
+        Z = kafeat.fit({"steps": [{**step, "domain": domain}]}, 0.1 * rows(50, 6)).transform(
+            0.1 * rows(50, 6)
+        )
+        assert np.abs(Z).max(axis=0).nonzero()[0].tolist() == list(range(outputs))
 
 
 @pytest.mark.parametrize("kind", ["tensor_sketch", "tensor_srht"])

@@ -96,6 +96,9 @@ class StructuredAngles:
         """Nobody asks for that."""
         raise TypeError("structured frequencies take no sparse rows")
 
+    def waves(self, amplitudes: Floats) -> None:
+        """There is no loop for the waves of transforms."""
+
     def scratch(self, rows: int) -> _Buffers:
         """Return two buffers of rows · p numbers, and one of rows of the input."""
         x, between = (np.empty(rows * self._p, dtype=self._dtype) for _ in range(2))

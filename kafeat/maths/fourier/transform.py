@@ -14,6 +14,7 @@ from kafeat.contract.tile import SparseRows, is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.maths.fourier.cosines import CosineFeatures
 from kafeat.maths.fourier.sincos import CosineBuffers
+from kafeat.maths.fourier.waves import WaveLoop, wave_loop
 from kafeat.types import Floats, Scratch
 
 Features = Literal["paired", "offset"]
@@ -43,13 +44,16 @@ class Angles(Protocol):
     def sparse(self, X: SparseRows, angles: Floats) -> None:
         """The same for sparse rows."""
 
+    def waves(self, amplitudes: Floats) -> WaveLoop | None:
+        """Return a loop for their cosines and sines that does without the angles, if there is one."""
+
 
 class DenseAngles:
     """One matrix product with the frequencies (m, d)."""
 
     def __init__(self, frequencies: Floats, dtype: np.dtype[Any]) -> None:
         self._frequencies = np.ascontiguousarray(frequencies, dtype=dtype)
-        self.m = len(frequencies)
+        self.m, self._dtype = len(frequencies), dtype
 
     def scratch(self, rows: int) -> Scratch:
         return ()
@@ -68,11 +72,15 @@ class DenseAngles:
     def sparse(self, X: SparseRows, angles: Floats) -> None:
         times_dense(X, self._by_inputs, angles)
 
+    def waves(self, amplitudes: Floats) -> WaveLoop | None:
+        return wave_loop(self._frequencies, amplitudes, self._dtype)
+
 
 class _Buffers(NamedTuple):
     angles: Floats
     warped: Floats
     inner: Scratch
+    panels: Floats | None
     cosines: CosineBuffers | None
 
 
@@ -96,17 +104,22 @@ class CosineTransform(Transform):
         self.n_features_in = n_features
         self.n_features_out = 2 * angles.m if phases is None else angles.m
         squared = np.full(angles.m, 1.0 / angles.m) if weights is None else np.asarray(weights)
-        self._cosines = CosineFeatures(dtype, np.sqrt(squared if phases is None else 2.0 * squared), phases)
+        amplitudes = np.sqrt(squared if phases is None else 2.0 * squared)
+        self._cosines = CosineFeatures(dtype, amplitudes, phases)
+        self._waves = angles.waves(amplitudes) if phases is None else None
 
     def scratch(self, rows: int) -> _Buffers:
         warped = np.empty((rows, self.n_features_in if self._warp else 0), dtype=self._dtype)
         flat = np.empty(rows * self._angles.m, dtype=self._dtype)
-        return _Buffers(flat, warped, self._angles.scratch(rows), self._cosines.scratch())
+        panels = None if self._waves is None else self._waves.scratch(rows)
+        return _Buffers(flat, warped, self._angles.scratch(rows), panels, self._cosines.scratch())
 
     def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
         if self._warp is not None:
             self._warp(X, scratch.warped)
             X = scratch.warped
+        if self._waves and scratch.panels is not None and self._waves.write(X, out, scratch.panels):
+            return
         # The angles take the memory order of the output, so that no pass over memory transposes.
         angles = shaped(scratch.angles, (len(X), self._angles.m), is_feature_major(out))
         self._angles.apply(X, angles, scratch.inner)

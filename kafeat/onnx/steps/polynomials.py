@@ -9,13 +9,14 @@ import numpy as np
 from kafeat.chain.fitted_step import FittedStep
 from kafeat.maths.exact_terms import ExactTerms
 from kafeat.maths.hadamard import written_out
+from kafeat.maths.spectrum import Spectrum
 from kafeat.onnx.elementary import Complex, complex_product, linear_form, product, same_in_all_rows
 from kafeat.onnx.graph import Graph, Value
 from kafeat.onnx.subsets import all_sets, larger_sets, sets_of_size
 from kafeat.samplers.polynomial_features import PolynomialFeatures, count_monomials, monomial_weights
 from kafeat.samplers.random_maclaurin import RandomMaclaurin
 from kafeat.samplers.random_subsets import RandomSubsets
-from kafeat.samplers.tensor_sketch import TensorSketch, amplitudes
+from kafeat.samplers.tensor_sketch import TensorSketch
 from kafeat.samplers.tensor_srht import TensorSrht
 from kafeat.types import Array, State
 
@@ -100,18 +101,18 @@ def emit_random_subsets(graph: Graph, fitted: FittedStep, x: Value) -> Value:
 def emit_tensor_sketch(graph: Graph, fitted: FittedStep, x: Value) -> Value:
     """Products of the spectra of count sketches, each a matrix product: sketch and Fourier transform are linear."""
     step, d = cast(TensorSketch, fitted.step), fitted.n_features_in
-    D, terms = step.n_buckets(fitted.state, d), step.exact_terms(fitted.state)
-    graph.reserve(step.degree, D // 2 + 1, 2, d + 1)
+    taken, terms = step.spectrum(fitted.state, d), step.exact_terms(fitted.state)
+    graph.reserve(step.degree, taken.size, 2, d + 1)
     scale = np.full(d + 1, np.sqrt(float(fitted.state["gamma"])))
     scale[-1] = np.sqrt(step.coef0)
     pairs = zip(fitted.state["buckets"], fitted.state["signs"] * scale, strict=True)
-    spectra = [_spectrum(buckets, values, D) for buckets, values in pairs]
+    spectra = [_spectrum(buckets, values, taken.length) for buckets, values in pairs]
     spectrum = complex_product(graph, x, spectra, d)
     if terms is not None:
         carried = complex_product(graph, x, [_carried(spectra, terms)], d)
         spectrum = graph.op("Sub", spectrum[0], carried[0]), graph.op("Sub", spectrum[1], carried[1])
-    z = _in_time(graph, spectrum, D) if step.domain == "time" else _in_frequency(graph, spectrum, D)
-    left = 0 if terms is None else step.n_components - terms.count(d) - D
+    z = (_in_time if step.domain == "time" else _in_frequency)(graph, spectrum, taken)
+    left = 0 if terms is None else step.n_components - terms.count(d) - taken.count
     return _beside_terms(graph, x, terms, [z], left)
 
 
@@ -145,17 +146,15 @@ def _spectrum(buckets: Array, values: Array, D: int) -> Array:
     return spectrum
 
 
-def _in_frequency(graph: Graph, spectrum: Complex, D: int) -> Value:
-    """Re P₀, then Re P_k and Im P_k in turn; of the last one of an even number only the real part."""
-    output = np.arange(D)
-    re, im = (output + 1) // 2, D // 2 + 1 + output // 2
-    places = np.where(output % 2 == 0, im, re)
-    places[0] = 0
-    return graph.op("Mul", graph.columns(graph.beside(list(spectrum)), places), amplitudes(D))
+def _in_frequency(graph: Graph, spectrum: Complex, taken: Spectrum) -> Value:
+    """Re P_k and Im P_k in turn, those that are taken."""
+    places = taken.frequencies + taken.size * taken.imaginary
+    return graph.op("Mul", graph.columns(graph.beside(list(spectrum)), places), taken.amplitudes)
 
 
-def _in_time(graph: Graph, spectrum: Complex, D: int) -> Value:
+def _in_time(graph: Graph, spectrum: Complex, taken: Spectrum) -> Value:
     """The inverse transform as a matrix: of a real sketch one of each ±k says all."""
+    D = taken.length
     graph.reserve(2 * (D // 2 + 1), D)
     k = np.arange(D // 2 + 1)
     twice = np.where((k == 0) | (2 * k == D), 1.0, 2.0)[:, None] / D

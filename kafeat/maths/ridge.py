@@ -8,11 +8,12 @@ Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1 and 7.10.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from kafeat.maths.linear_system import PENALTIES, each, penalty_of, rounding_of, sharing, solved
+from kafeat.maths.linear_system import LEAST, PENALTIES, each, penalty_of, rounding_of, sharing, solved
 from kafeat.maths.row_sums import RowSums, total_of
 from kafeat.types import Floats
 
@@ -55,7 +56,7 @@ class LinearRidge:
     @np.errstate(over="ignore")
     def search(self) -> float:
         """Return the penalty with the least squared error over the folds."""
-        relative = float(PENALTIES[int(np.argmin(self._errors()))])
+        relative = float(PENALTIES[int(np.argmin(self._errors(lambda _: PENALTIES)[0]))])
         inner = _System(self.total, self.scale).penalty(relative)
         self.searched = inner * self.unit * self.unit, inner
         return self.searched[0]
@@ -76,14 +77,37 @@ class LinearRidge:
         intercept = self.pivot[1] + system.y - middle @ slopes
         return LinearModel(slopes, intercept, inner * self.unit * self.unit)
 
-    def _errors(self) -> Floats:
-        """Return the cross-validated sum of squared errors for every penalty."""
-        errors = np.zeros(len(PENALTIES))
+    def scores(self, multiples: Floats) -> Floats:
+        """Return the cross-validated R² of penalties that are these multiples of the mean diagonal of centred ZᵀZ."""
+        errors, spread = self._errors(lambda rest: multiples * rest.n / len(rest.z))
+        return 1.0 - errors / spread if spread > 0.0 else np.zeros(len(multiples))
+
+    @np.errstate(over="ignore")
+    def model_of(self, multiple: float, without: int | None = None) -> LinearModel:
+        """Return the model with this multiple of the mean diagonal as penalty, of all rows or of all but a fold's."""
+        sums = self.total if without is None else self._without(without)
+        system = _System(sums, self.scale)
+        # a matrix of zeros has a factor with any penalty above 0
+        return self._model(system, system.penalty(max(multiple, LEAST) * sums.n / len(sums.z)))
+
+    def squares(self) -> Floats:
+        """Return the mean square of each column about its mean, (D,)."""
+        centred = self.total.zz.diagonal() - self.total.z**2 / self.total.n
+        found: Floats = np.maximum(centred, 0.0) / self.total.n * self.units**2
+        return found
+
+    def _errors(self, relatives: Callable[[RowSums], Floats]) -> tuple[Floats, float]:
+        """Return the cross-validated sum of squared errors for every penalty, and that of the means.
+
+        `relatives` gives the penalties for the sums that a model is fitted on, relative to the mean eigenvalue.
+        """
+        errors, spread = np.zeros(len(relatives(self.total))), 0.0
         for i, held in enumerate(self.folds):
             rest = self._without(i)
             if rest.n and held.n:
-                errors += _missed(rest, held, self.scale, self.jobs, PENALTIES)
-        return errors
+                errors += _missed(rest, held, self.scale, self.jobs, relatives(rest))
+                spread += held.centred(rest.z / rest.n, rest.y / rest.n)[2]
+        return errors, spread
 
     def _without(self, fold: int) -> RowSums:
         return total_of(sums for j, sums in enumerate(self.folds) if j != fold)

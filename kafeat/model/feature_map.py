@@ -24,6 +24,8 @@ from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import Location
 from kafeat.model import artifact
 from kafeat.model.in_notebooks import InNotebooks
+from kafeat.model.predictions import Predictions
+from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
 from kafeat.model.serialize import chain_content
 from kafeat.runtime.column_ranges import ColumnRanges
@@ -40,11 +42,14 @@ from kafeat.runtime.threads import (
 from kafeat.types import DType, Floats, TableLike
 
 FORMAT = 2
-"""Format of new files. In format 1 all values are cast to the map's dtype before the first step."""
+"""Format of new files of maps. In format 1 all values are cast to the map's dtype before the first step."""
+
+WITH_PREDICTOR = 3
+"""Format of files of maps that end in a predictor."""
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureMap(InNotebooks):
+class FeatureMap(Predictions, InNotebooks):
     """A map z from rows of numbers to rows of features, with z(x)·z(y) ≈ k(x, y).
 
     `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed.
@@ -67,6 +72,8 @@ class FeatureMap(InNotebooks):
         Version of the kafeat that fitted the map.
     column_ranges : ColumnRanges or None
         Range of every input feature in the fitted data; None for maps of versions that did not record it.
+    predictor : FittedPredictor or None
+        The predictor that the map ends in, if its config does.
     format : int
         Format of the file that the map came from, in which it is saved again.
 
@@ -87,10 +94,14 @@ class FeatureMap(InNotebooks):
     provenance: Provenance
     version: str = __version__
     column_ranges: ColumnRanges | None = None
+    predictor: FittedPredictor | None = None
     format: int = FORMAT
 
     def __repr__(self) -> str:
-        kinds = " -> ".join(fitted.step.kind for fitted in self.chain.steps)
+        steps = [fitted.step for fitted in self.chain.steps]
+        if self.predictor is not None:
+            steps.append(self.predictor.fitted.step)
+        kinds = " -> ".join(step.kind for step in steps)
         return f"FeatureMap({kinds}: {self.n_features_in} inputs, {self.n_components} features, {self.dtype})"
 
     @cached_property
@@ -386,5 +397,6 @@ class FeatureMap(InNotebooks):
             **({} if self.format == 1 else {"cast_after": self.chain.cast_after}),
             **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
             **({} if self.column_ranges is None else {"seen": self.column_ranges.to_plain()}),
+            **({} if self.predictor is None else {"predictor": self.predictor.to_plain()}),
             "provenance": self.provenance.to_plain(),
         }

@@ -228,12 +228,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _source(self, X: Any, config: Config, reset: bool) -> Reader:
         """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
-        reads_columns = any(step.reads_columns for step in config.steps)
+        reads_columns = any(step.reads_columns for step in config.map_steps)
         if reads_columns and hasattr(X, "__arrow_c_stream__"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             with as_value_errors():
                 return reader_of(X)
-        finite = "allow-nan" if takes_missing(config.steps) else True
+        finite = "allow-nan" if takes_missing(config.map_steps) else True
         sparse = False if reads_columns else "csr"
         X = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
         if issparse(X):
@@ -245,7 +245,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Return `y` if a step learns from labels: one a row, or several numbers."""
         if y is None and config.needs_label:
             raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
-        if y is None or not (config.needs_label or any(step.takes_label for step in config.steps)):
+        if y is None or not (config.needs_label or any(step.takes_label for step in config.map_steps)):
             return None
         labels: Array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
         return labels if labels.ndim > 1 and labels.shape[1] > 1 else column_or_1d(labels)
@@ -261,8 +261,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             config = self._config()
         except KafeatError:  # reported by `fit`
             return tags
-        tags.input_tags.allow_nan = takes_missing(config.steps)
-        reads_columns = any(step.reads_columns for step in config.steps)
+        tags.input_tags.allow_nan = takes_missing(config.map_steps)
+        reads_columns = any(step.reads_columns for step in config.map_steps)
         tags.input_tags.string = tags.input_tags.categorical = reads_columns
         tags.input_tags.sparse = not reads_columns
         tags.input_tags.positive_only = config.steps[0].refuses_negative

@@ -19,6 +19,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import Location
+from kafeat.jobs.fit.label_summary import LabelSummary
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
@@ -29,6 +30,7 @@ from kafeat.jobs.fit.labels import (
     label_values,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings
+from kafeat.jobs.fit.predictor import check_rereadable, fit_predictor
 from kafeat.jobs.fit.sample import SampledFit
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, TableLike
@@ -39,8 +41,9 @@ def fit(
     data: str | os.PathLike[str] | TableLike,
     label: str | Sequence[str] | npt.ArrayLike | None = None,
     split: str | None = None,
+    jobs: int | None = None,
 ) -> FeatureMap:
-    """Fit a feature map.
+    """Fit a feature map, and the predictor behind it if the config ends in one.
 
     Warns with `kafeat.errors.KafeatWarning` of input that is valid but may be a mistake.
 
@@ -56,6 +59,8 @@ def fit(
         A list of text names several columns of numbers, unless it has an entry for every row.
     split : str or None, default None
         A column that says train or test, which is no feature. Only training rows are fitted on.
+    jobs : int or None, default None
+        Number of threads that fit a predictor; None takes all cores. The result does not depend on it.
 
     Returns
     -------
@@ -89,7 +94,7 @@ def fit(
     )
     with opened as source:
         given = label_argument(label, source.rows)
-        fm = fit_reader(recipe, source, given, split=split, listener=listener)
+        fm = fit_reader(recipe, source, given, split=split, jobs=jobs, listener=listener)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return fm
@@ -102,11 +107,27 @@ def fit_reader(
     *,
     split: str | None = None,
     held_out: Array | None = None,
+    jobs: int | None = None,
     listener: Listener = SILENT,
 ) -> FeatureMap:
-    """Fit on a reader, which is read once, from its first row to its last; the arguments are those of `read_sample`."""
-    learn = read_sample(config, source, label, split=split, held_out=held_out, listener=listener)
-    return learn(listener)
+    """Fit on a reader, from its first row to its last; the arguments are those of `read_sample`.
+
+    It is read once for the map, and once more for a predictor, which `jobs` threads fit.
+    """
+    summary = None
+    if config.predictor is not None:
+        summary = LabelSummary()
+        check_label(config, label)
+        check_rereadable(source, config.predictor)
+    learn = read_sample(
+        config, source, label, split=split, held_out=held_out, listener=listener, summary=summary
+    )
+    fm = learn(listener)
+    if summary is None:
+        return fm
+    return fit_predictor(
+        fm, source, label, summary, split=split, held_out=held_out, jobs=jobs, listener=listener
+    )
 
 
 def read_sample(
@@ -118,11 +139,13 @@ def read_sample(
     held_out: Array | None = None,
     listener: Listener = SILENT,
     final: bool = True,
+    summary: LabelSummary | None = None,
 ) -> Callable[[Listener], FeatureMap]:
     """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
 
     Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
-    `held_out` (n_rows,), if given, decides this in the place of `split`.
+    `held_out` (n_rows,), if given, decides this in the place of `split`. A predictor of the config is left out; the
+    labels of all training rows are added to `summary`, which it needs.
     """
     check_label(config, label)
     names, labels = label_names(label), label_values(label)
@@ -133,7 +156,7 @@ def read_sample(
     listener.inform(features_line(config, source, columns, names, split))
     for message in fit_warnings(config, source, columns, bool(names) or labels is not None):
         listener.warn(message)
-    sampled = SampledFit.empty(config, columns)
+    sampled = SampledFit.empty(config, columns, summary)
     sampled.read(source, columns, names, labels, split=split, held_out=held_out, listener=listener)
     listener.phase("hashing the input")
     digest = source.digest()
@@ -163,6 +186,6 @@ def columns_of(config: Config, source: Reader, labels: LabelNames = (), split: s
         [*config.columns.exclude, *([] if split is None else [split])],
         labels,
         coded,
-        missing=takes_missing(config.steps),
+        missing=takes_missing(config.map_steps),
         times=times,
     )

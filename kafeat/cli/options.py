@@ -60,9 +60,10 @@ class KindName(click.types.StringParamType):
         # Kinds are the names of files. Importing the registry to list them would take most of a second.
         from pkgutil import iter_modules
 
-        from kafeat import samplers, scalers
+        from kafeat import predictors, samplers, scalers
 
-        names = [module.name for package in (scalers, samplers) for module in iter_modules(package.__path__)]
+        packages = (scalers, samplers, predictors)
+        names = [module.name for package in packages for module in iter_modules(package.__path__)]
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 

@@ -25,8 +25,8 @@ class RowSums:
     @classmethod
     def empty(cls, width: int, targets: int) -> Self:
         """Return the sums of no rows."""
-        shapes = ((width,), (targets,), (width, width), (width, targets))
-        return cls(0.0, *map(np.zeros, shapes), 0.0)  # type: ignore[arg-type]
+        z, y = np.zeros(width), np.zeros(targets)
+        return cls(0.0, z, y, np.zeros((width, width)), np.zeros((width, targets)), 0.0)
 
     def add(self, z: Floats, y: Floats, weights: Floats | None = None) -> None:
         """Add rows z (n, D) with targets y (n, k), each as often as its weight (n,) says, or once."""

@@ -12,10 +12,11 @@ from kafeat.contract.step import Transform
 from kafeat.errors import UsageError
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.threads import run_in_memory
-from kafeat.types import Array, Floats, TableLike
+from kafeat.types import Array, DType, Floats, TableLike
 
 if TYPE_CHECKING:
-    from kafeat.model.feature_map import FeatureMap
+    from kafeat.io.columns.columns import Columns
+    from kafeat.io.readers.base import Reader
     from kafeat.model.predictor import FittedPredictor
 
 
@@ -23,9 +24,16 @@ class Predictions:
     """`predict` and `predict_proba` of a feature map."""
 
     predictor: FittedPredictor | None
+    dtype: DType
+    if TYPE_CHECKING:
+
+        @property
+        def transformer(self) -> Transform: ...
+        def _height(self, rows: int, jobs: int) -> int: ...
+        def _source(self, X: TableLike | Reader) -> tuple[Reader, Columns]: ...
 
     @cached_property
-    def predicting(self: FeatureMap) -> Transform:  # type: ignore[misc]  # mixed into it
+    def predicting(self) -> Transform:
         """The map and its predictor as one transform, computed once per process."""
         dtype = np.dtype(self.dtype)
         return PredictingTransform(self.transformer, self.needed_predictor().fitted.bind(dtype), dtype)
@@ -78,7 +86,8 @@ class Predictions:
         """
         outputs = self._outputs(X, jobs)
         if self.classes is not None:
-            return self.classes[outputs.argmax(axis=1)]
+            chosen: Array = self.classes[outputs.argmax(axis=1)]
+            return chosen
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def predict_proba(self, X: TableLike, jobs: int | None = None) -> Floats:
@@ -117,7 +126,7 @@ class Predictions:
             raise UsageError("predict_proba: expected a model of classes, got one of numbers")
         return self._outputs(X, jobs)
 
-    def _outputs(self: FeatureMap, X: TableLike, jobs: int | None) -> Floats:  # type: ignore[misc]
+    def _outputs(self, X: TableLike, jobs: int | None) -> Floats:
         width = self.needed_predictor().n_outputs
         source, columns = self._source(X)
         if source.rows is None:

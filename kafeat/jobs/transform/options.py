@@ -14,6 +14,7 @@ from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.location import Location
+from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array
 
@@ -78,7 +79,9 @@ class TransformResult:
     Attributes:
         rows: Rows of the output.
         rows_read: Rows of the input that were read.
-        columns: Number of features.
+        columns: Number of features, or of predicted numbers.
+        what: The content of the output.
+        dtype: Type of these numbers.
         seconds: Duration.
         clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were dropped or have null features.
@@ -90,6 +93,8 @@ class TransformResult:
     rows: int
     rows_read: int
     columns: int
+    what: Literal["features", "predictions"]
+    dtype: str
     seconds: float
     clipped: int
     bad_rows: int
@@ -104,8 +109,8 @@ class TransformResult:
 class Counts:
     """Sums over the chunks of one output."""
 
-    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions) -> None:
-        self._fm, self._names, self._rules = fm, names, rules
+    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions, outputs: Outputs) -> None:
+        self._names, self._rules, self._outputs = names, rules, outputs
         self._read = self._clipped = self._bad = 0
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(len(names), dtype=np.int64)
@@ -144,11 +149,13 @@ class Counts:
     def result(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
         """Return the result of the transform."""
         rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
-        width, drift = self._fm.n_components, self.drift()
+        drift = self.drift()
         return TransformResult(
             rows,
             self._read,
-            width,
+            self._outputs.width,
+            self._outputs.what,
+            self._outputs.dtype.name,
             seconds,
             self._clipped,
             self._bad,

@@ -18,7 +18,7 @@ from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import FittedPredictor
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.threads import RowPolicy, Transformed, run
+from kafeat.runtime.threads import FeatureTarget, RowPolicy, Transformed, run
 from kafeat.types import Floats
 
 PREDICTION, PROBABILITY = "prediction", "probability"
@@ -40,9 +40,9 @@ class Outputs(ABC):
 
     @abstractmethod
     def run(
-        self, chunks: Iterator[Chunk], writer: Writer, jobs: int | None, policy: RowPolicy
+        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
     ) -> Iterator[Transformed]:
-        """Compute the numbers of chunks, and yield them in order."""
+        """Compute the numbers of chunks, and yield them in order; those of a map go to the memory of `writer`."""
 
     @abstractmethod
     def write(self, done: Transformed, writer: Writer) -> None:
@@ -60,7 +60,7 @@ class FeatureOutputs(Outputs):
         self.dtype = np.dtype(writing.dtype or fm.dtype)
 
     def run(
-        self, chunks: Iterator[Chunk], writer: Writer, jobs: int | None, policy: RowPolicy
+        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
     ) -> Iterator[Transformed]:
         return self._fm.run(chunks, writer, jobs, policy)
 
@@ -87,7 +87,7 @@ class PredictionOutputs(Outputs):
         _refuse_clash(writing, [prefix + PREDICTION] if self.classes is not None else [])
 
     def run(
-        self, chunks: Iterator[Chunk], writer: Writer, jobs: int | None, policy: RowPolicy
+        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
     ) -> Iterator[Transformed]:
         target = NewArrays(self.width)
         return run(self._fm.predicting, PREDICTION_DTYPE, chunks, target, count_jobs(jobs), policy)

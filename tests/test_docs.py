@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 PAGES = sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-KINDS = (*registry.scalers(), *registry.samplers())
+KINDS = registry.kinds()
 
 # Data of the reader, optional parts, places in a network; and what another test runs: the help's examples in
 # tests/cli, import-sklearn in tests/scikit.

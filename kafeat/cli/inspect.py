@@ -67,7 +67,11 @@ def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, An
     own = ("labels", "type", "classes")
     _show_step(number, {name: value for name, value in predictor.items() if name not in own})
     classes = predictor["classes"]
-    what = "numbers" if classes is None else f"{len(classes):,} classes ({listed(map(str, classes))})"
+    what = (
+        "numbers"
+        if classes is None
+        else f"{len(classes):,} classes ({listed([str(one) for one in classes])})"
+    )
     click.echo(f"    predicts {what}, fitted on {origin['rows_learned']:,} rows")
 
 

@@ -17,6 +17,9 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Spreads, Step, parameter
 from kafeat.types import Array, Floats, State
 
+# Rows that are kept to choose the temperature of probabilities on, and their numbers.
+_LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
+
 
 @dataclass(frozen=True)
 class Targets:
@@ -46,6 +49,8 @@ class Learned:
     state: State
     penalties: tuple[float, ...] = ()
     scores: tuple[float, ...] = ()
+    rows: int | None = None
+    """The number of rows that were learned from; None for all."""
 
 
 class Learning(ABC):
@@ -97,6 +102,10 @@ class Predictor(Step):
             if name != "penalty" or not all(isinstance(value, int | float) for value in values):
                 text = f"{self.kind}: {name}: expected a value, got a search: only numbers of a penalty can be chosen"
                 raise PydanticCustomError("parameter", "{text}", {"text": text})
+
+    def most_kept(self, width: int) -> int:
+        """Return how many rows with features of this width to keep for the end of a fit."""
+        return min(_MOST_KEPT, max(_LEAST_KEPT, _MOST_KEPT_NUMBERS // width))
 
     @abstractmethod
     def begin(self, width: int, targets: Targets, jobs: int) -> Learning:

@@ -2,82 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from kafeat.contract.predictor import Learned, Learning, Predictor, Targets, TrainingRows
-from kafeat.contract.step import Transform, parameter
+from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
 from kafeat.errors import DataError
 from kafeat.maths.calibration import fit_temperature
-from kafeat.maths.linear_output import LinearOutput, needs_float64
+from kafeat.maths.linear_output import needs_float64
 from kafeat.maths.linear_system import FOLDS
 from kafeat.maths.normal_equations import NormalEquations
 from kafeat.maths.ridge import LinearModel, LinearRidge
-from kafeat.types import Floats, Shape, State
-
-Penalty = Annotated[float, Field(ge=0)]
-PENALTIES = tuple(10.0 ** (power / 2.0) for power in range(-18, 3))
-"""The multiples that `auto` chooses from: 1e-9 to 10, two in each power of ten."""
+from kafeat.predictors._linear import LinearPredictor
+from kafeat.types import Floats
 
 # NumPy's product of a matrix with itself counts entries in 32 bits and crashes the process beyond this.
 _MOST_COLUMNS = 46_340
 
 
-class Ridge(Predictor):
+class Ridge(LinearPredictor):
     """ŷ = Wᵀz + b with W, b = argmin Σ‖y − Wᵀz − b‖² + λ‖W‖², and p = softmax(ŷ/T) for classes.
 
     The sums ZᵀZ and ZᵀY of all rows are added up in one pass in float64, so memory does not grow with the rows. The
     target of a class is 1 for its own rows and 0 for others. λ is `penalty` times the mean diagonal of the centred
-    ZᵀZ, so one number means the same for any number of rows and features; `auto` takes the best of 21 by three folds.
+    ZᵀZ, so one number means the same for any number of rows and features; `auto` takes the best of
+    21 from 1e-9 to 10 by three folds.
     T is the temperature with the least log loss of held-out rows. Several numeric labels are predicted together.
     Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1; Guo et al. 2017 (temperature).
     """
 
-    penalty: Penalty | Literal["auto"] = parameter(
-        "auto",
-        "λ as a multiple of the mean diagonal of the centred ZᵀZ; auto: the best from 1e-9 to 10, by folds",
-    )
+    penalties: ClassVar[tuple[float, ...]] = tuple(10.0 ** (power / 2.0) for power in range(-18, 3))
 
     def begin(self, width: int, targets: Targets, jobs: int) -> Learning:
         if width > _MOST_COLUMNS:
             raise DataError(f"ridge: expected at most {_MOST_COLUMNS:,} features, got {width:,}")
         return _Learning(self, width, targets, jobs)
-
-    @property
-    def multiples(self) -> tuple[float, ...]:
-        """The penalties to choose from."""
-        if "penalty" in self._searches:
-            return tuple(self._searches["penalty"]["validate"])
-        return PENALTIES if self.penalty == "auto" else (self.penalty,)
-
-    def predicts_classes(self, state: State) -> bool:
-        return "temperature" in state
-
-    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
-        intercept = state.get("intercept")
-        k = 1 if intercept is None or intercept.ndim != 1 else len(intercept)
-        temperature: dict[str, Shape] = {"temperature": ()} if "temperature" in state else {}
-        return {"weights": (n_features_in, k), "intercept": (k,), "lambda": (), "wide": (), **temperature}
-
-    @property
-    def state_dtypes(self) -> Mapping[str, str]:
-        return {"wide": "bool"}
-
-    def check_state(self, state: State, n_features_in: int) -> None:
-        if not state.get("temperature", 1.0) > 0.0:
-            raise ValueError("state.temperature: expected a number above 0")
-        if not len(state["intercept"]):
-            raise ValueError("state.intercept: expected at least one output")
-
-    def n_features_out(self, state: State, n_features_in: int) -> int:
-        return len(state["intercept"])
-
-    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
-        temperature = float(state["temperature"]) if "temperature" in state else None
-        return LinearOutput(state["weights"], state["intercept"], temperature, dtype, bool(state["wide"]))
 
 
 class _Learning(Learning):
@@ -95,12 +54,10 @@ class _Learning(Learning):
         scores = tuple(map(float, ridge.scores(np.array(multiples)))) if len(multiples) > 1 else ()
         chosen = float(multiples[int(np.argmax(scores))] if scores else multiples[0])
         model = ridge.model_of(chosen)
-        step = self._step.model_copy(update={"penalty": chosen})
-        step._searches = {}
         state = self._state(ridge, model)
         if self._targets.classes:
             state["temperature"] = np.array(_temperature(ridge, chosen, kept))
-        return Learned(step, state, multiples if scores else (), scores)
+        return Learned(self._step.with_penalty(chosen), state, multiples if scores else (), scores)
 
     def _state(self, ridge: LinearRidge, model: LinearModel) -> dict[str, Floats]:
         unit, centre = self._targets.unit, self._targets.centre

@@ -29,8 +29,6 @@ from kafeat.types import Array, Floats, Mask
 
 # Numbers of a block of rows, which are in float64 while they are added.
 _MOST_NUMBERS = 1 << 22
-# Rows that are kept to choose the temperature of probabilities on, and their numbers.
-_MOST_KEPT, _MOST_KEPT_NUMBERS = 20_000, 1 << 24
 
 
 def check_rereadable(source: Reader, step: Predictor) -> None:
@@ -73,12 +71,16 @@ def fit_predictor(
             listener.rows(rows.done.chunk.rows)
         learned = training.learned()
     source.check_unchanged()
+    rows = summary.rows if learned.rows is None else learned.rows
+    if rows < summary.rows:
+        listener.warn(
+            f"{source.location}: {step.kind} was fitted on a random sample of {rows:,} of {summary.rows:,} rows, as it "
+            "keeps their features in memory; ridge takes all of them"
+        )
     names = label_names(label)
     fitted = FittedStep(learned.step, learned.state, fm.n_components)
     predictor = FittedPredictor(fitted, summary.labels(task, tuple(map(printable, names))))
-    return replace(
-        fm, predictor=predictor, format=WITH_PREDICTOR, provenance=_provenance(fm, learned, summary.rows)
-    )
+    return replace(fm, predictor=predictor, format=WITH_PREDICTOR, provenance=_provenance(fm, learned, rows))
 
 
 def _provenance(fm: FeatureMap, learned: Learned, rows: int) -> Any:
@@ -168,9 +170,8 @@ class _Training:
         n = summary.columns if task.classes is None else len(task.classes)
         centre, unit = (np.zeros(n), np.ones(n)) if classes else map(np.atleast_1d, (task.centre, task.unit))
         seed = fm.config.seed
-        size = min(_MOST_KEPT, max(256, _MOST_KEPT_NUMBERS // fm.n_components))
         # The largest hashes: a fit of the map takes the smallest, and steps that learn from labels know those rows.
-        kept = RowSample(seed, size if classes else 1, largest=True)
+        kept = RowSample(seed, step.most_kept(fm.n_components) if classes else 1, largest=True)
         learning = step.begin(fm.n_components, Targets(n, classes, centre, unit), jobs)
         made = cls(seed, step, task, learning, kept)
         if classes and step.class_weight == "balanced":

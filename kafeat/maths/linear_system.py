@@ -62,7 +62,8 @@ def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
         with np.errstate(over="ignore", invalid="ignore"):
             return work(item)
 
-    if jobs == 1:
+    items = list(items)
+    if min(jobs, len(items)) < 2:
         return [quiet(item) for item in items]
     with ThreadPoolExecutor(jobs, "kafeat-ridge") as threads:
         return list(threads.map(quiet, items))

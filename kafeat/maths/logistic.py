@@ -67,8 +67,10 @@ class LogisticProblem:
         """Return λ for a multiple, above rounding errors."""
         return max(multiple * (self._diagonal or 1.0), rounding_of(self._diagonal, len(self._zz)), LEAST)
 
-    def fit(self, multiple: float, start: Floats | None = None) -> tuple[Floats, Floats]:
-        """Return W (D, c) and b (c,); `start` (D, c) is a W to begin with."""
+    def fit(
+        self, multiple: float, start: Floats | None = None, tolerance: float = _TOLERANCE
+    ) -> tuple[Floats, Floats]:
+        """Return W (D, c) and b (c,); `start` (D, c) is a W to begin with, `tolerance` is about the loss of a row."""
         from scipy.linalg import cholesky, solve_triangular
         from scipy.optimize import minimize
 
@@ -87,7 +89,7 @@ class LogisticProblem:
 
         V = np.zeros((D, c)) if start is None else R @ start
         first = np.vstack([V, self._prior * unit]).ravel()
-        options: Any = {"maxiter": _MOST_ITERATIONS, "ftol": _TOLERANCE * 1e-3, "gtol": _TOLERANCE}
+        options: Any = {"maxiter": _MOST_ITERATIONS, "ftol": tolerance * 1e-3, "gtol": tolerance}
         V = minimize(loss, first, jac=True, method="L-BFGS-B", options=options).x.reshape(D + 1, c)
         W: Floats = solve_triangular(R, V[:D], check_finite=False)
         return W, V[D] / unit - self._mean @ W

@@ -91,7 +91,7 @@ class FittedPredictor:
     def from_plain(cls, plain: object, width: int) -> Self:
         """Read the predictor of an untrusted model file behind a map of this width; raise `ValueError` if invalid."""
         if not isinstance(plain, dict) or set(plain) != {"recipe", "state", "labels"}:
-            raise ValueError("expected recipe, state and labels")
+            raise ValueError("recipe: expected recipe, state and labels")
         step, state = build_step(plain["recipe"]), plain["state"]
         if not isinstance(step, Predictor) or step.searches:
             raise ValueError(f"recipe: expected a predictor, got {step.kind}")

@@ -18,6 +18,8 @@ from kafeat.types import Floats
 
 # Numbers of the features that are kept in memory, 512 MB in float32; and rows that the penalty is chosen on.
 _MOST_NUMBERS, _MOST_SEARCHED = 1 << 27, 20_000
+# Losses of penalties that differ by less than this a row are as good as equal.
+_ROUGHLY = 1e-5
 
 
 class Logistic(LinearPredictor):
@@ -86,7 +88,7 @@ class _Learning(Learning):
             problem, W = LogisticProblem(rest, self._n_classes, self._jobs), None
             # From large to small, as each is a start for the next.
             for i in np.argsort(multiples)[::-1]:
-                W, b = problem.fit(multiples[i], W)
+                W, b = problem.fit(multiples[i], W, _ROUGHLY)
                 losses[i] += _loss(held.Z @ W + b, held)
             spread += _loss(np.tile(_frequencies(rest, self._n_classes), (len(held.Z), 1)), held)
         return [float(1.0 - loss / spread) if spread > 0.0 else 0.0 for loss in losses]

@@ -64,7 +64,9 @@ class KindName(click.types.StringParamType):
 
         packages = (scalers, samplers, predictors)
         names = [module.name for package in packages for module in iter_modules(package.__path__)]
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return [
+            CompletionItem(name) for name in names if name.startswith(incomplete) and not name.startswith("_")
+        ]
 
 
 def finite(context: click.Context, option: click.Parameter, number: float | None) -> float | None:

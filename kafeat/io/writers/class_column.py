@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kafeat.errors import UsageError, quoted
 from kafeat.io.writers.arrow_columns import shared, with_nulls
 from kafeat.types import Floats, Mask
 
@@ -20,7 +21,12 @@ class ClassColumn:
         self._field = pa.field(name, self._classes.type)
 
     def schema(self, passthrough: pa.Schema | None) -> pa.Schema:
-        """Return the schema of the passthrough columns with this column behind them."""
+        """Return the schema of the passthrough columns with this column behind them; refuse one of the same name."""
+        if passthrough is not None and self._field.name in passthrough.names:
+            raise UsageError(
+                f"--keep: expected columns with other names than the predictions, got {quoted(self._field.name)}; "
+                "choose a --prefix for the predictions"
+            )
         return pa.schema([self._field]) if passthrough is None else passthrough.append(self._field)
 
     def table(self, passthrough: pa.Table | None, probabilities: Floats, as_text: bool = False) -> pa.Table:

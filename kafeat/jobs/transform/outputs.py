@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.chain.predicting import PREDICTION_DTYPE
 from kafeat.contract.checks import round_to
-from kafeat.errors import InvalidValueError, UsageError, quoted
+from kafeat.errors import InvalidValueError
 from kafeat.io.readers.base import Chunk
 from kafeat.io.writers.base import Writer
 from kafeat.io.writers.class_column import ClassColumn
@@ -84,7 +84,6 @@ class PredictionOutputs(Outputs):
         self.names = [prefix + name for name in output_names(fm.needed_predictor())]
         if labels.classes is not None and format != "npy":
             self.classes = ClassColumn(prefix + PREDICTION, labels.classes)
-        _refuse_clash(writing, [prefix + PREDICTION] if self.classes is not None else [])
 
     def run(
         self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
@@ -135,15 +134,6 @@ def _spelled(value: object) -> str:
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _refuse_clash(writing: OutputOptions, names: list[str]) -> None:
-    both = [name for name in names if name in (writing.keep or ())]
-    if both:
-        raise UsageError(
-            f"--keep: expected columns with other names than the predictions, got {', '.join(map(quoted, both))}; "
-            "choose a --prefix for the predictions"
-        )
 
 
 def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None) -> Outputs:

@@ -22,7 +22,7 @@ from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
     "tune", "fit", "transform", "predict", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds",
-    "config",
+    "config", "demo",
 )  # fmt: skip
 
 # Former names of commands. They work as before and are not listed.

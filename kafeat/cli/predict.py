@@ -5,8 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-import click
-
+from kafeat.cli.option_groups import GroupedCommand
 from kafeat.cli.transform import run_transform, transform
 
 _NOT_HERE = ("features", "device", "color")
@@ -33,8 +32,9 @@ def _predict(model: str, **values: Any) -> None:
     run_transform(model=model, features=False, device=None, **values)
 
 
-predict = click.Command(
+predict = GroupedCommand(
     "predict",
+    short_help="Write the predictions for a file or for many files.",
     params=[copy(one) for one in transform.params if one.name not in _NOT_HERE],
     callback=_predict,
     help=HELP,

@@ -53,7 +53,7 @@ class Predictions:
         labels = None if self.predictor is None else self.predictor.labels
         return None if labels is None or labels.classes is None else labels.class_array
 
-    def predict(self, X: TableLike, jobs: int | None = None) -> Array:
+    def predict(self, X: TableLike | Reader, jobs: int | None = None) -> Array:
         """Return the predicted label of each row.
 
         Parameters
@@ -90,7 +90,7 @@ class Predictions:
             return chosen
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def predict_proba(self, X: TableLike, jobs: int | None = None) -> Floats:
+    def predict_proba(self, X: TableLike | Reader, jobs: int | None = None) -> Floats:
         """Return the probability of each class for each row.
 
         Parameters
@@ -126,7 +126,7 @@ class Predictions:
             raise UsageError("predict_proba: expected a model of classes, got one of numbers")
         return self._outputs(X, jobs)
 
-    def _outputs(self, X: TableLike, jobs: int | None) -> Floats:
+    def _outputs(self, X: TableLike | Reader, jobs: int | None) -> Floats:
         width = self.needed_predictor().n_outputs
         source, columns = self._source(X)
         if source.rows is None:

@@ -241,7 +241,7 @@ def _is_histogram(sample: Sample, groups: Groups) -> bool:
 
 def check_base(base: Config) -> None:
     """Refuse a config to start from that has searches of its own."""
-    if any(step.searches for step in base.steps):
+    if any(step.searches for step in base.map_steps):
         raise UsageError(
             "--from: expected a config with values, got one with searches: put values in their place"
         )

@@ -37,6 +37,12 @@ Example:
     help="Column with the values train and test. Fit on the train rows only; the column is not a feature.",
 )
 @click.option(
+    "--weight",
+    type=options.COLUMN,
+    metavar="COL",
+    help="Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
+)
+@click.option(
     "--overwrite/--no-clobber",
     default=True,
     help="Replace an existing MODEL (default), or fail if it exists.",
@@ -53,6 +59,7 @@ def fit(
     model: str,
     labels: tuple[str, ...],
     split: str | None,
+    weight: str | None,
     overwrite: bool,
     jobs: int | None,
     reading: InputOptions,
@@ -76,7 +83,7 @@ def fit(
     recipe = load_config(config)
     with reading.open(Location.parse(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
-        fm = fit_reader(recipe, source, labels, split=split, jobs=jobs, listener=listener)
+        fm = fit_reader(recipe, source, labels, split=split, weight=weight, jobs=jobs, listener=listener)
     fm.save(model, overwrite, fsync=fsync)
     learned = "" if fm.predictor is None else f"; predictor fitted on {fm.provenance.rows_learned:,} rows"
     log.summarize(

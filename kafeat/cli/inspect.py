@@ -75,7 +75,8 @@ def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, An
         if classes is None
         else f"{len(classes):,} classes ({listed([str(one) for one in classes])})"
     )
-    click.echo(f"    predicts {what}, fitted on {origin['rows_learned']:,} rows")
+    weight = f", weighted by {origin['weight']}" if "weight" in origin else ""
+    click.echo(f"    predicts {what}, fitted on {origin['rows_learned']:,} rows{weight}")
 
 
 def _show_origin(origin: dict[str, Any]) -> None:

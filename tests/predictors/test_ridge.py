@@ -271,3 +271,64 @@ CONFIGS = [
 def test_configs_that_are_refused(steps, message):
     with pytest.raises(ConfigError, match=message):
         kafeat.config.load_config({"steps": steps})
+
+
+def weighted_table(X, y, w):
+    return pa.table({f"x{j}": column for j, column in enumerate(X.T)} | {"y": y, "w": w})
+
+
+def test_a_row_of_weight_two_is_two_rows_and_one_of_weight_zero_is_none(X, y):
+    w = np.resize([0, 1, 2], len(X))
+    config = {"dtype": "float64", "steps": [*MAP, {"kind": "ridge", "penalty": 0.01}]}
+    fm = kafeat.fit(config, weighted_table(X, y, w), "y", weight="w")
+    assert fm.columns.names == ("x0", "x1", "x2", "x3", "x4")
+    Z = fm.transform(X)
+    mean = np.average(Z, axis=0, weights=w)
+    assert weights_of(fm)[2] == pytest.approx(
+        0.01 * (w[:, None] * (Z - mean) ** 2).sum() / Z.shape[1], rel=1e-12
+    )
+    again = np.repeat(np.arange(len(X)), w)
+    theirs = Ridge(alpha=weights_of(fm)[2], solver="cholesky").fit(Z[again], y[again])
+    np.testing.assert_allclose(fm.predict(X), theirs.predict(Z), rtol=1e-9)
+    assert fm.provenance.weight == "w"
+
+
+def test_weights_of_one_are_no_weights(X, y):
+    table, labels = weighted_table(X, y, np.ones(len(X))), np.where(y > 1e4, "a", "b")
+    table = table.append_column("c", pa.array(labels))
+    config = {"columns": {"include": [f"x{j}" for j in range(5)]}, "steps": [*MAP, {"kind": "ridge"}]}
+    plain, weighted = (kafeat.fit(config, table, "c", weight=weight) for weight in (None, "w"))
+    np.testing.assert_allclose(weighted.predict_proba(table), plain.predict_proba(table), rtol=0, atol=1e-6)
+
+
+WEIGHTS = [
+    (
+        np.full(1000, -1.0),
+        DataError,
+        r"row 1 \(index 0\), weight 'w': expected a number of at least 0, got -1",
+    ),
+    (np.zeros(1000), DataError, "weight: expected a sum above 0, got zeros only"),
+    (np.full(1000, np.nan), DataError, "expected a value, got nan"),
+    (np.array(["a"] * 1000), DataError, "weight 'w': expected numbers, got text"),
+]
+
+
+@pytest.mark.parametrize(("w", "error", "message"), WEIGHTS)
+def test_weights_that_are_refused(X, y, w, error, message):
+    with pytest.raises(error, match=message):
+        kafeat.fit({"steps": [*MAP, {"kind": "ridge"}]}, weighted_table(X, y, w), "y", weight="w")
+
+
+def test_weights_need_a_predictor_and_a_column_of_their_own(X, y):
+    table = weighted_table(X, y, np.ones(1000))
+    with pytest.raises(
+        UsageError, match="--weight: expected a config that ends in a predictor, such as ridge, got a map"
+    ):
+        kafeat.fit({"steps": MAP}, table, weight="w")
+    config = {"steps": [*MAP, {"kind": "ridge"}]}
+    with pytest.raises(
+        UsageError, match="--weight: expected another column than those of the label and the split, got 'y'"
+    ):
+        kafeat.fit(config, table, "y", weight="y")
+    with pytest.raises(DataError, match="--weight: expected columns 'v', got x0"):
+        kafeat.fit(config, table, "y", weight="v")

@@ -97,7 +97,8 @@ jobs = click.option(
 quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
 output_dtype = click.option(
     "--output-dtype", type=click.Choice(["float16", "float32", "float64"]),
-    help="Type of the features (default: that of the map). A value that does not fit is an error.",
+    help="Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
+    "is an error.",
 )  # fmt: skip
 fsync = click.option(
     "--fsync/--no-fsync", default=True,

@@ -56,7 +56,8 @@ Examples:
 )  # fmt: skip
 @click.option(
     "--prefix",
-    help="Prefix of the output column names (default: f, giving f0, f1, …; with lists or tensors: features).",
+    help="Prefix of the output column names (default: f, giving f0, f1, …; with lists or tensors: features; with "
+    "predictions: none).",
 )
 @click.option(
     "--compression", type=click.Choice(["none", "snappy", "lz4", "zstd", "gzip"]),

@@ -50,6 +50,7 @@ Example:
 @options.jobs
 @options.reading
 @options.fsync
+@options.allow_import
 @options.log_format
 @options.quiet
 @options.verbose

@@ -9,7 +9,7 @@ from kafeat.chain.fitted_step import FittedStep
 from kafeat.io.columns.categories import Categories
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import importance_of
-from kafeat.model.load import load
+from kafeat.model.load import load_without_imports
 from kafeat.model.predictor import FittedPredictor
 
 
@@ -25,7 +25,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     where float32 is not precise enough. `predictor` has the step that predicts, the names and the type of its labels,
     and their classes; None for a map alone.
     """
-    fm = model if isinstance(model, FeatureMap) else load(model)
+    fm = model if isinstance(model, FeatureMap) else load_without_imports(model)
     return {
         "format": fm.format,
         "kafeat": fm.version,
@@ -47,6 +47,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "times": [column.name for column in fm.columns.features if column.times],
         "by_position": fm.columns.positional,
         "seen": None if fm.column_ranges is None else _ranges(fm),
+        "drift_test_rows": None if fm.feature_mean is None else fm.feature_mean.rows,
         "steps": [{**_step(fitted), **_importance(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
         "predictor": None if fm.predictor is None else _predictor(fm.predictor),
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),

@@ -13,6 +13,8 @@ from kafeat._version import __version__
 from kafeat.chain.chain import Chain
 from kafeat.config import load_config
 from kafeat.contract.describe import spell
+from kafeat.contract.imports import allowing_imports, imports_allowed
+from kafeat.contract.step import refuse_not_imported
 from kafeat.errors import ArtifactError, ConfigError, DataError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.location import Location
@@ -22,17 +24,20 @@ from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, printable
 from kafeat.model.serialize import read_chain
 from kafeat.runtime.column_ranges import ColumnRanges
+from kafeat.runtime.feature_mean import FeatureMean
 
 _LONGEST = 600
 
 
-def load(path: str | os.PathLike[str]) -> FeatureMap:
+def load(path: str | os.PathLike[str], *, allow_import: bool = False) -> FeatureMap:
     """Load a feature map from a model file. Loading runs no code of the file.
 
     Parameters
     ----------
     path : str or path
         Path or URI of the file.
+    allow_import : bool, default False
+        True imports a kernel that the map has by name (`module:function`), which runs the code of that module.
 
     Returns
     -------
@@ -45,6 +50,8 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
         The file is damaged, hostile, of an unknown version, or no model file.
     kafeat.errors.SystemRefusedError
         The file does not exist or cannot be read.
+    kafeat.errors.UsageError
+        The map has a kernel that is imported, and `allow_import` is false.
 
     Examples
     --------
@@ -57,7 +64,15 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
     True
     """
     place = os.fspath(path)
-    return loads(artifact_bytes(place), place)
+    with allowing_imports(allow_import or imports_allowed()):
+        return loads(artifact_bytes(place), place)
+
+
+def load_without_imports(path: str | os.PathLike[str]) -> FeatureMap:
+    """Load a map to look at: one whose kernel has to be imported computes no features."""
+    place = os.fspath(path)
+    with allowing_imports(False):
+        return from_content(artifact.loads(artifact_bytes(place), place), place)
 
 
 def artifact_bytes(place: str) -> bytes:
@@ -67,7 +82,9 @@ def artifact_bytes(place: str) -> bytes:
 
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
-    return from_content(artifact.loads(data, place), place)
+    fm = from_content(artifact.loads(data, place), place)
+    refuse_not_imported([fitted.step for fitted in fm.chain.steps], place)
+    return fm
 
 
 def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
@@ -81,7 +98,7 @@ def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     expected |= {"cast_after"} if version > 1 else set()
     expected |= {"predictor"} if version == WITH_PREDICTOR else set()
-    if set(content) - {"outputs", "seen"} != expected:
+    if set(content) - {"outputs", "seen", "feature_mean"} != expected:
         raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
     try:
         fm = _checked(content)
@@ -119,6 +136,13 @@ def _checked(content: Mapping[str, Any]) -> FeatureMap:
     column_ranges = (
         ColumnRanges.from_plain(content["seen"], columns.n_features) if "seen" in content else None
     )
+    feature_mean = (
+        FeatureMean.from_plain(
+            content["feature_mean"], chain.n_outputs if chain.outputs is None else len(chain.outputs)
+        )
+        if "feature_mean" in content
+        else None
+    )
     predictor = _predictor(content["predictor"], chain) if "predictor" in content else None
     return FeatureMap(
         chain,
@@ -129,6 +153,7 @@ def _checked(content: Mapping[str, Any]) -> FeatureMap:
         provenance,
         version,
         column_ranges,
+        feature_mean,
         predictor,
         content["format"],
     )

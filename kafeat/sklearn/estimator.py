@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from kafeat.config import Config
-from kafeat.errors import UsageError
+from kafeat.errors import KafeatWarning, UsageError
 from kafeat.io.columns.selection import match
 from kafeat.jobs.fit.fit import columns_of, fit_reader
 from kafeat.jobs.fit.sample import SampledFit
@@ -48,6 +48,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         Number of rows in the fit sample.
     chunk_rows : int, default 8192
         Number of rows transformed at once.
+    sparse_output : bool, default False
+        True gives a SciPy CSR array, for steps that end with `intersection_bins`, or with `projection` and
+        `matrix: sparse`. No dense features are made on the way.
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). The features do not depend on it.
 
@@ -80,6 +83,27 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
     (200, 64)
     """
 
+    def __init__(
+        self,
+        steps: Any = None,
+        *,
+        config: Any = None,
+        seed: int = 0,
+        dtype: str | None = None,
+        fit_rows: int | str = 100_000,
+        chunk_rows: int = 8192,
+        n_jobs: int | None = None,
+        sparse_output: bool = False,
+    ) -> None:
+        self.steps = steps
+        self.config = config
+        self.seed = seed
+        self.dtype = dtype
+        self.fit_rows = fit_rows
+        self.chunk_rows = chunk_rows
+        self.n_jobs = n_jobs
+        self.sparse_output = sparse_output
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the steps on rows X (n, d), with labels y (n,) if a step needs them."""
         with as_value_errors():
@@ -90,6 +114,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
                 self._with_dtype(config, source), source, self._labels(y, config)
             )
         self._sampled: SampledFit | None = None
+        for fitted in self._map.chain.steps:
+            wide = fitted.step.width_warning(fitted.n_features_in)
+            if wide is not None:
+                warnings.warn(wide, KafeatWarning, stacklevel=2)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -125,6 +153,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         fm = self.feature_map_
         source = self._source(X, fm.config, reset=False)
         with as_value_errors():
+            if self.sparse_output:
+                features: Floats = fm.transform_sparse(source)
+                return features
             return fm.transform(source, jobs=joblib.effective_n_jobs(self.n_jobs))
 
     def inverse_transform(self, X: Any) -> Floats:

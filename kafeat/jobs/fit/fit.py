@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy.typing as npt
 
 from kafeat.config import Config, load_config
-from kafeat.contract.step import takes_missing
+from kafeat.contract.imports import allowing_imports, imports_allowed
+from kafeat.contract.step import refuse_not_imported, takes_missing
 from kafeat.errors import KafeatWarning
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
@@ -44,6 +45,8 @@ def fit(
     split: str | None = None,
     weight: str | None = None,
     jobs: int | None = None,
+    *,
+    allow_import: bool = False,
 ) -> FeatureMap:
     """Fit a feature map, and the predictor behind it if the config ends in one.
 
@@ -65,6 +68,8 @@ def fit(
         A column of numbers of at least 0, which is no feature: how often a row counts for the predictor.
     jobs : int or None, default None
         Number of threads that fit a predictor; None takes all cores. The result does not depend on it.
+    allow_import : bool, default False
+        True imports a kernel that the config has by name (`module:function`), which runs the code of that module.
 
     Returns
     -------
@@ -89,7 +94,19 @@ def fit(
     >>> kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]}, X)
     FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
-    recipe, messages = load_config(config), list[str]()
+    with allowing_imports(allow_import or imports_allowed()):
+        return _fit(load_config(config), data, label, split, weight, jobs)
+
+
+def _fit(
+    recipe: Config,
+    data: str | os.PathLike[str] | TableLike,
+    label: str | Sequence[str] | npt.ArrayLike | None,
+    split: str | None,
+    weight: str | None,
+    jobs: int | None,
+) -> FeatureMap:
+    messages = list[str]()
     listener = Listener(warn=messages.append)
     opened: AbstractContextManager[Reader] = (
         open_data(Location.parse(data))
@@ -100,7 +117,7 @@ def fit(
         given = label_argument(label, source.rows)
         fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener)
     for message in messages:
-        warnings.warn(message, KafeatWarning, stacklevel=2)
+        warnings.warn(message, KafeatWarning, stacklevel=3)
     return fm
 
 
@@ -131,6 +148,7 @@ def fit_reader(
         label,
         split=split,
         held_out=held_out,
+        with_mean=True,
         listener=listener,
         summary=summary,
         weight=weight,
@@ -153,14 +171,18 @@ def read_sample(
     final: bool = True,
     summary: LabelSummary | None = None,
     weight: str | None = None,
+    with_mean: bool = False,
 ) -> Callable[[Listener], FeatureMap]:
     """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
+
+    `with_mean` records the mean of the features, which takes as long as a transform of the sample.
 
     Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
     `held_out` (n_rows,), if given, decides this in the place of `split`. A predictor of the config is left out; the
     labels of all training rows are added to `summary`, which it needs. The column `weight` is no feature.
     """
     check_label(config, label)
+    refuse_not_imported(config.steps, "config")
     names, labels = label_names(label), label_values(label)
     check_split(split, names)
     require(source, [] if split is None else [split], "--split")
@@ -184,6 +206,7 @@ def read_sample(
             names,
             split=split,
             final=final,
+            with_mean=with_mean,
             locate=source.locate,
             listener=listener,
         )

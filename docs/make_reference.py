@@ -20,7 +20,7 @@ from kafeat.cli.main import kafeat
 from kafeat.config.model import ColumnSelection, Config, Prune, SearchOptions
 from kafeat.config.schema import config_schema
 from kafeat.contract.describe import headline, spell
-from kafeat.registry import accepted, samplers, scalers, step_class
+from kafeat.registry import accepted, predictors, samplers, scalers, step_class
 from kafeat.samplers.union import UnionMember
 
 HERE = Path(__file__).parent
@@ -34,7 +34,7 @@ def files() -> Iterator[tuple[Path, str]]:
     yield HERE / "reference/config.md", config()
     schema = json.dumps(config_schema(), indent=2, ensure_ascii=False)
     yield HERE.parent / "configs/kafeat.schema.json", f"{schema}\n"
-    for kind in (*scalers(), *samplers()):
+    for kind in (*scalers(), *samplers(), *predictors()):
         path = HERE / f"kinds/{kind}.md"
         yield path, MARK.sub(lambda part, kind=kind: filled(part, kind), path.read_text(encoding="utf-8"))
 
@@ -128,7 +128,7 @@ def config() -> str:
     for title, model in (("`columns`", ColumnSelection), ("`prune`", Prune), ("`search`", SearchOptions)):
         parts += [f"## {title}", prose(headline(model)), table(model.model_fields, accepted)]
     parts += ["## Values that the fit chooses", SEARCHES]
-    for title, kinds in (("Scalers", scalers()), ("Samplers", samplers())):
+    for title, kinds in (("Scalers", scalers()), ("Samplers", samplers()), ("Predictors", predictors())):
         parts.append(f"## {title}")
         for kind in kinds:
             about = f"[About {kind}](../kinds/{kind}.md)."

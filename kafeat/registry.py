@@ -16,6 +16,7 @@ from pydantic import PlainSerializer, PlainValidator, ValidationError, WithJsonS
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+import kafeat.predictors
 import kafeat.samplers
 import kafeat.scalers
 from kafeat.contract.describe import Described, expected, nearest, one_of, spell
@@ -32,6 +33,8 @@ __all__ = [
     "build_step",
     "check_kind",
     "kinds",
+    "map_kinds",
+    "predictors",
     "samplers",
     "scalers",
     "step_class",
@@ -48,7 +51,8 @@ def check_kind(kind: str) -> None:
 
 def step_class(kind: str) -> type[Step]:
     """The class of a kind; only its own module is imported."""
-    for package, known in ((kafeat.samplers, samplers()), (kafeat.scalers, scalers())):
+    packages = (kafeat.samplers, samplers()), (kafeat.scalers, scalers()), (kafeat.predictors, predictors())
+    for package, known in packages:
         if kind in known:
             return load_class(package, kind, Step)
     raise KeyError(kind)
@@ -182,6 +186,16 @@ def scalers() -> tuple[str, ...]:
     return names_in(kafeat.scalers)
 
 
-def kinds() -> tuple[str, ...]:
-    """Every kind: scalers first, as they come first in a chain."""
+def predictors() -> tuple[str, ...]:
+    """The kinds of predictors, in alphabetical order."""
+    return names_in(kafeat.predictors)
+
+
+def map_kinds() -> tuple[str, ...]:
+    """The kinds of the steps of a map: scalers first, as they come first in a chain."""
     return scalers() + samplers()
+
+
+def kinds() -> tuple[str, ...]:
+    """Every kind, predictors last."""
+    return map_kinds() + predictors()

@@ -24,7 +24,7 @@ from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import ConfigError, DataError, InvalidValueError
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.model.feature_map import FeatureMap
-from kafeat.registry import kinds, samplers, step_class
+from kafeat.registry import map_kinds, samplers, step_class
 
 HERE = Path(__file__).parent
 Fit = Callable[..., FeatureMap]
@@ -33,7 +33,7 @@ DTYPES = ("float32", "float64")
 # Rows that are transformed: a full tile at least, and a part of another.
 ROWS = MOST_ROWS + 88
 
-pytestmark = [pytest.mark.parametrize("kind", kinds()), pytest.mark.usefixtures("one_limit")]
+pytestmark = [pytest.mark.parametrize("kind", map_kinds()), pytest.mark.usefixtures("one_limit")]
 
 
 class Untouchable:

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
 PAGES = sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-KINDS = (*registry.scalers(), *registry.samplers())
+KINDS = registry.kinds()
 
 # Data of the reader, optional parts, places in a network; and what another test runs: the help's examples in
 # tests/cli, import-sklearn in tests/scikit.
@@ -65,7 +65,7 @@ def of_kafeat(page):
     return [
         text
         for text in commands((ROOT / page).read_text())
-        if re.match(r"kafeat |eval |_KAFEAT", text) or "\n" in text
+        if re.match(r"kafeat |eval |echo |_KAFEAT", text) or "\n" in text
     ]
 
 
@@ -169,7 +169,7 @@ def test_targets_extras_and_scripts_of_the_pages_are_there(page):
 
 def test_what_else_is_to_be_typed_is_known():
     """A program that this file does not know would be a command that nobody checks."""
-    known = {"kafeat", "eval", "make", "pip", "python", "pytest"}
+    known = {"kafeat", "echo", "eval", "make", "pip", "python", "pytest"}
     for page in PAGES:
         for text in commands((ROOT / page).read_text()):
             word = text.split()[0]

@@ -46,6 +46,18 @@ def test_every_key_is_told(tmp_path: Path, in_process: Callable) -> None:
         assert set(step) - set(step_class(step["kind"]).model_fields) <= section("kafeat inspect --json")
     assert set(keys(told)) <= section("kafeat inspect --json")
 
+    ending = tmp_path / "ridge.yaml"
+    ending.write_text(config.read_text() + "  - kind: ridge\n")
+    run("fit", "--config", ending, data, "r.joblib", "--label", "income")
+    predictor = json.loads(run("inspect", "r.joblib", "--json"))
+    del predictor["steps"], predictor["predictor"]["fitted"]
+    own = set(step_class("ridge").model_fields)
+    assert set(keys(predictor)) - own <= section("kafeat inspect --json")
+    run("predict", "--model", "r.joblib", data, "p.parquet", "--stats", "s.json")
+    stats = json.loads((tmp_path / "s.json").read_text())
+    stats["drift"]["columns"] = {}
+    assert set(keys(stats)) <= section("kafeat transform --stats")
+
     run("transform", "--model", model, data, "f.parquet", "--stats", "s.json", "--max-drift", "1.0")
     stats = json.loads((tmp_path / "s.json").read_text())
     stats["drift"]["columns"] = {}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel, ValidationError
 
+import kafeat.predictors
 import kafeat.samplers
 import kafeat.scalers
 from kafeat import registry
@@ -32,6 +33,7 @@ def two_words(tmp_path, monkeypatch):
     (tmp_path / "notes.txt").write_text("")
     monkeypatch.setattr(kafeat.samplers, "__path__", [str(tmp_path)])
     monkeypatch.setattr(kafeat.scalers, "__path__", [])
+    monkeypatch.setattr(kafeat.predictors, "__path__", [])
     yield
     sys.modules.pop("kafeat.samplers.two_words", None)
 

@@ -37,10 +37,17 @@ Example:
     help="Column with the values train and test. Fit on the train rows only; the column is not a feature.",
 )
 @click.option(
+    "--weight",
+    type=options.COLUMN,
+    metavar="COL",
+    help="Column of numbers of at least 0: how often a row counts for the predictor. It is not a feature.",
+)
+@click.option(
     "--overwrite/--no-clobber",
     default=True,
     help="Replace an existing MODEL (default), or fail if it exists.",
 )
+@options.jobs
 @options.reading
 @options.fsync
 @options.allow_import
@@ -53,7 +60,9 @@ def fit(
     model: str,
     labels: tuple[str, ...],
     split: str | None,
+    weight: str | None,
     overwrite: bool,
+    jobs: int | None,
     reading: InputOptions,
     fsync: bool,
     quiet: bool,
@@ -62,7 +71,8 @@ def fit(
     """Fit the map of CONFIG.yaml on DATA and save it as MODEL. If DATA is `-`, read CSV or Arrow from stdin.
 
     DATA is read once (LIBSVM twice). The steps are fitted on a uniform sample of its rows; `fit_rows` in the config
-    sets the size of the sample. The same config and data always give the same bytes.
+    sets the size of the sample. If the last step is a predictor, such as `- kind: ridge`, it is fitted on all rows in
+    one more pass, and DATA must be a file. The same config and data always give the same bytes.
     """
     from dataclasses import replace
 
@@ -74,11 +84,12 @@ def fit(
     recipe = load_config(config)
     with reading.open(Location.parse(data)) as source, progress("reading rows", quiet) as announce:
         listener = replace(log.listener(quiet), rows=announce(source.rows), phase=announce.phase)
-        fm = fit_reader(recipe, source, labels, split=split, listener=listener)
+        fm = fit_reader(recipe, source, labels, split=split, weight=weight, jobs=jobs, listener=listener)
     fm.save(model, overwrite, fsync=fsync)
+    learned = "" if fm.predictor is None else f"; predictor fitted on {fm.provenance.rows_learned:,} rows"
     log.summarize(
         f"{model}: {fm.n_features_in} inputs -> {fm.n_components} features, fitted on "
-        f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows",
+        f"{fm.provenance.rows_fitted:,} of {fm.provenance.sources[0].rows:,} rows{learned}",
         quiet,
         verbose,
     )

@@ -51,6 +51,8 @@ def inspect(model: str, as_json: bool) -> None:
         click.echo(f"times: {listed(content['times'])}")
     for i, step in enumerate(content["steps"]):
         _show_step(i, step)
+    if content["predictor"] is not None:
+        _show_predictor(len(content["steps"]), content["predictor"], content["fitted_from"])
     if content["dtype"] == "float32" and content["float64_steps"]:
         click.echo(f"computed in float64: {_spelled(content['float64_steps'], len(content['steps']))}")
     if content["pruned_from"]:
@@ -60,6 +62,21 @@ def inspect(model: str, as_json: bool) -> None:
     click.echo(f"contains training rows: {rows}")
     if content["reference"]:
         click.echo(f"note: {content['reference']}")
+
+
+def _show_predictor(number: int, predictor: dict[str, Any], origin: dict[str, Any]) -> None:
+    from kafeat.io.columns.fields import listed
+
+    own = ("labels", "type", "classes")
+    _show_step(number, {name: value for name, value in predictor.items() if name not in own})
+    classes = predictor["classes"]
+    what = (
+        "numbers"
+        if classes is None
+        else f"{len(classes):,} classes ({listed([str(one) for one in classes])})"
+    )
+    weight = f", weighted by {origin['weight']}" if "weight" in origin else ""
+    click.echo(f"    predicts {what}, fitted on {origin['rows_learned']:,} rows{weight}")
 
 
 def _show_origin(origin: dict[str, Any]) -> None:

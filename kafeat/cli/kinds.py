@@ -34,7 +34,11 @@ def _list() -> None:
     from kafeat.contract.describe import headline
 
     width = max(map(len, registry.kinds()))
-    for title, kinds in (("samplers", registry.samplers()), ("scalers", registry.scalers())):
+    for title, kinds in (
+        ("samplers", registry.samplers()),
+        ("scalers", registry.scalers()),
+        ("predictors, as the last step", registry.predictors()),
+    ):
         click.echo(f"{title}:")
         for kind in kinds:
             click.echo(f"  {kind:<{width}}  {headline(registry.step_class(kind))}")

@@ -21,7 +21,7 @@ from kafeat.errors import KafeatError
 from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
-    "tune", "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds",
+    "tune", "fit", "transform", "predict", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds",
     "config", "demo",
 )  # fmt: skip
 

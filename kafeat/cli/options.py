@@ -60,10 +60,13 @@ class KindName(click.types.StringParamType):
         # Kinds are the names of files. Importing the registry to list them would take most of a second.
         from pkgutil import iter_modules
 
-        from kafeat import samplers, scalers
+        from kafeat import predictors, samplers, scalers
 
-        names = [module.name for package in (scalers, samplers) for module in iter_modules(package.__path__)]
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        packages = (scalers, samplers, predictors)
+        names = [module.name for package in packages for module in iter_modules(package.__path__)]
+        return [
+            CompletionItem(name) for name in names if name.startswith(incomplete) and not name.startswith("_")
+        ]
 
 
 def finite(context: click.Context, option: click.Parameter, number: float | None) -> float | None:
@@ -106,7 +109,8 @@ allow_import = click.option(
 )  # fmt: skip
 output_dtype = click.option(
     "--output-dtype", type=click.Choice(["float16", "float32", "float64"]),
-    help="Type of the features (default: that of the map). A value that does not fit is an error.",
+    help="Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
+    "is an error.",
 )  # fmt: skip
 fsync = click.option(
     "--fsync/--no-fsync", default=True,

@@ -36,6 +36,11 @@ Examples:
 @click.argument("source", type=options.DATA, metavar="IN")
 @click.argument("target", type=options.OUTPUT, metavar="OUT")
 @click.option(
+    "--features",
+    is_flag=True,
+    help="Write the features of a model that ends in a predictor, and not its predictions.",
+)
+@click.option(
     "--keep", metavar="COLS", help="Input columns to copy to the output, separated by commas, or `all`."
 )
 @options.jobs
@@ -51,7 +56,8 @@ Examples:
 )  # fmt: skip
 @click.option(
     "--prefix",
-    help="Prefix of the output column names (default: f, giving f0, f1, …; with lists or tensors: features).",
+    help="Prefix of the output column names (default: f, giving f0, f1, …; with lists or tensors: features; with "
+    "predictions: none).",
 )
 @click.option(
     "--compression", type=click.Choice(["none", "snappy", "lz4", "zstd", "gzip"]),
@@ -107,6 +113,7 @@ def transform(
     model: str,
     source: str,
     target: str,
+    features: bool,
     keep: str | None,
     jobs: int | None,
     reading: InputOptions,
@@ -128,7 +135,9 @@ def transform(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Write the features of every row of IN to OUT. `-` is stdin or stdout, in CSV or Arrow.
+    """Write the features of every row of IN to OUT, or the predictions of a model that ends in a predictor.
+
+    `-` is stdin or stdout, in CSV or Arrow.
 
     Rows stream through in chunks, so memory stays bounded for files of any size. OUT appears only when it is complete.
     Columns are matched by name, in NPY by position.
@@ -142,8 +151,9 @@ def transform(
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = OutputOptions(
-        output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype
-    )
+        output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype,
+        features=features,
+    )  # fmt: skip
     place = Location.parse(source)
     rules = RowOptions(on_bad_rows, _location(rejects), stats_file is not None, max_drift, drift_test)
     job = _Job(
@@ -163,6 +173,10 @@ def transform(
         job.show_dry_run()
     else:
         job.run_file()
+
+
+run_transform = transform.callback
+"""The function of the command, before environment variables and checks are added: `predict` calls it, too."""
 
 
 def _location(name: str | None) -> Location | None:
@@ -193,7 +207,10 @@ class _Job:
         from kafeat.jobs.transform.transform import transform_file
         from kafeat.model.load import load
 
-        fm = self._on_device(load(self.model))
+        fm = load(self.model)
+        if self.device is not None and fm.predictor is not None and not self.writing.features:
+            raise UsageError("--device: expected --features with a model that ends in a predictor, got none")
+        fm = self._on_device(fm)
         with (
             open_stats(self.stats_file, self.writing.fsync) as write_stats,
             progress("transform", self.quiet) as announce,
@@ -255,7 +272,7 @@ class _Job:
         fate = {"drop": "left out", "null": "null"}.get(self.rules.on_bad_rows)
         bad = f"; {done.bad_rows:,} bad rows were {fate}" if done.bad_rows else ""
         log.summarize(
-            f"{what} x {done.columns:,} features in {done.seconds:.2f} s{bad}{clipped}",
+            f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{bad}{clipped}",
             self.quiet,
             self.verbose,
         )

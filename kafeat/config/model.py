@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from hashlib import sha256
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described
-from kafeat.contract.step import PositiveInt, parameter, refuse_parameter
+from kafeat.contract.predictor import Predictor
+from kafeat.contract.step import PositiveInt, Step, parameter, refuse_parameter
 from kafeat.maths.scoring import ScoringName
 from kafeat.registry import AnyStep
 from kafeat.types import DType
@@ -26,6 +28,23 @@ def _as_tuple(value: object) -> object:
 Name = Annotated[str, Field(min_length=1), Described("a name (text, not empty)", "names")]
 Listed = Annotated[tuple[T, ...], BeforeValidator(_as_tuple)]
 FROZEN = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+def _predictor_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Refuse a predictor in a wrong place, or with a search that it does not know."""
+    for step, after in zip(steps, [*steps[1:], None], strict=True):
+        if isinstance(step, Predictor):
+            if after is not None:
+                _refuse(f"{step.kind} as the last step only", f"{after.kind} after it")
+            if step is steps[0]:
+                _refuse(f"a scaler or a sampler before {step.kind}", "none; standardize is one")
+            step.check_searches()
+    return steps
+
+
+def _refuse(expected: str, got: str) -> NoReturn:
+    text = f"expected {expected}, got {got}"
+    raise PydanticCustomError("parameter", "{text}", {"expected": expected, "text": text})
 
 
 class ColumnSelection(BaseModel):
@@ -130,7 +149,20 @@ class Config(BaseModel):
     chunk_rows: int = parameter(8192, "number of rows transformed at once", ge=1, le=1_000_000)
     prune: Prune | None = Field(default=None, description="keep the outputs that a sparse linear model uses")
     search: SearchOptions | None = Field(default=None, description="how values of validate are tried")
-    steps: Listed[AnyStep] = Field(description="the chain, first step first", min_length=1)
+    steps: Annotated[Listed[AnyStep], AfterValidator(_predictor_last)] = Field(
+        description="the chain, first step first", min_length=1
+    )
+
+    @property
+    def predictor(self) -> Predictor | None:
+        """The last step, if it is a predictor."""
+        last = self.steps[-1]
+        return last if isinstance(last, Predictor) else None
+
+    @property
+    def map_steps(self) -> tuple[Step, ...]:
+        """The steps of the map: all of them but a predictor."""
+        return self.steps if self.predictor is None else self.steps[:-1]
 
     @property
     def label_needs(self) -> dict[str, str]:

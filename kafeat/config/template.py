@@ -14,7 +14,7 @@ from kafeat.config.model import Config
 from kafeat.config.yaml_scalars import resolve
 from kafeat.contract.describe import Declaration, expected, headline
 from kafeat.contract.step import Step
-from kafeat.registry import accepted, step_class
+from kafeat.registry import accepted, build_step, step_class
 
 SCHEMA_FILE = "kafeat.schema.json"
 MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}"
@@ -36,7 +36,8 @@ def starting_config(kind: str) -> str:
         "`kafeat kinds` lists the kinds of steps, and `kafeat config --check FILE.yaml` checks the result. "
         f"`kafeat config --schema > {SCHEMA_FILE}` enables completion in editors."
     )
-    plain = Config(steps=(_example(step),)).to_plain()
+    before = (build_step({"kind": _EVENING}),) if step.last_only else ()
+    plain = Config(steps=(*before, _example(step))).to_plain()
     lines = [MODELINE, *about]
     for name, field in Config.model_fields.items():
         if name != "steps":
@@ -48,12 +49,16 @@ def starting_config(kind: str) -> str:
 
 def _example(step: type[Step]) -> Step:
     needed = {name: _needed(field) for name, field in step.model_fields.items() if field.is_required()}
-    config = Config.model_validate({"steps": [{"kind": step.kind, **needed}]})
-    return config.steps[0]
+    return build_step({"kind": step.kind, **needed})
 
 
 def _first(step: type[Step]) -> Iterator[str]:
-    """Yield a scaler before the step if the step needs columns of similar spread."""
+    """Yield a scaler before the step if the step needs columns of similar spread, and a map before a predictor."""
+    if step.last_only:
+        yield from _comment(
+            "the map whose features the label is predicted from; its own keys have their defaults"
+        )
+        yield from (f"- kind: {_EVENING}", f"- kind: {_INNER_KIND}", "")
     if _example(step).spreads == "needs":
         yield from _comment(
             "gives columns of different units the same weight; omit it if all columns have the same unit (pixels), "

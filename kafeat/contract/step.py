@@ -132,6 +132,8 @@ class Step(BaseModel, ABC):
     kind: ClassVar[str]
     columnwise: ClassVar[bool] = False
     """True if output column j depends on input column j alone, so that a later error can name the column."""
+    last_only: ClassVar[bool] = False
+    """True for a predictor, which can only be the last step of a config."""
     missing: ClassVar[Literal["refuse", "pass", "fill"]] = "refuse"
     """The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none."""
 
@@ -307,7 +309,14 @@ class Step(BaseModel, ABC):
 def _build_nested(recipe: object, info: ValidationInfo) -> Step:
     # Handed down by whoever builds the outer step: the registry of kinds stands above the kinds.
     build: Callable[[object], Step] = (info.context or {})["build_step"]
-    return build(recipe)
+    step = build(recipe)
+    if step.last_only:
+        raise PydanticCustomError(
+            "parameter",
+            "expected {expected}, got {got}",
+            {"expected": "a scaler or a sampler, as a predictor is the last step of all", "got": step.kind},
+        )
+    return step
 
 
 def dump_step(step: Step, info: SerializationInfo) -> dict[str, Any]:

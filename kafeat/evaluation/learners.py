@@ -11,8 +11,9 @@ import numpy as np
 
 from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.kernel_ridge import KernelRidge
-from kafeat.evaluation.preparation import FOLDS, NO_SCALING, Scaling
-from kafeat.evaluation.ridge import NormalEquations
+from kafeat.evaluation.preparation import NO_SCALING, Scaling
+from kafeat.maths.linear_system import FOLDS
+from kafeat.maths.normal_equations import NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import PredictionTask, task_of
 from kafeat.types import Array, Floats, Mask

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kafeat.maths.linear_system import FOLDS
 from kafeat.maths.row_sample import Hashes, row_hashes
 from kafeat.maths.units import power_of_two
 from kafeat.types import Floats
 
-FOLDS = 3
 # Share of the rows that models are tested on.
 _TEST_SHARE = 0.2
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.predictor import FittedPredictor
 from kafeat.types import Array
 
 
@@ -45,11 +46,17 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
             }
             for one in fm.chain.steps
         ],
+        "predictor": None if fm.predictor is None else _predictor(fm.predictor),
         "outputs": fm.chain.outputs,
         "seen": None if fm.column_ranges is None else fm.column_ranges.to_plain(),
         "feature_mean": None if fm.feature_mean is None else fm.feature_mean.to_plain(),
         "fitted_from": fm.provenance.to_plain(),
     }
+
+
+def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
+    plain = predictor.to_plain()
+    return {"parameters": plain["recipe"], "learned": plain["state"], "labels": plain["labels"]}
 
 
 def _between(where: str, a: Any, b: Any) -> Iterator[MapDifference]:

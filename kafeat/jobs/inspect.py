@@ -10,6 +10,7 @@ from kafeat.io.columns.categories import Categories
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import importance_of
 from kafeat.model.load import load_without_imports
+from kafeat.model.predictor import FittedPredictor
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
@@ -21,7 +22,8 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     least and the largest value of each feature in the fitted data. `importance` holds the share of each input in a
     metric, and `directions` the number of eigenvalues that are 90 % of all. `float64_steps` is the number of steps,
     from the first on, that compute in float64. In a float32 map these are the scalers that come first, or all steps
-    where float32 is not precise enough.
+    where float32 is not precise enough. `predictor` has the step that predicts, the names and the type of its labels,
+    and their classes; None for a map alone.
     """
     fm = model if isinstance(model, FeatureMap) else load_without_imports(model)
     return {
@@ -47,9 +49,21 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "seen": None if fm.column_ranges is None else _ranges(fm),
         "drift_test_rows": None if fm.feature_mean is None else fm.feature_mean.rows,
         "steps": [{**_step(fitted), **_importance(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
+        "predictor": None if fm.predictor is None else _predictor(fm.predictor),
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
         "reference": fm.chain.exact_kernel_note(),
         "fitted_from": fm.provenance.to_plain(),
+    }
+
+
+def _predictor(predictor: FittedPredictor) -> dict[str, Any]:
+    """Return the step, and what it predicts: the columns that `transform` writes, and the classes."""
+    labels = predictor.labels
+    return {
+        **_step(predictor.fitted),
+        "labels": list(labels.names),
+        "type": labels.type,
+        "classes": None if labels.classes is None else list(labels.classes),
     }
 
 

@@ -32,7 +32,8 @@ class PredictionTask:
     def targets(self, labels: Array) -> Floats:
         """Return the targets (n, k): the scaled numbers, or 1 in the column of the class and 0 elsewhere."""
         if self.classes is None:
-            return self._scaled(labels).reshape(len(labels), -1)
+            scaled = self._scaled(labels)
+            return scaled[:, None] if scaled.ndim == 1 else scaled
         return np.eye(len(self.classes))[self.numbers(labels)]
 
     def _scaled(self, labels: Array) -> Floats:

@@ -24,6 +24,8 @@ from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import Location
 from kafeat.model import artifact
 from kafeat.model.in_notebooks import InNotebooks
+from kafeat.model.predictions import Predictions
+from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
 from kafeat.model.serialize import chain_content
 from kafeat.runtime.column_ranges import ColumnRanges
@@ -41,11 +43,14 @@ from kafeat.runtime.threads import (
 from kafeat.types import DType, Floats, TableLike
 
 FORMAT = 2
-"""Format of new files. In format 1 all values are cast to the map's dtype before the first step."""
+"""Format of new files of maps. In format 1 all values are cast to the map's dtype before the first step."""
+
+WITH_PREDICTOR = 3
+"""Format of files of maps that end in a predictor."""
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureMap(InNotebooks):
+class FeatureMap(Predictions, InNotebooks):
     """A map z from rows of numbers to rows of features, with z(x)·z(y) ≈ k(x, y).
 
     `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed.
@@ -70,6 +75,8 @@ class FeatureMap(InNotebooks):
         Range of every input feature in the fitted data; None for maps of versions that did not record it.
     feature_mean : FeatureMean or None
         Mean and variance of the features of fitted rows; None for maps of versions that did not record it.
+    predictor : FittedPredictor or None
+        The predictor that the map ends in, if its config does.
     format : int
         Format of the file that the map came from, in which it is saved again.
 
@@ -91,10 +98,14 @@ class FeatureMap(InNotebooks):
     version: str = __version__
     column_ranges: ColumnRanges | None = None
     feature_mean: FeatureMean | None = None
+    predictor: FittedPredictor | None = None
     format: int = FORMAT
 
     def __repr__(self) -> str:
-        kinds = " -> ".join(fitted.step.kind for fitted in self.chain.steps)
+        steps = [fitted.step for fitted in self.chain.steps]
+        if self.predictor is not None:
+            steps.append(self.predictor.fitted.step)
+        kinds = " -> ".join(step.kind for step in steps)
         return f"FeatureMap({kinds}: {self.n_features_in} inputs, {self.n_components} features, {self.dtype})"
 
     @cached_property
@@ -428,5 +439,6 @@ class FeatureMap(InNotebooks):
             **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
             **({} if self.column_ranges is None else {"seen": self.column_ranges.to_plain()}),
             **({} if self.feature_mean is None else {"feature_mean": self.feature_mean.to_plain()}),
+            **({} if self.predictor is None else {"predictor": self.predictor.to_plain()}),
             "provenance": self.provenance.to_plain(),
         }

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from kafeat._version import __version__
+from kafeat.chain.chain import Chain
 from kafeat.config import load_config
 from kafeat.contract.describe import spell
 from kafeat.contract.imports import allowing_imports, imports_allowed
@@ -18,7 +19,8 @@ from kafeat.errors import ArtifactError, ConfigError, DataError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.location import Location
 from kafeat.model import artifact
-from kafeat.model.feature_map import FORMAT, FeatureMap
+from kafeat.model.feature_map import WITH_PREDICTOR, FeatureMap
+from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, printable
 from kafeat.model.serialize import read_chain
 from kafeat.runtime.column_ranges import ColumnRanges
@@ -88,18 +90,20 @@ def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
 def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
     """Build a feature map from the content of a model file, and check all of it."""
     version = content.get("format")
-    if type(version) is not int or not 1 <= version <= FORMAT:
+    if type(version) is not int or not 1 <= version <= WITH_PREDICTOR:
         raise ArtifactError(
-            f"{place}: format: expected a number from 1 to {FORMAT}, got {spell(version)}: this is kafeat "
+            f"{place}: format: expected a number from 1 to {WITH_PREDICTOR}, got {spell(version)}: this is kafeat "
             f"{__version__}, the model was written by {spell(content.get('kafeat'))}"
         )
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     expected |= {"cast_after"} if version > 1 else set()
+    expected |= {"predictor"} if version == WITH_PREDICTOR else set()
     if set(content) - {"outputs", "seen", "feature_mean"} != expected:
         raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
     try:
         fm = _checked(content)
-        _ = fm.transformer  # fails if the state has numbers that the dtype cannot hold
+        # fails if the state has numbers that the dtype cannot hold
+        _ = fm.transformer if fm.predictor is None else fm.predicting
         return fm
     except ValidationError as error:
         first = error.errors()[0]
@@ -139,6 +143,7 @@ def _checked(content: Mapping[str, Any]) -> FeatureMap:
         if "feature_mean" in content
         else None
     )
+    predictor = _predictor(content["predictor"], chain) if "predictor" in content else None
     return FeatureMap(
         chain,
         columns,
@@ -149,5 +154,17 @@ def _checked(content: Mapping[str, Any]) -> FeatureMap:
         version,
         column_ranges,
         feature_mean,
+        predictor,
         content["format"],
     )
+
+
+def _predictor(content: object, chain: Chain) -> FittedPredictor:
+    width = chain.n_outputs if chain.outputs is None else len(chain.outputs)
+    try:
+        return FittedPredictor.from_plain(content, width)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"predictor.recipe.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except ValueError as error:
+        raise ValueError(f"predictor.{error}") from None

@@ -58,7 +58,8 @@ class Provenance(_Record):
     `label` is a list if there are several label columns. `given` lists rows that the config gives to steps besides the
     sample, such as landmarks. `split` is the column of train and test; only training rows were fitted on, but `sources`
     count all rows. `imported` names the origin of a map that was fitted elsewhere, on an unknown number of rows, which
-    is stored as 0.
+    is stored as 0. `rows_learned` counts the rows that a predictor was fitted on, and `weight` is the column of their
+    weights.
     """
 
     sources: list[Origin]
@@ -69,6 +70,8 @@ class Provenance(_Record):
     searches: list[Search] = []
     imported: Name | None = None
     split: Name | None = None
+    rows_learned: Count | None = None
+    weight: Name | None = None
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as builtins, without empty entries."""

@@ -16,9 +16,10 @@ from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.columns import coded, numbers_of
-from kafeat.onnx.model import INPUT, OUTPUT
+from kafeat.onnx.model import INPUT, OUTPUT, PREDICTIONS
+from kafeat.onnx.predictor import prediction_rounding, predictions
 from kafeat.runtime.threads import InMemory, RowPolicy
-from kafeat.types import Floats
+from kafeat.types import Floats, Mask
 
 Run = Callable[[Floats], Floats]
 
@@ -47,7 +48,7 @@ def compare(fm: FeatureMap, data: bytes) -> Agreement:
     """Run the model on probe rows, and none, and compare it with `transform`."""
     run, codes = _session(data), probe_rows(fm)
     Z, G = features(fm, codes), run(as_given(fm.columns, codes))
-    refused = np.isnan(Z).any(axis=1)
+    refused: Mask = np.asarray(np.isnan(Z).any(axis=1))
     # Of a row that the map refuses the graph has no features either: NaN, or what has overflown.
     agrees = not np.isfinite(G[refused]).all(axis=1).any()
     agrees &= G.shape == Z.shape and run(codes[:0]).shape == (0, fm.n_components)
@@ -56,6 +57,8 @@ def compare(fm: FeatureMap, data: bytes) -> Agreement:
     allowed = rounding(fm, codes[~refused])
     beyond = difference > allowed
     agrees &= not beyond.any()
+    if fm.predictor is not None:
+        agrees &= _predictions_agree(fm, _session(data, PREDICTIONS), codes, Z, refused, allowed)
     if not len(difference):
         return Agreement(0, len(codes), 0.0, 0.0, agrees)
     worst = int(np.argmax(np.where(beyond, difference, -1.0) if beyond.any() else difference))
@@ -64,7 +67,17 @@ def compare(fm: FeatureMap, data: bytes) -> Agreement:
     )
 
 
-def _session(data: bytes) -> Run:
+def _predictions_agree(
+    fm: FeatureMap, run: Run, codes: Floats, Z: Floats, refused: Mask, allowed: Floats
+) -> bool:
+    """Compare the predicted numbers of the rows that are not refused; `allowed` is about their features."""
+    P, G = predictions(fm, codes), run(as_given(fm.columns, codes))
+    agrees = G.shape == P.shape and not np.isfinite(G[refused]).all(axis=1).any()
+    apart = np.abs(G[~refused] - P[~refused]).max(axis=1, initial=0.0)
+    return bool(agrees and (apart <= prediction_rounding(fm, Z[~refused], allowed)).all())
+
+
+def _session(data: bytes, output: str = OUTPUT) -> Run:
     try:
         import onnxruntime
     except ImportError as error:
@@ -81,7 +94,7 @@ def _session(data: bytes) -> Run:
         ) from None
 
     def run(X: Floats) -> Floats:
-        (Z,) = session.run([OUTPUT], {INPUT: X})
+        (Z,) = session.run([output], {INPUT: X})
         result: Floats = Z
         return result
 

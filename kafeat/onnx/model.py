@@ -10,14 +10,16 @@ import onnx
 from onnx import helper
 
 from kafeat._version import __version__
+from kafeat.chain.predicting import PREDICTION_DTYPE
 from kafeat.errors import UsageError
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.onnx.chain import emit_chain
 from kafeat.onnx.columns import category_metadata, emit_columns
 from kafeat.onnx.graph import Graph
+from kafeat.onnx.predictor import emit_predictor, predictor_metadata
 
-INPUT, OUTPUT = "X", "Z"
+INPUT, OUTPUT, PREDICTIONS = "X", "Z", "P"
 LOWEST_OPSET, OPSET = 13, 17
 
 
@@ -35,7 +37,8 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     -------
     onnx.ModelProto
         A graph with the input `X`, (N, d) in the dtype that the map reads, and the output `Z`, (N, D) in the map's own;
-        N may be 0. A row that `transform` refuses gives NaN.
+        N may be 0. A map that ends in a predictor also has the output `P`, (N, k) in float64: numbers or probabilities.
+        A row that `transform` refuses gives NaN.
 
     Raises
     ------
@@ -54,8 +57,14 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     inputs = helper.make_tensor_value_info(INPUT, helper.np_dtype_to_tensor_dtype(reads), ["N", d])
     made = helper.make_tensor_value_info(OUTPUT, helper.np_dtype_to_tensor_dtype(dtype), ["N", D])
     opsets = [helper.make_opsetid("", opset)]
+    outputs = {z: made}
+    if fm.predictor is not None:
+        shape: list[str | int | None] = ["N", fm.predictor.n_outputs]
+        outputs[emit_predictor(graph, fm, z)] = helper.make_tensor_value_info(
+            PREDICTIONS, helper.np_dtype_to_tensor_dtype(PREDICTION_DTYPE), shape
+        )
     proto = helper.make_model(
-        graph.proto("kafeat", [inputs], {z: made}),
+        graph.proto("kafeat", [inputs], outputs),
         opset_imports=opsets,
         # The lowest that goes with the operators, for the sake of old programs.
         ir_version=helper.find_min_ir_version_for(opsets),
@@ -69,10 +78,14 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
 
 def _description(fm: FeatureMap) -> str:
     kinds = " -> ".join(fitted.step.kind for fitted in fm.chain.steps)
+    predicts = ""
+    if fm.predictor is not None:
+        what = "numbers" if fm.classes is None else "probabilities of the classes in kafeat.labels"
+        predicts = f"{PREDICTIONS} (N, {fm.predictor.n_outputs}) float64: {what}. "
     return (
         f"Explicit kernel features by kafeat {fm.version}: {kinds}. {INPUT} (N, {fm.n_features_in}) "
         f"{fm.input_dtype}, in the order of kafeat.columns; {OUTPUT} (N, {fm.n_components}) {fm.dtype}. "
-        "A row that the map refuses gives NaN."
+        f"{predicts}A row that the map refuses gives NaN."
     )
 
 
@@ -81,6 +94,7 @@ def _metadata(fm: FeatureMap) -> dict[str, str]:
         "kafeat.version": fm.version,
         "kafeat.map_sha256": fm.digest or "",
         "kafeat.columns": json.dumps(fm.columns.names),
+        **predictor_metadata(fm),
     }
     special = {"categories": category_metadata(fm.columns), "times": sorted(fm.columns.times)}
     return {**metadata, **{f"kafeat.{key}": json.dumps(values) for key, values in special.items() if values}}

@@ -16,7 +16,15 @@ except ImportError as error:
 
 from kafeat.sklearn.estimator import FeatureMap
 from kafeat.sklearn.fitted import import_fitted
+from kafeat.sklearn.predictors import FeatureMapClassifier, FeatureMapRegressor
 from kafeat.sklearn.skops_file import import_skops
 from kafeat.sklearn.tuned import TunedFeatureMap
 
-__all__ = ["FeatureMap", "TunedFeatureMap", "import_fitted", "import_skops"]
+__all__ = [
+    "FeatureMap",
+    "FeatureMapClassifier",
+    "FeatureMapRegressor",
+    "TunedFeatureMap",
+    "import_fitted",
+    "import_skops",
+]

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Self
 
 import joblib
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from kafeat.config import Config
-from kafeat.contract.step import takes_missing
-from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError
+from kafeat.errors import KafeatWarning, UsageError
 from kafeat.io.columns.selection import match
-from kafeat.io.readers.base import Reader
-from kafeat.io.readers.memory import NamedReader, reader_of
 from kafeat.jobs.fit.fit import columns_of, fit_reader
 from kafeat.jobs.fit.sample import SampledFit
 from kafeat.model.feature_map import FeatureMap as FittedMap
-from kafeat.model.load import loads
-from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
+from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
 
 # The name of the rows of several batches in errors.
 _PLACE = "<partial_fit>"
-_NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
 
 
-class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features z with z(x)·z(y) ≈ k(x, y), as a transformer for pipelines and searches.
 
     Labels `y` are used if a step needs them. Rows may be sparse: a step that does not compute with sparse rows gets a
@@ -113,28 +103,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.chunk_rows = chunk_rows
         self.n_jobs = n_jobs
         self.sparse_output = sparse_output
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with `deep`, also `name` and `name__parameter` of every step."""
-        own: dict[str, Any] = super().get_params(deep=False)
-        return {**parameters(self._steps), **own} if deep and self.config is None else own
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters: `name` sets a whole step, `name__parameter` one of its parameters."""
-        own = set(self._get_param_names())
-        super().set_params(**{name: value for name, value in params.items() if name in own})
-        of_steps = {name: value for name, value in params.items() if name not in own}
-        known = self.get_params()
-        for name in of_steps:
-            step, _, parameter = name.partition("__")
-            # a step that is set together with its parameters may be of a kind that has other parameters
-            if name not in known and not (parameter and step in known and step in of_steps):
-                raise ValueError(
-                    f"Invalid parameter {name!r} for {self}. Valid parameters are: {sorted(known)}."
-                )
-        if of_steps:
-            self.steps = changed(self._steps, of_steps)
-        return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the steps on rows X (n, d), with labels y (n,) if a step needs them."""
@@ -223,96 +191,22 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _n_features_out(self) -> int:
         return self.feature_map_.n_components
 
-    @property
-    def _steps(self) -> Any:
-        return DEFAULT_STEPS if self.steps is None else self.steps
-
-    def _config(self) -> Config:
-        """Return the recipe; its dtype is float64 if it depends on the rows."""
-        parameters = self.get_params(deep=False)
-        return config_of(parameters, type(self)().get_params(deep=False))
-
-    def _with_dtype(self, config: Config, source: Reader) -> Config:
-        """Set the dtype to that of the rows if no dtype was given."""
-        single = source.fields[0].spelled.endswith("float32")
-        kept = self.config is None and self.dtype is None and single
-        return config.model_copy(update={"dtype": "float32"}) if kept else config
-
-    def _source(self, X: Any, config: Config, reset: bool) -> Reader:
-        """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
-        reads_columns = any(step.reads_columns for step in config.steps)
-        if reads_columns and hasattr(X, "__arrow_c_stream__"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            with as_value_errors():
-                return reader_of(X)
-        finite = "allow-nan" if takes_missing(config.steps) else True
-        sparse = False if reads_columns else "csr"
-        X = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
-        if issparse(X):
-            return reader_of(X)
-        names = getattr(self, "feature_names_in_", None)
-        return reader_of(X) if names is None else NamedReader(X, [str(name) for name in names])
-
     def _labels(self, y: Any, config: Config) -> Array | None:
         """Return `y` if a step learns from labels: one a row, or several numbers."""
-        if y is None and config.needs_label:
-            raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
-        if y is None or not (config.needs_label or any(step.takes_label for step in config.steps)):
-            return None
-        labels: Array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-        return labels if labels.ndim > 1 and labels.shape[1] > 1 else column_or_1d(labels)
+        takes = config.needs_label or any(step.takes_label for step in config.map_steps)
+        return None if not takes or (y is None and not config.needs_label) else checked_labels(y)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_map")
+    def _config(self) -> Config:
+        config = super()._config()
+        if config.predictor is not None:
+            raise UsageError(
+                f"steps: expected the steps of a map, got the predictor {config.predictor.kind}: take "
+                "FeatureMapClassifier or FeatureMapRegressor"
+            )
+        return config
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         kept = ["float64", "float32"] if self.dtype is None and self.config is None else []
         tags.transformer_tags.preserves_dtype = kept
-        try:
-            config = self._config()
-        except KafeatError:  # reported by `fit`
-            return tags
-        tags.input_tags.allow_nan = takes_missing(config.steps)
-        reads_columns = any(step.reads_columns for step in config.steps)
-        tags.input_tags.string = tags.input_tags.categorical = reads_columns
-        tags.input_tags.sparse = not reads_columns
-        tags.input_tags.positive_only = config.steps[0].refuses_negative
-        tags.target_tags.required = config.needs_label
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        fm = state.get("_map")
-        if fm is not None:
-            # Pickle the bytes of the model file: the guard checks them when they are read, and the same fit gives the
-            # same bytes. A map that no file can hold is pickled without its caches.
-            state["_map"] = replace(fm) if fm.digest is None else fm.dumps()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if isinstance(state.get("_map"), bytes):
-            self._map = loads(state["_map"], "<pickle>")
-
-
-class ValuesRefusedError(DataError, ValueError):
-    """Rows that a map cannot be fitted on or cannot transform."""
-
-
-class ParametersRefusedError(UsageError, ValueError):
-    """Parameters that do not define a map."""
-
-
-@contextmanager
-def as_value_errors(rows: int | None = None) -> Iterator[None]:
-    """Convert the errors of kafeat to errors that are ValueErrors, too. Mention it if there was only one row."""
-    try:
-        yield
-    except UsageError as error:
-        raise ParametersRefusedError(str(error)) from error
-    except DataError as error:
-        alone = " (n_samples = 1)" if rows == 1 else ""
-        # the words that scikit-learn's checks look for
-        negative = "Negative values in data: " if _NEGATIVE.search(str(error)) else ""
-        raise ValuesRefusedError(f"{negative}{error}{alone}") from error

@@ -9,14 +9,15 @@ from typing import Any, Self
 import joblib
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kafeat.errors import KafeatWarning, UsageError
 from kafeat.jobs.tune.tune import tune
 from kafeat.jobs.tune.tuner import LEAST_ROWS
 from kafeat.model.feature_map import FeatureMap as FittedMap
-from kafeat.sklearn.estimator import FeatureMap, as_value_errors
-from kafeat.types import Array, Floats
+from kafeat.sklearn.estimator import FeatureMap
+from kafeat.sklearn.map_estimator import as_value_errors, checked_labels
+from kafeat.types import Floats
 
 
 class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -108,7 +109,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Choose the config on rows X (n, d) with labels y (n,), and fit it."""
         X = self._checked(X, reset=True)
         with as_value_errors():
-            labels = _labels(y)
+            labels = checked_labels(y)
         parameters = {**self.get_params(deep=False), "jobs": joblib.effective_n_jobs(self.n_jobs)}
         del parameters["n_jobs"]
         self.tuning_ = None
@@ -167,13 +168,6 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
-
-
-def _labels(y: Any) -> Array:
-    if y is None:
-        raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
-    labels: Array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-    return labels if labels.ndim > 1 and labels.shape[1] > 1 else column_or_1d(labels)
 
 
 def _refit() -> FittedMap:

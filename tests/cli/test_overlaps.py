@@ -43,8 +43,13 @@ GIVEN = {
     "demo": {"folder": "new"},
     "tune": {"data": "x.parquet", "config": "new.yaml", "base": "c.yaml", "json": "r.json", "report": "pages"},
 }  # fmt: skip
+GIVEN["predict"] = GIVEN["transform"]
 """A value for every file and folder of every command."""
-MORE = {"transform": ["--on-bad-rows", "drop"], "tune": ["--label", "a"]}
+MORE = {
+    "transform": ["--on-bad-rows", "drop"],
+    "predict": ["--on-bad-rows", "drop"],
+    "tune": ["--label", "a"],
+}
 NO_FILES = {
     "color", "device", "keep", "split", "sweeps", "prefix", "delimiter", "engine", "scheduler", "seconds",
 }  # fmt: skip

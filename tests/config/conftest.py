@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+import kafeat.predictors
 import kafeat.samplers
 import kafeat.scalers
 
@@ -11,6 +12,7 @@ def toys(monkeypatch):
     """The only kinds are the toys."""
     monkeypatch.setattr(kafeat.samplers, "__path__", [str(Path(__file__).parent / "toys")])
     monkeypatch.setattr(kafeat.scalers, "__path__", [])
+    monkeypatch.setattr(kafeat.predictors, "__path__", [])
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafeat.config import Config, load_config
 from kafeat.errors import ConfigError, SystemRefusedError
-from kafeat.registry import kinds
+from kafeat.registry import map_kinds, predictors
 
 STEPS = [{"kind": "toy_plain", "n_components": 4}]
 
@@ -187,7 +187,8 @@ def test_any_mapping_is_a_config_or_a_list_of_mistakes(toys, mapping):
 def test_the_real_kinds_load_with_their_defaults():
     maps = {"maps": [{"steps": [{"kind": "fourier"}]}]}
     required = {"product": maps, "union": maps}
-    chain = [{"kind": kind, **required.get(kind, {})} for kind in kinds()]
-    config = load_config({"steps": chain})
-    assert [step.kind for step in config.steps] == list(kinds())
-    assert load_config(config.to_plain()).digest() == config.digest()
+    chain = [{"kind": kind, **required.get(kind, {})} for kind in map_kinds()]
+    for predictor in predictors():
+        config = load_config({"steps": [*chain, {"kind": predictor}]})
+        assert [step.kind for step in config.steps] == [*map_kinds(), predictor]
+        assert load_config(config.to_plain()).digest() == config.digest()

@@ -10,12 +10,14 @@ from kafeat.config.template import starting_config
 from kafeat.config.yaml_reader import read
 from kafeat.contract.describe import expected
 from kafeat.maths.fourier import learning as frequency_fit
-from kafeat.registry import kinds, samplers, step_class
+from kafeat.registry import kinds, predictors, samplers, step_class
 
 
 def first(kind):
     """The scaler that a template puts before kinds that measure rows as a whole."""
     ignoring = {"homogeneous", "intersection_bins", "product", "skewed", "union"}
+    if kind in predictors():
+        return ["standardize", "fourier"]
     return ["standardize"] if kind in {*samplers(), "pca", "metric"} - ignoring else []
 
 
@@ -47,7 +49,8 @@ def test_every_kind_can_be_fitted_as_started(kind, started, configs, monkeypatch
         label = np.asarray(data["label"])
         data = data.drop_columns(["label"])
     fm = kafeat.fit(started(kind), data, label if load_config(started(kind)).needs_label else None)
-    assert [fitted.step.kind for fitted in fm.chain.steps] == [*first(kind), kind]
+    steps = [*fm.chain.steps, *([] if fm.predictor is None else [fm.predictor.fitted])]
+    assert [fitted.step.kind for fitted in steps] == [*first(kind), kind]
 
 
 @pytest.mark.parametrize("kind", kinds())

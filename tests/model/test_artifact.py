@@ -26,7 +26,7 @@ from joblib.numpy_pickle import NumpyArrayWrapper
 import kafeat
 from kafeat.errors import ArtifactError
 from kafeat.model import artifact
-from kafeat.model.feature_map import FORMAT, FeatureMap
+from kafeat.model.feature_map import FORMAT, WITH_PREDICTOR, FeatureMap
 
 MAGIC = b"KAFEAT-SHA256\n"
 
@@ -447,13 +447,17 @@ def setting(index: object, value: float) -> Callable[[np.ndarray], np.ndarray]:
 
 EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "newer format": (
-        put("format", value=FORMAT + 1),
-        rf"format: expected a number from 1 to {FORMAT}, got {FORMAT + 1}: this is kafeat .*, the model was written by",
+        put("format", value=WITH_PREDICTOR + 1),
+        rf"format: expected a number from 1 to {WITH_PREDICTOR}, got {WITH_PREDICTOR + 1}: this is kafeat .*, the "
+        "model was written by",
     ),
-    "no format": (lambda c: c.pop("format"), rf"format: expected a number from 1 to {FORMAT}, got null"),
+    "no format": (
+        lambda c: c.pop("format"),
+        rf"format: expected a number from 1 to {WITH_PREDICTOR}, got null",
+    ),
     "format of another type": (
         put("format", value="1"),
-        rf"format: expected a number from 1 to {FORMAT}, got '1'",
+        rf"format: expected a number from 1 to {WITH_PREDICTOR}, got '1'",
     ),
     "missing entry": (lambda c: c.pop("columns"), "expected the entries"),
     "further entry": (put("more", value=1), "expected the entries"),

@@ -10,7 +10,7 @@ import pytest
 
 from kafeat.errors import ArtifactError
 from kafeat.model.load import from_content
-from kafeat.registry import kinds
+from kafeat.registry import map_kinds
 from tests.model.hostile_maps import CLAIMS, FEW, STEPS, good, of_entries, of_states, outcome, rows
 
 # Of numbers that overflow on the way; features that are no numbers in the end are an error.
@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def test_every_kind_is_among_them() -> None:
-    assert {step["kind"] for steps in STEPS.values() for step in steps} == set(kinds())
+    assert {step["kind"] for steps in STEPS.values() for step in steps} == set(map_kinds())
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -22,7 +22,7 @@ from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
 from kafeat.maths.kernel import TiledKernel, kernel_names
 from kafeat.model.feature_map import FeatureMap
-from kafeat.registry import kinds
+from kafeat.registry import map_kinds
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -88,12 +88,12 @@ def chain(*steps, X=SIGNED, dtype="float32", **rest) -> FeatureMap:
 
 
 def test_every_kind_has_a_form_or_is_listed() -> None:
-    assert set(convertible()) | CANNOT == set(kinds())
+    assert set(convertible()) | CANNOT == set(map_kinds())
     assert not set(convertible()) & CANNOT
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", map_kinds())
 def test_every_config_agrees_with_transform(fit: Fit, kind: str, dtype: str, digits, tmp_path) -> None:
     fm = fit(kind, dtype)
     if kind in CANNOT:

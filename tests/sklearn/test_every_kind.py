@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
-from kafeat.registry import kinds
+from kafeat.registry import map_kinds
 from kafeat.sklearn import FeatureMap
 
 # What a kind needs to be fitted on the tables of the checks, some of which have 20 rows, and some numbers near 100.
@@ -23,11 +23,19 @@ NEEDED: dict[str, dict[str, Any]] = {
     "nystroem": {"n_components": 4},
     "positive_exponential": {"gamma": 1e-3},
 }
-WIDE = ("fourier", "skewed", "arc_cosine", "tensor_sketch", "tensor_srht", "random_maclaurin", "random_subsets")
+WIDE = (
+    "fourier",
+    "skewed",
+    "arc_cosine",
+    "tensor_sketch",
+    "tensor_srht",
+    "random_maclaurin",
+    "random_subsets",
+)
 OF_COLUMNS = ("one_hot", "date_parts")
 STEPS = [
     {"kind": kind, **NEEDED.get(kind, {}), **({"n_components": 8} if kind in WIDE else {})}
-    for kind in kinds()
+    for kind in map_kinds()
 ]  # fmt: skip
 NON_NEGATIVE = [
     {"kind": "nystroem", "kernel": "chi2", "n_components": 4},

@@ -141,7 +141,7 @@ def test_a_missing_extra_is_named_with_its_remedy(missing: str, folder: Path, tm
 def test_the_examples_of_the_page_run(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs/scikit_learn.md").read_text()
     examples = [code for code in re.findall(r"```python\n(.*?)```", page, flags=re.S) if "sklearn" in code]
-    assert len(examples) == 2
+    assert len(examples) == 3
     work = folder / "readme"
     work.mkdir()
     (work / "sample_data").symlink_to(ROOT / "sample_data")
@@ -150,6 +150,7 @@ def test_the_examples_of_the_page_run(folder: Path, run: Run, monkeypatch: pytes
     for example in examples:
         exec(example, names)
     assert kafeat.load("map.joblib").columns.names[0] == "p00"
+    assert kafeat.load("model.joblib").classes.tolist() == list(range(10))
     (line,) = re.findall(r"^    kafeat (import-sklearn [^#\n]*)", page, flags=re.M)
     run(*line.split(), cwd=work)
     assert kafeat.load("map.joblib").n_components == 100

@@ -122,6 +122,10 @@ class ArrowStreamReader(ArrowReader):
             with closing(DecompressedStream(self.location, HashingStream(self._place))) as stream:
                 yield from _Stream(self.location, stream).batches()
 
+    @property
+    def rereadable(self) -> bool:
+        return not self._read_once
+
     def digest(self) -> str:
         return self._bytes.raw.digest() if self._read_once else self._place.digest()
 

@@ -124,6 +124,11 @@ class Reader(ABC):
         """Metadata that kafeat has written to the file, such as `map`, the SHA-256 of the map."""
         return {}
 
+    @property
+    def rereadable(self) -> bool:
+        """True if `chunks` can be called repeatedly; False for a pipe."""
+        return True
+
     def estimated_rows(self) -> int | None:
         """Return the number of rows, estimated if it is not known. None if it cannot be estimated."""
         return self.rows

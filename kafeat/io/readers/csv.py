@@ -101,6 +101,10 @@ class CsvReader(Reader):
             [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
         )
 
+    @property
+    def rereadable(self) -> bool:
+        return not self._read_once
+
     def estimated_rows(self) -> int | None:
         """Estimate the rows from the first 8 MiB. The bytes are counted apart, as the CSV parser reads ahead."""
         if self.rows is not None or self._read_once:

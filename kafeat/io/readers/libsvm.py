@@ -71,6 +71,10 @@ class LibsvmReader(Reader):
     def _fields(self, width: int | None) -> tuple[Field, ...]:
         return Field(LABEL, "other", None, "the label"), features_field(width, "sparse rows")
 
+    @property
+    def rereadable(self) -> bool:
+        return not self._read_once
+
     def settled(self) -> Self:
         view, width, row = copy(self), 0, 0
         if self._read_once:

@@ -42,6 +42,10 @@ class LimitedReader(Reader):
     def notes(self) -> Mapping[str, str]:
         return self._reader.notes
 
+    @property
+    def rereadable(self) -> bool:
+        return self._reader.rereadable
+
     def estimated_rows(self) -> int | None:
         rows = self._reader.estimated_rows()
         return None if rows is None else min(rows, self._limit)

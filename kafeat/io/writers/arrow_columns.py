@@ -77,6 +77,11 @@ def shared(values: Array) -> pa.Array:
     return _vector(values, None)
 
 
+def with_nulls(values: Array, nulls: Mask) -> pa.Array:
+    """Return an array over a contiguous vector, with a null in the place of each value of `nulls`."""
+    return _vector(values, _validity(nulls) if nulls.any() else None)
+
+
 def _vector(values: Array, validity: pa.Buffer | None) -> pa.Array:
     kind = pa.from_numpy_dtype(values.dtype)
     return pa.Array.from_buffers(kind, len(values), [validity, pa.py_buffer(values)])

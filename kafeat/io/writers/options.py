@@ -26,6 +26,7 @@ class OutputOptions:
         fsync: True returns only when the file is on the disk.
         dtype: Type of the features; None takes that of the map.
         sweep: True removes temporary files that killed writers of the same file have left beside it.
+        features: True writes the features of a model that ends in a predictor, and not its predictions.
         guard: Context manager held while the file gets its name; it may refuse by raising an error.
     """
 
@@ -39,11 +40,14 @@ class OutputOptions:
     dtype: Literal["float16", "float32", "float64"] | None = None
     sweep: bool = True
     guard: Guard = nullcontext
+    features: bool = False
 
     @property
     def content(self) -> dict[str, object]:
         """The options that the bytes of an output depend on, as builtins."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_CONTENT}
+        if not self.features:  # manifests of earlier versions have no such entry
+            del values["features"]
         return values | {"keep": None if self.keep is None else list(self.keep)}
 
     @property

@@ -14,6 +14,7 @@ from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import StandardStream
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part, plan_parts
 from kafeat.jobs.transform.dry_run import DryRun, estimate
+from kafeat.jobs.transform.outputs import outputs_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def dry_run_parts(request: DatasetRequest) -> DatasetDryRun:
     kept = len(plan.up_to_date)
     parts = [part for part in plan.parts or () if part.name not in plan.up_to_date]
     if not parts and (kept or plan.parts is not None):
-        return DatasetDryRun(0, True, kept, DryRun(0, True, fm.n_components, 0, 0.0))
+        return DatasetDryRun(0, True, kept, DryRun(0, True, outputs_of(fm, request.writing).width, 0, 0.0))
     largest = max(parts, key=lambda part: part.bytes, default=None) or _first_text_part(request)
     writing = replace(request.writing, format=format_of(LocalPath(largest.name)))
     whole = estimate(

@@ -13,6 +13,7 @@ from kafeat.io.storage.temporary_files import remove_stale_below
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
 from kafeat.jobs.dataset.part import Outcome
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
+from kafeat.jobs.transform.outputs import Outputs
 from kafeat.runtime.backends import start_engine
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.pool import Engine, Pool
@@ -36,8 +37,8 @@ class DatasetJob:
     plan: DatasetPlan
     parts: PartMaker
 
-    def run(self, columns: int, announce: Announce) -> DatasetResult:
-        """Write all parts that are not up to date, as files of `columns` features."""
+    def run(self, outputs: Outputs, announce: Announce) -> DatasetResult:
+        """Write all parts that are not up to date, as files of these outputs."""
         began, plan = time.perf_counter(), self.plan
         kept = list(plan.up_to_date.values())
         journal = Journal(self.request.target, plan.manifest, kept, self.request.writing.guard)
@@ -55,7 +56,7 @@ class DatasetJob:
         journal.end(seconds)
         unknown_files = plan.previous.remaining(self.request.target, {*journal.done, *removed})
         without_input = set() if plan.parts is None else {*removed} - {part.name for part in plan.parts}
-        return journal.result(len(kept), columns, seconds, tuple(sorted(without_input)), unknown_files)
+        return journal.result(len(kept), outputs, seconds, tuple(sorted(without_input)), unknown_files)
 
     def _write_parts(self, journal: Journal, announce: Announce) -> list[str]:
         """Write the parts, and return the names of the outdated ones that were removed before."""

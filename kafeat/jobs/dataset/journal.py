@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import Literal
 
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.location import Location
 from kafeat.jobs.dataset.manifest import Drift, Manifest, PartFailure, PartRecord
 from kafeat.jobs.dataset.part import Outcome
+from kafeat.jobs.transform.outputs import Outputs
 
 # Writing the manifest takes at most a twentieth of the time of a run.
 _SHARE = 20.0
@@ -25,7 +27,8 @@ class DatasetResult:
         parts: Number of parts in the output folder, kept ones included.
         kept: Number of parts that a previous run had written.
         rows, rows_read, bytes, clipped, bad_rows: Sums over all parts.
-        columns: Number of features.
+        columns: Number of features, or of predicted numbers.
+        what: The content of the output.
         seconds: Duration of this run.
         failed: Parts that could not be written.
         removed: Parts of the previous run that were removed, as they have no input any more.
@@ -41,6 +44,7 @@ class DatasetResult:
     rows_read: int
     bytes: int
     columns: int
+    what: Literal["features", "predictions"]
     seconds: float
     clipped: int
     bad_rows: int
@@ -110,7 +114,7 @@ class Journal:
     def result(
         self,
         kept: int,
-        columns: int,
+        outputs: Outputs,
         seconds: float,
         removed: tuple[str, ...],
         unknown_files: tuple[str, ...],
@@ -124,7 +128,8 @@ class Journal:
             rows=sum(record.rows for record in records),
             rows_read=sum(record.rows_read for record in records),
             bytes=sum(record.output.bytes for record in records),
-            columns=columns,
+            columns=outputs.width,
+            what=outputs.what,
             seconds=seconds,
             clipped=sum(record.clipped for record in records),
             bad_rows=sum(record.bad_rows for record in records),

@@ -15,6 +15,7 @@ from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.part_makers import KnownParts, TextParts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
 from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
+from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
 from kafeat.runtime.pool import Engine
@@ -60,7 +61,9 @@ def transform_parts(
         else:
             parts = KnownParts(request, shared_map, plan, make_folder)
         job = DatasetJob(request, plan, parts)
-        return job.run(shared_map.map.n_components, announce or (lambda _parts: lambda _done: None))
+        return job.run(
+            outputs_of(shared_map.map, request.writing), announce or (lambda _parts: lambda _done: None)
+        )
 
 
 def stats_of_parts(run: DatasetResult, model: str, source: Location, target: Location) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Candidate:
     def refuse_without_exact(self) -> None:
         """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""
         steps = [one.step for one in self.model.chain.steps] if self.model is not None else []
-        for step in [*steps, *(self.config.steps if self.config is not None else ())]:
+        for step in [*steps, *(self.config.map_steps if self.config is not None else ())]:
             if step.no_exact:
                 raise UsageError(f"evaluate: {step.no_exact}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import Location
+from kafeat.jobs.fit.label_summary import LabelSummary
+from kafeat.jobs.fit.labelled_rows import TrainingSource
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
@@ -30,6 +32,7 @@ from kafeat.jobs.fit.labels import (
     label_values,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings
+from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor
 from kafeat.jobs.fit.sample import SampledFit
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, TableLike
@@ -40,10 +43,12 @@ def fit(
     data: str | os.PathLike[str] | TableLike,
     label: str | Sequence[str] | npt.ArrayLike | None = None,
     split: str | None = None,
+    weight: str | None = None,
+    jobs: int | None = None,
     *,
     allow_import: bool = False,
 ) -> FeatureMap:
-    """Fit a feature map.
+    """Fit a feature map, and the predictor behind it if the config ends in one.
 
     Warns with `kafeat.errors.KafeatWarning` of input that is valid but may be a mistake.
 
@@ -59,6 +64,10 @@ def fit(
         A list of text names several columns of numbers, unless it has an entry for every row.
     split : str or None, default None
         A column that says train or test, which is no feature. Only training rows are fitted on.
+    weight : str or None, default None
+        A column of numbers of at least 0, which is no feature: how often a row counts for the predictor.
+    jobs : int or None, default None
+        Number of threads that fit a predictor; None takes all cores. The result does not depend on it.
     allow_import : bool, default False
         True imports a kernel that the config has by name (`module:function`), which runs the code of that module.
 
@@ -86,7 +95,7 @@ def fit(
     FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
     with allowing_imports(allow_import or imports_allowed()):
-        return _fit(load_config(config), data, label, split)
+        return _fit(load_config(config), data, label, split, weight, jobs)
 
 
 def _fit(
@@ -94,6 +103,8 @@ def _fit(
     data: str | os.PathLike[str] | TableLike,
     label: str | Sequence[str] | npt.ArrayLike | None,
     split: str | None,
+    weight: str | None,
+    jobs: int | None,
 ) -> FeatureMap:
     messages = list[str]()
     listener = Listener(warn=messages.append)
@@ -104,7 +115,7 @@ def _fit(
     )
     with opened as source:
         given = label_argument(label, source.rows)
-        fm = fit_reader(recipe, source, given, split=split, listener=listener)
+        fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=3)
     return fm
@@ -117,13 +128,36 @@ def fit_reader(
     *,
     split: str | None = None,
     held_out: Array | None = None,
+    weight: str | None = None,
+    jobs: int | None = None,
     listener: Listener = SILENT,
 ) -> FeatureMap:
-    """Fit on a reader, which is read once, from its first row to its last; the arguments are those of `read_sample`."""
+    """Fit on a reader, from its first row to its last; the arguments are those of `read_sample`.
+
+    It is read once for the map, and once more for a predictor, which `jobs` threads fit.
+    """
+    check_weight(config, weight, (*label_names(label), split))
+    summary = None
+    if config.predictor is not None:
+        summary = LabelSummary()
+        check_label(config, label)
+        check_rereadable(source, config.predictor)
     learn = read_sample(
-        config, source, label, split=split, held_out=held_out, with_mean=True, listener=listener
+        config,
+        source,
+        label,
+        split=split,
+        held_out=held_out,
+        with_mean=True,
+        listener=listener,
+        summary=summary,
+        weight=weight,
     )
-    return learn(listener)
+    fm = learn(listener)
+    if summary is None:
+        return fm
+    data = TrainingSource(source, label, split, held_out, weight)
+    return fit_predictor(fm, data, summary, jobs, listener)
 
 
 def read_sample(
@@ -135,6 +169,8 @@ def read_sample(
     held_out: Array | None = None,
     listener: Listener = SILENT,
     final: bool = True,
+    summary: LabelSummary | None = None,
+    weight: str | None = None,
     with_mean: bool = False,
 ) -> Callable[[Listener], FeatureMap]:
     """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
@@ -142,19 +178,22 @@ def read_sample(
     `with_mean` records the mean of the features, which takes as long as a transform of the sample.
 
     Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
-    `held_out` (n_rows,), if given, decides this in the place of `split`.
+    `held_out` (n_rows,), if given, decides this in the place of `split`. A predictor of the config is left out; the
+    labels of all training rows are added to `summary`, which it needs. The column `weight` is no feature.
     """
     check_label(config, label)
     refuse_not_imported(config.steps, "config")
     names, labels = label_names(label), label_values(label)
     check_split(split, names)
     require(source, [] if split is None else [split], "--split")
+    require(source, [] if weight is None else [weight], "--weight")
     source = source.settled()
-    columns = columns_of(config, source, names, split)
-    listener.inform(features_line(config, source, columns, names, split))
+    others = {name: option for name, option in ((split, "--split"), (weight, "--weight")) if name is not None}
+    columns = columns_of(config, source, names, others)
+    listener.inform(features_line(config, source, columns, names, others))
     for message in fit_warnings(config, source, columns, bool(names) or labels is not None):
         listener.warn(message)
-    sampled = SampledFit.empty(config, columns)
+    sampled = SampledFit.empty(config, columns, summary)
     sampled.read(source, columns, names, labels, split=split, held_out=held_out, listener=listener)
     listener.phase("hashing the input")
     digest = source.digest()
@@ -175,16 +214,18 @@ def read_sample(
     return learn
 
 
-def columns_of(config: Config, source: Reader, labels: LabelNames = (), split: str | None = None) -> Columns:
-    """Return the columns that a map of this config reads."""
+def columns_of(
+    config: Config, source: Reader, labels: LabelNames = (), others: Collection[str] = ()
+) -> Columns:
+    """Return the columns that a map of this config reads; the columns `others` are no features."""
     coded = {column: lenient for step in config.steps for column, lenient in step.coded_columns.items()}
     times = [column for step in config.steps for column in step.time_columns]
     return choose(
         source,
         config.columns.include or None,
-        [*config.columns.exclude, *([] if split is None else [split])],
+        [*config.columns.exclude, *others],
         labels,
         coded,
-        missing=takes_missing(config.steps),
+        missing=takes_missing(config.map_steps),
         times=times,
     )

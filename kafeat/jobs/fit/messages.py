@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kafeat.config import Config
@@ -21,9 +21,12 @@ _ENDINGS = ("_id", "_label", "_target", "_class")
 
 
 def features_line(
-    config: Config, source: Reader, columns: Columns, labels: Sequence[str], split: str | None
+    config: Config, source: Reader, columns: Columns, labels: Sequence[str], others: Mapping[str, str]
 ) -> str:
-    """Return a line with the features of a fit, and the columns that are left out with the reasons."""
+    """Return a line with the features of a fit, and the columns that are left out with the reasons.
+
+    `others` are columns of an option, which is their reason.
+    """
     line = f"{source.location}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
     coded = [column.name for column in columns.features if column.categories is not None]
     line += f"; as categories: {listed(coded)}" if coded else ""
@@ -33,7 +36,9 @@ def features_line(
     reasons: dict[str, list[str]] = {}
     for field in source.fields:
         if field.name not in taken:
-            reasons.setdefault(_reason(config, source, field, labels, split, excluded), []).append(field.name)
+            reasons.setdefault(_reason(config, source, field, labels, others, excluded), []).append(
+                field.name
+            )
     left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
     return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
@@ -79,11 +84,16 @@ def _excluded(config: Config, source: Reader) -> set[str]:
 
 
 def _reason(
-    config: Config, source: Reader, field: Field, labels: Sequence[str], split: str | None, excluded: set[str]
+    config: Config,
+    source: Reader,
+    field: Field,
+    labels: Sequence[str],
+    others: Mapping[str, str],
+    excluded: set[str],
 ) -> str:
     """Return the reason for which a column is no feature."""
-    if field.name in labels or field.name == split:
-        return "--label" if field.name in labels else "--split"
+    if field.name in labels or field.name in others:
+        return "--label" if field.name in labels else others[field.name]
     if config.columns.include:
         return "not in columns.include"
     if field.name in excluded:

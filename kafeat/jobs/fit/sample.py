@@ -23,6 +23,7 @@ from kafeat.io.readers.dataset import DatasetReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import Location
+from kafeat.jobs.fit.label_summary import LabelSummary
 from kafeat.jobs.fit.labels import LabelColumns, LabelNames, check_label_array, plain_names, read_test_rows
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.fit.search import settle
@@ -51,12 +52,16 @@ class SampledFit:
     columns: Columns
     chosen: RowSample
     column_ranges: ColumnRanges
+    summary: LabelSummary | None = None
+    """Counts the labels of all rows that are read, for a predictor."""
 
     @classmethod
-    def empty(cls, config: Config, columns: Columns) -> Self:
+    def empty(cls, config: Config, columns: Columns, summary: LabelSummary | None = None) -> Self:
         """Return a fit that has read no rows."""
         size = None if config.fit_rows == "all" else config.fit_rows
-        return cls(config, columns, RowSample(config.seed, size), ColumnRanges.empty(columns.n_features))
+        return cls(
+            config, columns, RowSample(config.seed, size), ColumnRanges.empty(columns.n_features), summary
+        )
 
     def read(
         self,
@@ -84,25 +89,31 @@ class SampledFit:
         split_column = split if held_out is None else None
         keep = [name for name in (*labels, split_column) if name is not None]
         all_count = held_out is None and split is None
-        blocks = self._sampled_blocks(source, columns, keep) if all_count and not first else None
+        sampled = all_count and not first and self.summary is None
+        blocks = self._sampled_blocks(source, columns, keep) if sampled else None
         # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
         height = min(config.chunk_rows, max(_LEAST_ROWS, _MOST_NUMBERS // columns.n_features))
         chunks = source.chunks(columns, keep, height) if blocks is None else blocks
         for chunk, X in matrices(chunks, DOUBLE, _OF_MISSING):
             offsets = self.chosen.choose(first + chunk.start, chunk.rows)
+            train: Array | slice = slice(None)
             if all_count:
                 self.column_ranges = self.column_ranges.adding(X)
             else:
-                train = ~_held_out_rows(chunk, held_out, split)
+                train = ~held_out_rows(chunk, held_out, split)
                 self.column_ranges = self.column_ranges.adding(X[train])
                 offsets = offsets[train[offsets]]
                 if split_column is not None and not isinstance(X, SparseRows):
                     columns.use(X[train])
             values = None
             if labels:
-                values = label_columns.read(chunk)[offsets]
+                values = label_columns.read(chunk)
             elif given_labels is not None:
-                values = given_labels[chunk.start + offsets]
+                values = given_labels[chunk.start : chunk.start + chunk.rows]
+            if values is not None:
+                if self.summary is not None:
+                    self.summary.add(values[train])
+                values = values[offsets]
             self.chosen.add(first + chunk.start, chunk.rows, offsets, dense(X[offsets]), values)
             listener.rows(chunk.rows)
         if blocks is not None and source.rows is not None:
@@ -190,7 +201,7 @@ class SampledFit:
         config = self.config
 
         def on_step(number: int, X: Floats) -> None:
-            step, before = config.steps[number], config.steps[:number]
+            step, before = config.map_steps[number], config.map_steps[:number]
             listener.phase(f"fitting step {number + 1} of {len(config.steps)}: {step.kind}")
             wide = step.width_warning(X.shape[1])
             if wide is not None:
@@ -200,10 +211,10 @@ class SampledFit:
                 for message in spread_warnings(step, X, names):
                     listener.warn(f"{place}: {message}")
 
-        if any(step.searches for step in config.steps):
+        if any(step.searches for step in config.map_steps):
             listener.phase("choosing parameters from the data")
         options = config.search or SearchOptions()
-        steps, searches = settle(config.steps, sample, _stream(config.seed, 3), options)
+        steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options)
         chain = Chain.fit(steps, sample, _stream(config.seed, 1), on_step)
         if config.prune is not None:
             listener.phase("pruning outputs")
@@ -240,7 +251,7 @@ def _stream(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 
-def _held_out_rows(chunk: Chunk, held_out: Array | None, split: str | None) -> Array:
+def held_out_rows(chunk: Chunk, held_out: Array | None, split: str | None) -> Array:
     """Return true for the rows of a chunk that are not to be fitted on."""
     if held_out is not None:
         return held_out[chunk.start : chunk.start + chunk.rows]

@@ -31,7 +31,7 @@ class DryRun:
     Attributes:
         rows: Rows of the output.
         exact_rows: True if `rows` is known, False if it is estimated.
-        columns: Number of features.
+        columns: Number of features, or of predicted numbers.
         bytes: Estimated size of the output.
         seconds: Estimated duration.
         free: Free bytes where the output would lie; None if unknown.
@@ -103,4 +103,4 @@ def estimate(
     times = rows / max(1, done.rows_read)
     if done.rows < done.rows_read:  # some rows are dropped, and nobody knows how many of the others
         rows, whole, known = round(done.rows * times), False, False
-    return DryRun(rows, whole or known, fm.n_components, round(written * times), done.seconds * times)
+    return DryRun(rows, whole or known, done.columns, round(written * times), done.seconds * times)

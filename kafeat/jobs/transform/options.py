@@ -14,6 +14,7 @@ from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.location import Location
+from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.feature_mean import DriftTest
 from kafeat.runtime.threads import Transformed
@@ -88,7 +89,9 @@ class TransformResult:
     Attributes:
         rows: Rows of the output.
         rows_read: Rows of the input that were read.
-        columns: Number of features.
+        columns: Number of features, or of predicted numbers.
+        what: The content of the output.
+        dtype: Type of these numbers.
         seconds: Duration.
         clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were dropped or have null features.
@@ -101,6 +104,8 @@ class TransformResult:
     rows: int
     rows_read: int
     columns: int
+    what: Literal["features", "predictions"]
+    dtype: str
     seconds: float
     clipped: int
     bad_rows: int
@@ -116,12 +121,18 @@ class TransformResult:
 class Counts:
     """Sums over the chunks of one output."""
 
-    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions) -> None:
-        self._fm, self._names, self._rules = fm, names, rules
+    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions, outputs: Outputs) -> None:
+        self._fm, self._names, self._rules, self._outputs = fm, names, rules, outputs
         self._read = self._clipped = self._bad = 0
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(len(names), dtype=np.int64)
-        self.tests_mean = fm.feature_mean is not None and (rules.drift or rules.drift_test is not None)
+        # Where predictions are written, no features are left to take the mean of.
+        has_mean = fm.feature_mean is not None and outputs.what == "features"
+        if rules.drift_test is not None and outputs.what == "predictions":
+            raise UsageError(
+                "--drift-test: expected features to test the mean of, got predictions: use --features or --max-drift"
+            )
+        self.tests_mean = has_mean and (rules.drift or rules.drift_test is not None)
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
         self.input_sha256: str | None = None
 
@@ -177,11 +188,13 @@ class Counts:
     def result(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
         """Return the result of the transform."""
         rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
-        width, drift = self._fm.n_components, self.drift()
+        drift = self.drift()
         return TransformResult(
             rows,
             self._read,
-            width,
+            self._outputs.width,
+            self._outputs.what,
+            self._outputs.dtype.name,
             seconds,
             self._clipped,
             self._bad,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from itertools import islice
-
-import numpy as np
 
 from kafeat._version import __version__
 from kafeat.errors import InvalidValueError
@@ -22,6 +21,7 @@ from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.open import open_writer
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import STRICT, Counts, InputOptions, RowOptions, TransformResult
+from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.side_files import open_rejects
 from kafeat.model.feature_map import FeatureMap
@@ -97,6 +97,7 @@ class OpenTransform:
         keep = every if writing.keep is None else as_spelled(opened, writing.keep)
         self._columns = match(opened, fm.columns, () if writing.keep is None else keep, "--keep")
         self._keep = keep
+        self._outputs = outputs_of(fm, writing, format)
 
     @property
     def _typed(self) -> bool:
@@ -129,17 +130,16 @@ class OpenTransform:
         counts have its SHA-256.
         """
         rules = self._rules
-        counts = Counts(self._fm, self._columns.names, rules)
+        counts = Counts(self._fm, self._columns.names, rules, self._outputs)
         column_ranges = self._fm.column_ranges if counts.watches_drift else None
         policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, _ADVICE)
         with (
             self._open_writer(target, rows, first or 0, written) as writer,
             open_rejects(rules.rejects, self._columns, self._keep, self._writing) as rejects,
         ):
-            for done in self._fm.run(chunks, writer, self._jobs, policy):
-                good = done.good if rules.on_bad_rows == "drop" else None
+            for done in self._outputs.run(chunks, writer, self._jobs, policy):
                 try:
-                    writer.write(done.features, done.chunk.passthrough, good)
+                    self._outputs.write(done, writer)
                 except InvalidValueError as refused:
                     raise done.chunk.located(refused) from refused
                 counts.add(done)
@@ -157,20 +157,22 @@ class OpenTransform:
         self, target: Location, rows: int | None, first: int, written: WrittenFile | None
     ) -> AbstractContextManager[Writer]:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
-        dtype = np.dtype(writing.dtype or fm.dtype)
+        outputs = self._outputs
         rows = None if dropping else rows
         plain = self._format not in ("csv", "jsonl") and writing.compression in (None, "none")
         if rows is not None and plain:
-            require_space(target, rows * fm.n_components * dtype.itemsize)
+            require_space(target, rows * outputs.width * outputs.dtype.itemsize)
+        passthrough = self._opened.passthrough_schema(self._keep, self._typed) if self._keep else None
         layout = Layout(
-            writing.feature_names(fm.n_components),
-            dtype,
+            outputs.names,
+            outputs.dtype,
             rows,
             first,
             fm.chunk_rows,
-            self._opened.passthrough_schema(self._keep, self._typed) if self._keep else None,
-            writing,
+            passthrough if outputs.classes is None else outputs.classes.schema(passthrough),
+            replace(writing, prefix=outputs.list_name),
             {"version": __version__, "layout": writing.layout}
+            | ({} if outputs.what == "features" else {"content": outputs.what})
             | ({} if fm.digest is None else {"map": fm.digest}),
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,

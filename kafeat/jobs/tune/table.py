@@ -133,8 +133,9 @@ def _sampled(
     config = with_columns(base, groups, groups.reading_steps())
     with data.open() as opened:
         source = opened.settled()
-        columns = columns_of(config, source, names, split)
-        listener.inform(features_line(config, source, columns, names, split))
+        others = {} if split is None else {split: "--split"}
+        columns = columns_of(config, source, names, others)
+        listener.inform(features_line(config, source, columns, names, others))
         for message in fit_warnings(config, source, columns, labelled=True):
             listener.warn(message)
         sampled = SampledFit.empty(config, columns)
@@ -241,7 +242,7 @@ def _is_histogram(sample: Sample, groups: Groups) -> bool:
 
 def check_base(base: Config) -> None:
     """Refuse a config to start from that has searches of its own."""
-    if any(step.searches for step in base.steps):
+    if any(step.searches for step in base.map_steps):
         raise UsageError(
             "--from: expected a config with values, got one with searches: put values in their place"
         )

@@ -137,7 +137,7 @@ def tune(
             given = label_argument(label, first.rows)
         table = read_table(source, start, given, split, listener)
         judged = Scoring(split, task, scoring, count_jobs(jobs))
-        space = SearchSpace(table, () if base is None else [step.recipe() for step in start.steps])
+        space = SearchSpace(table, () if base is None else [step.recipe() for step in start.map_steps])
         tuner = Tuner(source, given, start, budget, space, judged)
         record = tuner.journal(journal, resume, seeds)
         seconds = None if time is None else _SHARE_OF_TIME * time

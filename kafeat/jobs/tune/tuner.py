@@ -173,7 +173,8 @@ class Tuner:
         """Return the config of the chosen map for all training rows."""
         chosen, table = choice.chosen, self.space.table
         steps = self.space.steps(chosen.candidate, chosen.size.width, len(table.labels))
-        return with_columns(self.start, table.groups, steps)
+        predictor = [] if self.start.predictor is None else [self.start.predictor.recipe()]
+        return with_columns(self.start, table.groups, [*steps, *predictor])
 
     def _test_score(self, config: Config) -> Score | None:
         """Return the score on the test rows, if there are any."""

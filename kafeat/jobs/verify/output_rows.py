@@ -13,6 +13,7 @@ from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.writers.passthrough_compare import KeptRows, difference
+from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Floats
 
@@ -27,22 +28,28 @@ class OutputRows:
     `keep` names the passthrough columns, which stand before the features and which the input has too.
     """
 
-    def __init__(self, made: Reader, source: Reader, fm: FeatureMap, dtype: str | None) -> None:
-        self._made, self._width = made, fm.n_components
-        fields = _features(made, fm)
-        _check_names(made, fields)
+    def __init__(
+        self, made: Reader, source: Reader, fm: FeatureMap, outputs: Outputs, dtype: str | None
+    ) -> None:
+        self._made, self._width, self._outputs = made, outputs.width, outputs
+        fields = _numbers(made, outputs)
+        if outputs.what == "features":
+            _check_names(made, fields)
         columns = Columns(
             tuple(Column(field.name, field.width) for field in fields), False, None, missing=True
         )
-        self._dtype = np.dtype(dtype or fm.dtype) if made.untyped else _dtype(made, fields)
+        self._dtype = np.dtype(dtype or outputs.dtype) if made.untyped else _dtype(made, fields)
+        # Predictions in float64 are made of features in the dtype of the map.
+        self._tolerance = max(TOLERANCE[self._dtype.name], TOLERANCE[fm.dtype])
         lists = fields[0].width is not None
         self._order: Literal["C", "F"] = "C" if made.positional or lists else "F"
         ours = {field.name for field in source.fields}
         before = [field.name for field in made.fields[: -len(fields)]]
         self.keep = [] if made.positional else [name for name in before if name in ours]
+        written = [*self.keep, *before[-1:]] if outputs.classes is not None else self.keep
         # Text of a CSV is compared as text.
         self.typed = not made.untyped
-        self._chunks = made.chunks(columns, self.keep, fm.chunk_rows, typed_passthrough=self.typed)
+        self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=self.typed)
         self._chunk: Chunk | None = next(self._chunks, None)
         self.at = 0
         self.rows = 0
@@ -105,12 +112,12 @@ class OutputRows:
         apart[np.isnan(rounded) & np.isnan(expected)] = 0.0
         size = np.maximum(np.nan_to_num(np.abs(expected)).max(axis=1), np.finfo(np.float32).tiny)
         relative = apart.max(axis=1) / size
-        wrong = ~(relative <= TOLERANCE[self._dtype.name])
+        wrong = ~(relative <= self._tolerance)
         if wrong.any():
             row = int(np.argmax(wrong))
             column = int(np.argmax(np.where(np.isnan(apart[row]), np.inf, apart[row])))
             raise GateError(
-                f"{self._made.location}: {spell_row(self.at + row)}, feature {column}: expected "
+                f"{self._made.location}: {spell_row(self.at + row)}, {self._outputs.what[:-1]} {column}: expected "
                 f"{expected[row, column]:.9g}, got {rounded[row, column]:.9g}"
             )
         return float(relative.max(initial=0.0))
@@ -136,17 +143,18 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
     return dtype
 
 
-def _features(made: Reader, fm: FeatureMap) -> list[Field]:
-    """Return the fields of the features: the last ones, after the passthrough columns."""
+def _numbers(made: Reader, outputs: Outputs) -> list[Field]:
+    """Return the fields of features or predictions: the last ones, after the passthrough columns."""
     fields = list(made.fields)
     last = fields[-1:]
-    if last and last[0].kind == "list" and last[0].width in (None, fm.n_components):
-        return [replace(last[0], width=fm.n_components)]
-    if len(fields) < fm.n_components:
+    width = outputs.width
+    if last and last[0].kind == "list" and last[0].width in (None, width):
+        return [replace(last[0], width=width)]
+    if len(fields) < width + (outputs.classes is not None):
         raise GateError(
-            f"{made.location}: expected {fm.n_components:,} columns of features, got {len(fields):,} columns"
+            f"{made.location}: expected {width:,} columns of {outputs.what}, got {len(fields):,} columns"
         )
-    return fields[-fm.n_components :]
+    return fields[-width:]
 
 
 def _check_names(made: Reader, fields: list[Field]) -> None:

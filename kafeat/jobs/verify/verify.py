@@ -13,8 +13,10 @@ from kafeat.errors import DataError, GateError
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.location import Location, StandardStream
+from kafeat.io.writers.options import OutputOptions
 from kafeat.io.writers.passthrough_compare import KeptRows, taken
 from kafeat.jobs.transform.options import InputOptions
+from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
@@ -69,7 +71,8 @@ def verify_file(
     ):
         _check_maker(output_reader, target, fm, model)
         dtype = output_dtype or known.get("output", {}).get("dtype")
-        output = OutputRows(output_reader, source_reader, fm, dtype)
+        outputs = _outputs(output_reader, fm)
+        output = OutputRows(output_reader, source_reader, fm, outputs, dtype)
         columns = match(source_reader, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
         chunks = source_reader.chunks(
@@ -78,10 +81,10 @@ def verify_file(
         )  # fmt: skip
         chosen = _RandomChunks(chunks, seed, size)
         compared, largest = 0, 0.0
-        for done in fm.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
+        for done in outputs.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
             if on_bad_rows != "drop":
                 output.skip_to(done.chunk.start)
-            expected, kept = _expected(done, on_bad_rows)
+            expected, kept = _expected(done, on_bad_rows, outputs, output.typed)
             largest = max(largest, output.compare(expected, kept, done.chunk))
             compared += len(expected)
         output.end()
@@ -102,10 +105,26 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -
         )
 
 
-def _expected(done: Transformed, on_bad_rows: str) -> tuple[Floats, KeptRows | None]:
+def _outputs(made: Reader, fm: FeatureMap) -> Outputs:
+    """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
+    features, format = outputs_of(fm, OutputOptions(features=True)), "npy" if made.positional else None
+    predictions = outputs_of(fm, OutputOptions(), format)
+    width = sum(field.width or 1 for field in made.fields)
+    last = made.fields[-1].name if made.fields else ""
+    endings = (predictions.names[-1], predictions.list_name)
+    if width == predictions.width if made.positional else last.endswith(endings):
+        return predictions
+    return features
+
+
+def _expected(
+    done: Transformed, on_bad_rows: str, outputs: Outputs, typed: bool
+) -> tuple[Floats, KeptRows | None]:
     if done.bad_rows and on_bad_rows == "error":
         raise done.chunk.located(done.bad_rows[0])
     kept = done.chunk.passthrough
+    if outputs.classes is not None:
+        kept = outputs.classes.table(kept, done.features, as_text=not typed)
     if done.good is None or on_bad_rows != "drop":
         return done.features, kept
     return done.features[done.good], None if kept is None else taken(kept, done.good)

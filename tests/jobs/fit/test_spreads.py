@@ -12,7 +12,7 @@ import pytest
 import kafeat
 from kafeat.errors import KafeatWarning
 from kafeat.jobs.fit.spreads import spread_warnings
-from kafeat.registry import kinds, step_class
+from kafeat.registry import map_kinds, step_class
 
 RNG = np.random.default_rng(0)
 N = 500
@@ -116,7 +116,9 @@ def test_digits_and_few_rows(digits: np.ndarray) -> None:
 
 def test_every_kind_says_what_it_makes_of_spreads() -> None:
     needs = {
-        kind for kind in kinds() if kind not in ("product", "union") and step_class(kind)().spreads == "needs"
+        kind
+        for kind in map_kinds()
+        if kind not in ("product", "union") and step_class(kind)().spreads == "needs"
     }
     assert needs == {
         "arc_cosine", "fourier", "metric", "nystroem", "pca", "polynomial_features", "positive_exponential",

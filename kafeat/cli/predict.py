@@ -1,0 +1,42 @@
+"""`kafeat predict`: `kafeat transform` for models that end in a predictor."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.transform import run_transform, transform
+
+_NOT_HERE = ("features", "device", "color")
+
+HELP = """Write the prediction for every row of IN to OUT. `-` is stdin or stdout, in CSV or Arrow.
+
+MODEL ends in a predictor, such as `- kind: ridge`. OUT has the column `prediction` (`prediction_LABEL` for several
+labels) and for classes `probability_CLASS`. NPY holds the probabilities or numbers alone. Everything else is as in
+`kafeat transform`, which writes the same for such a model.
+"""
+EPILOG = """\b
+Examples:
+  kafeat predict --model model.joblib sample_data/digits.parquet predictions.parquet --keep label
+  kafeat predict --model model.joblib - - < sample_data/digits.csv > predictions.csv
+"""
+
+
+def _predict(model: str, **values: Any) -> None:
+    from kafeat.model.load import load
+
+    load(model).needed_predictor()
+    if run_transform is None:
+        raise TypeError("a command has a function")
+    run_transform(model=model, features=False, device=None, **values)
+
+
+predict = GroupedCommand(
+    "predict",
+    short_help="Write the predictions for a file or for many files.",
+    params=[copy(one) for one in transform.params if one.name not in _NOT_HERE],
+    callback=_predict,
+    help=HELP,
+    epilog=EPILOG,
+)

@@ -1,0 +1,116 @@
+"""The contract of a predictor: the last step of a config, a model of the label that is fitted on all rows.
+
+A predictor never sees labels. It gets targets: scaled numbers, or 1 in the column of a row's class and 0 elsewhere.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic_core import PydanticCustomError
+
+from kafeat.contract.kernel_inputs import KernelInputs
+from kafeat.contract.step import Sample, Spreads, Step, parameter
+from kafeat.types import Array, Floats, State
+
+# Rows that are kept to choose the temperature of probabilities on, and their numbers.
+_LEAST_KEPT, _MOST_KEPT, _MOST_KEPT_NUMBERS = 256, 20_000, 1 << 24
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The targets of a fit: `n` columns. Without `classes`, a number is target · unit + centre, both (n,)."""
+
+    n: int
+    classes: bool
+    centre: Floats
+    unit: Floats
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows of features (n, D) with targets (n, k), the fold (n,) of each, and its weight (n,), or None for one."""
+
+    features: Floats
+    targets: Floats
+    folds: Array
+    weights: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The result of a fit: the recipe with its choices made, the state, and scores by the penalties that were tried."""
+
+    step: Predictor
+    state: State
+    penalties: tuple[float, ...] = ()
+    scores: tuple[float, ...] = ()
+    rows: int | None = None
+    """The number of rows that were learned from; None for all."""
+
+
+class Learning(ABC):
+    """A fit in progress. Rows are added in a fixed order, so that the result does not depend on threads."""
+
+    @abstractmethod
+    def add(self, rows: TrainingRows) -> None:
+        """Add rows."""
+
+    @abstractmethod
+    def learned(self, kept: TrainingRows) -> Learned:
+        """Return the result; `kept` are some of the rows, drawn at random."""
+
+
+class Predictor(Step):
+    """A recipe of a predictor."""
+
+    last_only: ClassVar[bool] = True
+
+    task: Literal["auto", "classification", "regression"] = parameter(
+        "auto", "classes or numbers; auto: text, booleans and few different whole numbers are classes"
+    )
+    class_weight: Literal["none", "balanced"] = parameter(
+        "none", "every row counts as one; balanced: every class counts the same"
+    )
+
+    @property
+    def label_needs(self) -> Mapping[str, str]:
+        return {f"kind: {self.kind}": "to predict"}
+
+    @property
+    def spreads(self) -> Spreads:
+        return "ignores"
+
+    @property
+    def no_exact(self) -> str | None:
+        return f"{self.kind} is a predictor and has no kernel"
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        raise TypeError(f"{self.kind} is fitted on all rows: call `begin`")
+
+    def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
+        raise TypeError(self.no_exact)
+
+    def check_searches(self) -> None:
+        """Raise pydantic's error for a search other than that of numbers for the penalty."""
+        for name, search in self._searches.items():
+            values = search.get("validate", ())
+            if name != "penalty" or not all(isinstance(value, int | float) for value in values):
+                text = f"{self.kind}: {name}: expected a value, got a search: only numbers of a penalty can be chosen"
+                raise PydanticCustomError("parameter", "{text}", {"text": text})
+
+    def most_kept(self, width: int) -> int:
+        """Return how many rows with features of this width to keep for the end of a fit."""
+        return min(_MOST_KEPT, max(_LEAST_KEPT, _MOST_KEPT_NUMBERS // width))
+
+    @abstractmethod
+    def begin(self, width: int, targets: Targets, jobs: int) -> Learning:
+        """Begin a fit on rows with features of this width, by `jobs` threads."""
+
+    @abstractmethod
+    def predicts_classes(self, state: State) -> bool:
+        """Return True if the outputs are probabilities of classes, False if they are numbers."""

@@ -1,0 +1,146 @@
+"""What a transform writes of every row: the features of a map, or the predictions of one that ends in a predictor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+
+from kafeat.chain.predicting import PREDICTION_DTYPE
+from kafeat.contract.checks import round_to
+from kafeat.errors import InvalidValueError
+from kafeat.io.readers.base import Chunk
+from kafeat.io.writers.base import Writer
+from kafeat.io.writers.class_column import ClassColumn
+from kafeat.io.writers.options import OutputOptions
+from kafeat.model.feature_map import FeatureMap
+from kafeat.model.predictor import FittedPredictor
+from kafeat.runtime.environment import count_jobs
+from kafeat.runtime.threads import FeatureTarget, RowPolicy, Transformed, run
+from kafeat.types import Floats
+
+PREDICTION, PROBABILITY = "prediction", "probability"
+
+
+class Outputs(ABC):
+    """The numbers (n, width) that are written of n rows, their names and dtype, and a column of classes."""
+
+    what: Literal["features", "predictions"]
+    names: list[str]
+    list_name: str
+    dtype: np.dtype[Any]
+    classes: ClassColumn | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of columns of numbers."""
+        return len(self.names)
+
+    @abstractmethod
+    def run(
+        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
+    ) -> Iterator[Transformed]:
+        """Compute the numbers of chunks, and yield them in order; those of a map go to the memory of `writer`."""
+
+    @abstractmethod
+    def write(self, done: Transformed, writer: Writer) -> None:
+        """Write a chunk, or only its good rows if the writer drops the others."""
+
+
+class FeatureOutputs(Outputs):
+    """Features, computed in the memory of the writer."""
+
+    what = "features"
+
+    def __init__(self, fm: FeatureMap, writing: OutputOptions) -> None:
+        self._fm = fm
+        self.names, self.list_name = writing.feature_names(fm.n_components), writing.list_name
+        self.dtype = np.dtype(writing.dtype or fm.dtype)
+
+    def run(
+        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
+    ) -> Iterator[Transformed]:
+        return self._fm.run(chunks, writer, jobs, policy)
+
+    def write(self, done: Transformed, writer: Writer) -> None:
+        writer.write(done.features, done.chunk.passthrough, done.good if writer.layout.dropping else None)
+
+
+class PredictionOutputs(Outputs):
+    """Predictions, computed in float64: numbers, or the probabilities of classes and the likeliest one.
+
+    A format of numbers alone holds the probabilities, as their columns tell the class.
+    """
+
+    what = "predictions"
+
+    def __init__(self, fm: FeatureMap, writing: OutputOptions, format: str | None) -> None:
+        self._fm, labels = fm, fm.needed_predictor().labels
+        prefix = writing.prefix or ""
+        self.dtype = np.dtype(writing.dtype or PREDICTION_DTYPE)
+        self.list_name = prefix + (PREDICTION if labels.classes is None else PROBABILITY)
+        self.names = [prefix + name for name in output_names(fm.needed_predictor())]
+        if labels.classes is not None and format != "npy":
+            self.classes = ClassColumn(prefix + PREDICTION, labels.classes)
+
+    def run(
+        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
+    ) -> Iterator[Transformed]:
+        target = NewArrays(self.width)
+        return run(self._fm.predicting, PREDICTION_DTYPE, chunks, target, count_jobs(jobs), policy)
+
+    def write(self, done: Transformed, writer: Writer) -> None:
+        table = done.chunk.passthrough
+        if self.classes is not None:
+            table = self.classes.table(table, done.features)
+        block = writer.buffer(done.chunk.start, done.chunk.rows)
+        place = round_to(done.features, block)
+        if place is not None:
+            problem = f"expected predictions that {block.dtype} can hold, got {done.features[place]:g}"
+            raise InvalidValueError(place[0], None, f"{problem}: choose a wider --output-dtype")
+        writer.filled(done.chunk.start, block)
+        writer.write(block, table, done.good if writer.layout.dropping else None)
+
+
+class NewArrays:
+    """A target of predictions: new memory for every chunk."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        """Return memory for some rows."""
+        del start
+        return np.empty((rows, self._width), PREDICTION_DTYPE)
+
+    def filled(self, start: int, block: Floats) -> None:
+        """Do nothing: the rows are written later."""
+
+
+def output_names(predictor: FittedPredictor) -> list[str]:
+    """Return the names of the columns of numbers: a probability for each class, or a prediction for each label."""
+    labels = predictor.labels
+    if labels.classes is not None:
+        return [f"{PROBABILITY}_{_spelled(one)}" for one in labels.classes]
+    if predictor.n_outputs == 1:
+        return [PREDICTION]
+    return [f"{PREDICTION}_{name}" for name in labels.names or range(predictor.n_outputs)]
+
+
+def _spelled(value: object) -> str:
+    """Return a class as text: true and false in small letters, and the shortest form of a number."""
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None) -> Outputs:
+    """Return the predictions of a map that ends in a predictor, unless features are wanted, else the features.
+
+    What depends on the format is the column of classes alone.
+    """
+    if fm.predictor is None or writing.features:
+        return FeatureOutputs(fm, writing)
+    return PredictionOutputs(fm, writing, format)

@@ -1,0 +1,59 @@
+"""Outputs of a linear model: numbers, or probabilities of classes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafeat.contract.step import DOUBLE, Transform
+from kafeat.maths.calibration import softmax
+from kafeat.types import Floats
+
+
+class _Buffers(NamedTuple):
+    wide: Floats
+    """The features in float64, if the product is computed in it."""
+    products: Floats
+
+
+class LinearOutput(Transform):
+    """Zw + b with w (D, k) and b (k,) in float64, or with a temperature the softmax of it.
+
+    The product is computed in `dtype`, or if `wide` in float64, as weights that nearly cancel need it.
+    """
+
+    def __init__(
+        self, w: Floats, b: Floats, temperature: float | None, dtype: np.dtype[Any], wide: bool
+    ) -> None:
+        self._dtype = DOUBLE if wide else dtype
+        self._widens = wide and dtype != DOUBLE
+        self._w, self._b = np.ascontiguousarray(w, self._dtype), b.astype(DOUBLE)
+        self._temperature = temperature
+        self.n_features_in, self.n_features_out = w.shape
+
+    def scratch(self, rows: int) -> _Buffers:
+        wide = np.empty((rows if self._widens else 0, self.n_features_in))
+        return _Buffers(wide, np.empty((rows, self.n_features_out), self._dtype))
+
+    def apply(self, X: Floats, out: Floats, scratch: _Buffers) -> None:
+        if self._widens:
+            scratch.wide[...] = X
+            X = scratch.wide
+        np.matmul(X, self._w, out=scratch.products)
+        scores = scratch.products + self._b
+        if self._temperature is None:
+            out[...] = scores
+            return
+        softmax(scores, self._temperature, scores)
+        out[...] = scores
+
+
+def needs_float64(w: Floats, squares: Floats, spread: Floats) -> bool:
+    """Return True if rounding in float32 would be seen in Zw, w (D, k).
+
+    `squares` (D,) are the mean squares of the features. Adding D rounded products is a random walk of √D steps of ε
+    times the size of the sums, √Σ w²z². A ten-thousandth of the targets' `spread` (k,) is too much.
+    """
+    rounding = np.finfo(np.float32).eps / 2.0 * np.sqrt(len(w) * (squares @ w**2))
+    return bool((rounding > 1e-4 * spread).any())

@@ -1,0 +1,117 @@
+"""Multinomial logistic regression on features in memory, by L-BFGS.
+
+The loss is Σ_i −log softmax(Wᵀz_i + b)_{y_i} + λ/2 ‖W‖². It is minimized over V with W = R⁻¹V, where RᵀR is the centred
+ZᵀZ/4 + λ: the Hessian of the loss is at most ZᵀZ/2 + λ (Böhning 1992), so in V it is near the identity, and some twenty
+iterations are enough where features are far from independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kafeat.maths.linear_system import LEAST, each, rounding_of
+from kafeat.types import Array, Floats
+
+_MOST_NUMBERS = 1 << 21
+_MOST_ITERATIONS = 500
+# Of the loss of a row: far below what the sample tells about it.
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Features (n, D), the numbers (n,) of their classes, and weights (n,)."""
+
+    Z: Floats
+    classes: Array
+    weights: Floats
+
+    def select(self, rows: Array) -> LabelledRows:
+        """Return some rows."""
+        return LabelledRows(self.Z[rows], self.classes[rows], self.weights[rows])
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield slices of rows, of a fixed height."""
+        height = max(1, _MOST_NUMBERS // self.Z.shape[1])
+        return (slice(start, start + height) for start in range(0, len(self.Z), height))
+
+
+class LogisticProblem:
+    """Rows of `n_classes` classes, ready to be fitted with any penalty, by `jobs` threads.
+
+    Penalties are multiples of the mean diagonal of the centred ZᵀZ. Sums are taken over blocks in a fixed order.
+    """
+
+    def __init__(self, rows: LabelledRows, n_classes: int, jobs: int) -> None:
+        self._rows, self._n_classes, self._jobs = rows, n_classes, jobs
+        total = float(rows.weights.sum())
+        self._mean = sum(each(self._sum, rows.blocks(), jobs)) / total
+        zz: Floats = np.zeros((rows.Z.shape[1],) * 2)
+        for block in rows.blocks():
+            z = rows.Z[block] - self._mean
+            zz += z.T @ (z * rows.weights[block, None])
+        self._zz, self._total = zz, total
+        self._diagonal = float(np.trace(zz)) / len(zz)
+        shares = np.bincount(rows.classes, rows.weights, n_classes) / total
+        self._prior = np.log(np.maximum(shares, 1e-9))
+
+    def _sum(self, block: slice) -> Floats:
+        summed: Floats = self._rows.weights[block] @ self._rows.Z[block].astype(np.float64, copy=False)
+        return summed
+
+    def penalty(self, multiple: float) -> float:
+        """Return λ for a multiple, above rounding errors."""
+        return max(multiple * (self._diagonal or 1.0), rounding_of(self._diagonal, len(self._zz)), LEAST)
+
+    def fit(
+        self, multiple: float, start: Floats | None = None, tolerance: float = _TOLERANCE
+    ) -> tuple[Floats, Floats]:
+        """Return W (D, c) and b (c,); `start` (D, c) is a W to begin with, `tolerance` is about the loss of a row."""
+        from scipy.linalg import cholesky, solve_triangular
+        from scipy.optimize import minimize
+
+        penalty, D, c = self.penalty(multiple), len(self._zz), self._n_classes
+        R = cholesky(self._zz / 4.0 + penalty * np.eye(D), check_finite=False)
+        # In the units of V, an intercept has a curvature of about 1, too.
+        unit = np.sqrt(self._total / 4.0)
+
+        def loss(flat: Floats) -> tuple[float, Floats]:
+            V = flat.reshape(D + 1, c)
+            W = solve_triangular(R, V[:D], check_finite=False)
+            value, of_W, of_b = self._loss(W, V[D] / unit)
+            of_W += penalty * W
+            gradient = np.vstack([solve_triangular(R, of_W, trans=1, check_finite=False), of_b / unit])
+            return (value + penalty / 2.0 * float((W**2).sum())) / self._total, gradient.ravel() / self._total
+
+        V = np.zeros((D, c)) if start is None else R @ start
+        first = np.vstack([V, self._prior * unit]).ravel()
+        options: Any = {"maxiter": _MOST_ITERATIONS, "ftol": tolerance * 1e-3, "gtol": tolerance}
+        V = minimize(loss, first, jac=True, method="L-BFGS-B", options=options).x.reshape(D + 1, c)
+        W: Floats = solve_triangular(R, V[:D], check_finite=False)
+        return W, V[D] / unit - self._mean @ W
+
+    def _loss(self, W: Floats, b: Floats) -> tuple[float, Floats, Floats]:
+        """Return the loss of centred features without the penalty, and its gradients."""
+        rows, narrow = self._rows, W.astype(self._rows.Z.dtype)
+        offset = b - self._mean @ W
+
+        def of_block(block: slice) -> tuple[float, Floats, Floats]:
+            Z, y, w = rows.Z[block], rows.classes[block], rows.weights[block]
+            scores = (Z @ narrow).astype(np.float64) + offset
+            scores -= scores.max(axis=1, keepdims=True)
+            p = np.exp(scores)
+            sums = p.sum(axis=1)
+            value = float(w @ (np.log(sums) - scores[np.arange(len(y)), y]))
+            p /= sums[:, None]
+            p[np.arange(len(y)), y] -= 1.0
+            p *= w[:, None]
+            return value, (Z.T @ p.astype(Z.dtype)).astype(np.float64), p.sum(axis=0)
+
+        parts = each(of_block, rows.blocks(), self._jobs)
+        of_b: Floats = np.sum([part[2] for part in parts], axis=0)
+        of_W: Floats = np.sum([part[1] for part in parts], axis=0)
+        return float(sum(part[0] for part in parts)), of_W - np.outer(self._mean, of_b), of_b

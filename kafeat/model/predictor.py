@@ -1,0 +1,107 @@
+"""A fitted predictor: the last step of a model, and the labels that it predicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+
+from kafeat.chain.fitted_step import FittedStep
+from kafeat.contract.describe import spell
+from kafeat.contract.predictor import Predictor
+from kafeat.model.provenance import printable
+from kafeat.registry import build_step
+from kafeat.types import Array
+
+LabelType = Literal["text", "integer", "number", "boolean"]
+Class = str | int | float | bool
+_TYPES: dict[str, type] = {"text": str, "integer": int, "number": float, "boolean": bool}
+
+
+@dataclass(frozen=True)
+class PredictedLabels:
+    """The labels of a predictor.
+
+    Attributes:
+        names: Names of the label columns; empty if the labels were given in memory.
+        type: Type of the label: that of its classes. Numbers are predicted as numbers whatever it is.
+        classes: The classes in ascending order; None if numbers are predicted.
+    """
+
+    names: tuple[str, ...]
+    type: LabelType
+    classes: tuple[Class, ...] | None
+
+    @property
+    def class_array(self) -> Array:
+        """The classes as an array of their own type."""
+        return np.array(self.classes, dtype=None if self.type != "text" else str)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return builtins for the model file."""
+        classes = None if self.classes is None else list(self.classes)
+        return {"names": list(self.names), "type": self.type, "classes": classes}
+
+    @classmethod
+    def from_plain(cls, plain: object) -> Self:
+        """Read the labels of an untrusted model file; raise `ValueError` if they are invalid."""
+        if not isinstance(plain, dict) or set(plain) != {"names", "type", "classes"}:
+            raise ValueError("labels: expected names, type and classes")
+        names, kind, classes = plain["names"], plain["type"], plain["classes"]
+        if not isinstance(names, list) or not all(type(name) is str for name in names):
+            raise ValueError("labels.names: expected a list of text")
+        if any(name != printable(name) for name in names) or len(set(names)) < len(names):
+            raise ValueError("labels.names: expected printable names, each once")
+        if type(kind) is not str or kind not in get_args(LabelType):
+            raise ValueError(f"labels.type: expected one of {', '.join(_TYPES)}, got {spell(kind)}")
+        if classes is None:
+            return cls(tuple(names), kind, None)  # type: ignore[arg-type]
+        if not isinstance(classes, list) or len(classes) < 2:
+            raise ValueError("labels.classes: expected a list of at least two classes")
+        if any(type(one) is not _TYPES[kind] for one in classes):
+            raise ValueError(f"labels.classes: expected classes of the type {kind}")
+        if not all(one < other for one, other in pairwise(classes)):
+            raise ValueError("labels.classes: expected classes in ascending order, each once")
+        return cls(tuple(names), kind, tuple(classes))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class FittedPredictor:
+    """A fitted predictor, and the labels that it predicts."""
+
+    fitted: FittedStep
+    labels: PredictedLabels
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of predicted numbers of a row: one for each class, or for each numeric label."""
+        return self.fitted.n_features_out
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return builtins and arrays for the model file."""
+        return {
+            "recipe": self.fitted.step.recipe(),
+            "state": {name: np.asarray(value) for name, value in self.fitted.state.items()},
+            "labels": self.labels.to_plain(),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: object, width: int) -> Self:
+        """Read the predictor of an untrusted model file behind a map of this width; raise `ValueError` if invalid."""
+        if not isinstance(plain, dict) or set(plain) != {"recipe", "state", "labels"}:
+            raise ValueError("recipe: expected recipe, state and labels")
+        step, state = build_step(plain["recipe"]), plain["state"]
+        if not isinstance(step, Predictor) or step.searches:
+            raise ValueError(f"recipe: expected a predictor, got {step.kind}")
+        if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):
+            raise ValueError("state: expected a dict of arrays")
+        fitted = FittedStep.checked(step, state, width)
+        labels = PredictedLabels.from_plain(plain["labels"])
+        n, classes = fitted.n_features_out, labels.classes
+        if step.predicts_classes(state) != (classes is not None):
+            raise ValueError("labels.classes: expected classes for probabilities, and none for numbers")
+        if n != len(classes) if classes is not None else n != max(1, len(labels.names)) and labels.names:
+            raise ValueError(f"labels: expected {n} of them, as the predictor has outputs")
+        return cls(fitted, labels)

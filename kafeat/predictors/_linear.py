@@ -1,0 +1,62 @@
+"""What the linear predictors share: their penalty, their state, and their transform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field
+
+from kafeat.contract.predictor import Predictor
+from kafeat.contract.step import Transform, parameter
+from kafeat.maths.linear_output import LinearOutput
+from kafeat.types import Shape, State
+
+
+class LinearPredictor(Predictor):
+    """A predictor with the scores Wᵀz + b."""
+
+    penalties: ClassVar[tuple[float, ...]]
+    """The multiples that `auto` chooses from."""
+
+    penalty: Annotated[float, Field(ge=0)] | Literal["auto"] = parameter(
+        "auto", "λ as a multiple of the mean diagonal of the centred ZᵀZ; auto: the best of a grid, by folds"
+    )
+
+    @property
+    def multiples(self) -> tuple[float, ...]:
+        """The penalties to choose from."""
+        if "penalty" in self._searches:
+            return tuple(map(float, self._searches["penalty"]["validate"]))
+        return self.penalties if self.penalty == "auto" else (self.penalty,)
+
+    def with_penalty(self, chosen: float) -> Self:
+        """Return the recipe with the penalty that was chosen."""
+        return self.model_copy(update={"penalty": chosen}).searching({})
+
+    def predicts_classes(self, state: State) -> bool:
+        return "temperature" in state
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        intercept = state.get("intercept")
+        k = 1 if intercept is None or intercept.ndim != 1 else len(intercept)
+        temperature: dict[str, Shape] = {"temperature": ()} if "temperature" in state else {}
+        return {"weights": (n_features_in, k), "intercept": (k,), "lambda": (), "wide": (), **temperature}
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        return {"wide": "bool"}
+
+    def check_state(self, state: State, n_features_in: int) -> None:
+        if not state.get("temperature", 1.0) > 0.0:
+            raise ValueError("state.temperature: expected a number above 0")
+        if not len(state["intercept"]):
+            raise ValueError("state.intercept: expected at least one output")
+
+    def n_features_out(self, state: State, n_features_in: int) -> int:
+        return len(state["intercept"])
+
+    def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
+        temperature = float(state["temperature"]) if "temperature" in state else None
+        return LinearOutput(state["weights"], state["intercept"], temperature, dtype, bool(state["wide"]))

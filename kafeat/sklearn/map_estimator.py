@@ -1,0 +1,167 @@
+"""What the estimators share: parameters, checks of rows, and the pickle of a fitted map."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
+
+from kafeat.config import Config
+from kafeat.contract.step import takes_missing
+from kafeat.errors import DataError, KafeatError, UsageError
+from kafeat.io.readers.base import Reader
+from kafeat.io.readers.memory import NamedReader, reader_of
+from kafeat.model.feature_map import FeatureMap as FittedMap
+from kafeat.model.load import loads
+from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
+from kafeat.types import Array
+
+_NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
+
+
+class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """An estimator that is made of the steps of a config."""
+
+    _default_steps: ClassVar[Any] = DEFAULT_STEPS
+    _map: FittedMap | None
+
+    def __init__(
+        self,
+        steps: Any = None,
+        *,
+        config: Any = None,
+        seed: int = 0,
+        dtype: str | None = None,
+        fit_rows: int | str = 100_000,
+        chunk_rows: int = 8192,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.steps = steps
+        self.config = config
+        self.seed = seed
+        self.dtype = dtype
+        self.fit_rows = fit_rows
+        self.chunk_rows = chunk_rows
+        self.n_jobs = n_jobs
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; with `deep`, also `name` and `name__parameter` of every step."""
+        own: dict[str, Any] = super().get_params(deep=False)
+        return {**parameters(self._steps), **own} if deep and self.config is None else own
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters: `name` sets a whole step, `name__parameter` one of its parameters."""
+        own = set(self._get_param_names())
+        super().set_params(**{name: value for name, value in params.items() if name in own})
+        of_steps = {name: value for name, value in params.items() if name not in own}
+        known = self.get_params()
+        for name in of_steps:
+            step, _, parameter = name.partition("__")
+            # a step that is set together with its parameters may be of a kind that has other parameters
+            if name not in known and not (parameter and step in known and step in of_steps):
+                raise ValueError(
+                    f"Invalid parameter {name!r} for {self}. Valid parameters are: {sorted(known)}."
+                )
+        if of_steps:
+            self.steps = changed(self._steps, of_steps)
+        return self
+
+    @property
+    def _steps(self) -> Any:
+        return self._default_steps if self.steps is None else self.steps
+
+    def _config(self) -> Config:
+        """Return the recipe; its dtype is float64 if it depends on the rows."""
+        parameters = self.get_params(deep=False)
+        if self.config is None:
+            parameters["steps"] = self._steps
+        return config_of(parameters, type(self)().get_params(deep=False))
+
+    def _with_dtype(self, config: Config, source: Reader) -> Config:
+        """Set the dtype to that of the rows if no dtype was given."""
+        single = source.fields[0].spelled.endswith("float32")
+        kept = self.config is None and self.dtype is None and single
+        return config.model_copy(update={"dtype": "float32"}) if kept else config
+
+    def _source(self, X: Any, config: Config, reset: bool) -> Reader:
+        """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
+        reads_columns = any(step.reads_columns for step in config.map_steps)
+        if reads_columns and hasattr(X, "__arrow_c_stream__"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            with as_value_errors():
+                return reader_of(X)
+        finite = "allow-nan" if takes_missing(config.map_steps) else True
+        sparse = False if reads_columns else "csr"
+        X = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
+        if issparse(X):
+            return reader_of(X)
+        names = getattr(self, "feature_names_in_", None)
+        return reader_of(X) if names is None else NamedReader(X, [str(name) for name in names])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_map")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        try:
+            config = self._config()
+        except KafeatError:  # reported by `fit`
+            return tags
+        tags.input_tags.allow_nan = takes_missing(config.map_steps)
+        reads_columns = any(step.reads_columns for step in config.map_steps)
+        tags.input_tags.string = tags.input_tags.categorical = reads_columns
+        tags.input_tags.sparse = not reads_columns
+        tags.input_tags.positive_only = config.map_steps[0].refuses_negative
+        tags.target_tags.required = config.needs_label
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        fm = state.get("_map")
+        if fm is not None:
+            # Pickle the bytes of the model file: the guard checks them when they are read, and the same fit gives the
+            # same bytes. A map that no file can hold is pickled without its caches.
+            state["_map"] = replace(fm) if fm.digest is None else fm.dumps()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(state.get("_map"), bytes):
+            self._map = loads(state["_map"], "<pickle>")
+
+
+def checked_labels(y: Any) -> Array:
+    """Return labels: one a row, or several numbers."""
+    if y is None:
+        raise UsageError("y: expected labels (requires y to be passed, but the target y is None)")
+    labels: Array = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    return labels if labels.ndim > 1 and labels.shape[1] > 1 else column_or_1d(labels)
+
+
+class ValuesRefusedError(DataError, ValueError):
+    """Rows that a map cannot be fitted on or cannot transform."""
+
+
+class ParametersRefusedError(UsageError, ValueError):
+    """Parameters that do not define a map."""
+
+
+@contextmanager
+def as_value_errors(rows: int | None = None) -> Iterator[None]:
+    """Convert the errors of kafeat to errors that are ValueErrors, too. Mention it if there was only one row."""
+    try:
+        yield
+    except UsageError as error:
+        raise ParametersRefusedError(str(error)) from error
+    except DataError as error:
+        alone = " (n_samples = 1)" if rows == 1 else ""
+        # the words that scikit-learn's checks look for
+        negative = "Negative values in data: " if _NEGATIVE.search(str(error)) else ""
+        raise ValuesRefusedError(f"{negative}{error}{alone}") from error

@@ -1,0 +1,185 @@
+"""A map and the predictor behind it as a scikit-learn classifier, and as a regressor."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import joblib
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from kafeat.config import Config
+from kafeat.contract.step import Step
+from kafeat.errors import UsageError
+from kafeat.jobs.fit.fit import fit_reader
+from kafeat.model.feature_map import FeatureMap as FittedMap
+from kafeat.registry import build_step
+from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
+from kafeat.types import Array, Floats
+
+
+class _PredictingEstimator(MapEstimator):
+    """What the classifier and the regressor share."""
+
+    _default_steps: ClassVar[Any] = ["standardize", {"kind": "fourier", "n_components": 256}, "ridge"]
+    _task: ClassVar[Literal["classification", "regression"]]
+
+    def _fit(self, X: Any, y: Array) -> Self:
+        with as_value_errors():
+            config = self._config()
+        source = self._source(X, config, reset=True)
+        with as_value_errors(source.rows):
+            jobs = joblib.effective_n_jobs(self.n_jobs)
+            self._map = fit_reader(self._with_dtype(config, source), source, y, jobs=jobs)
+        return self
+
+    def _config(self) -> Config:
+        """Return the recipe, for this task; without a predictor it ends in ridge."""
+        config = super()._config()
+        predictor: Step = build_step({"kind": "ridge"}) if config.predictor is None else config.predictor
+        task = predictor.recipe()["task"]
+        if task not in ("auto", self._task):
+            raise UsageError(f"{predictor.kind}: task: expected auto or {self._task}, got {task}")
+        plain = {**predictor.recipe(), "task": self._task}
+        return config.model_copy(update={"steps": (*config.map_steps, build_step(plain))})
+
+    def predict(self, X: Any) -> Array:
+        """Return the prediction for each row of X (n, d)."""
+        fm, source = self.feature_map_, self._source(X, self.feature_map_.config, reset=False)
+        with as_value_errors():
+            return fm.predict(source, jobs=joblib.effective_n_jobs(self.n_jobs))
+
+    @property
+    def feature_map_(self) -> FittedMap:
+        """Return the fitted map, which ends in the predictor."""
+        check_is_fitted(self)
+        if self._map is None:
+            raise TypeError("a fitted estimator has a map")
+        return self._map
+
+
+class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A linear classifier on explicit kernel features, with probabilities.
+
+    Parameters
+    ----------
+    steps : str, dict or list, optional
+        Steps as for `FeatureMap`, with a predictor last: `ridge` or `logistic`. Without one, `ridge` is added. The
+        default is `standardize`, `fourier` with 256 features, and `ridge`.
+    config : dict, str or os.PathLike, optional
+        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs`.
+    seed : int, default 0
+        Seed of every random draw.
+    dtype : {"float32", "float64"}, optional
+        Type of the features. The default is float32 for float32 input and float64 for other input.
+    fit_rows : int or "all", default 100_000
+        Number of rows that the map is fitted on; the predictor is fitted on all.
+    chunk_rows : int, default 8192
+        Number of rows transformed at once.
+    n_jobs : int, optional
+        Number of threads (default: 1; -1: all cores). Predictions do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Classes, in the order of the probabilities.
+    feature_map_ : kafeat.FeatureMap
+        Fitted map with its predictor, which can be saved for `kafeat predict`.
+    n_features_in_ : int
+        Number of input columns.
+    feature_names_in_ : ndarray of str
+        Names of the input columns, if the input has names.
+
+    Raises
+    ------
+    kafeat.errors.KafeatError
+        If parameters or data are invalid. The error is also a ValueError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kafeat.sklearn import FeatureMapClassifier
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    >>> model = FeatureMapClassifier().fit(X, y)
+    >>> model.predict([[2.0, 1.0], [2.0, -1.0]]).tolist()
+    ['same', 'other']
+    """
+
+    _task: ClassVar[Literal["classification", "regression"]] = "classification"
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit map and predictor on rows X (n, d) with classes y (n,)."""
+        with as_value_errors():
+            checked_labels(y)
+        labels: Array = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        self.classes_ = np.unique(labels)
+        return self._fit(X, labels)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities (n, n_classes) of the classes for rows X (n, d), in the order of `classes_`."""
+        fm, source = self.feature_map_, self._source(X, self.feature_map_.config, reset=False)
+        with as_value_errors():
+            return fm.predict_proba(source, jobs=joblib.effective_n_jobs(self.n_jobs))
+
+
+class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Ridge regression on explicit kernel features, of one label or several.
+
+    Parameters
+    ----------
+    steps : str, dict or list, optional
+        Steps as for `FeatureMap`, with the predictor `ridge` last; it is added where it is missing. The default is
+        `standardize`, `fourier` with 256 features, and `ridge`.
+    config : dict, str or os.PathLike, optional
+        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs`.
+    seed : int, default 0
+        Seed of every random draw.
+    dtype : {"float32", "float64"}, optional
+        Type of the features. The default is float32 for float32 input and float64 for other input.
+    fit_rows : int or "all", default 100_000
+        Number of rows that the map is fitted on; the predictor is fitted on all.
+    chunk_rows : int, default 8192
+        Number of rows transformed at once.
+    n_jobs : int, optional
+        Number of threads (default: 1; -1: all cores). Predictions do not depend on it.
+
+    Attributes
+    ----------
+    feature_map_ : kafeat.FeatureMap
+        Fitted map with its predictor, which can be saved for `kafeat predict`.
+    n_features_in_ : int
+        Number of input columns.
+    feature_names_in_ : ndarray of str
+        Names of the input columns, if the input has names.
+
+    Raises
+    ------
+    kafeat.errors.KafeatError
+        If parameters or data are invalid. The error is also a ValueError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kafeat.sklearn import FeatureMapRegressor
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> bool(FeatureMapRegressor().fit(X, X[:, 0] * X[:, 1]).score(X, X[:, 0] * X[:, 1]) > 0.9)
+    True
+    """
+
+    _task: ClassVar[Literal["classification", "regression"]] = "regression"
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit map and predictor on rows X (n, d) with numbers y (n,) or (n, k)."""
+        with as_value_errors():
+            labels = checked_labels(y)
+        return self._fit(X, labels)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

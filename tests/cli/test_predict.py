@@ -1,0 +1,129 @@
+"""`kafeat fit` with a predictor, and `kafeat predict`."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from sklearn.linear_model import Ridge
+
+import kafeat
+
+ROOT = Path(__file__).parents[2]
+DIGITS, RENTALS = ROOT / "sample_data/digits.parquet", ROOT / "sample_data/rentals.csv"
+CONFIG = """
+columns: {exclude: [label]}
+steps:
+  - kind: standardize
+  - kind: fourier
+    n_components: 128
+    frequencies: orthogonal
+    weights: uniform
+  - kind: ridge
+"""
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    path = tmp_path_factory.mktemp("predict") / "ridge.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture
+def model(in_process, config, tmp_path):
+    model = tmp_path / "model.joblib"
+    done = in_process("fit", "--config", config, DIGITS, model, "--label", "label", "-v")
+    assert done.returncode == 0
+    assert (
+        "64 inputs -> 128 features, fitted on 1,797 of 1,797 rows; predictor fitted on 1,797 rows"
+        in done.stderr
+    )
+    return model
+
+
+def test_predict_scores_as_the_same_ridge_of_scikit_learn(in_process, model, tmp_path):
+    out = tmp_path / "predictions.parquet"
+    done = in_process("predict", "--model", model, DIGITS, out, "--keep", "label", "-v")
+    assert done.returncode == 0
+    assert "1,797 rows x 10 predictions in" in done.stderr
+    table, fm = pq.read_table(out), kafeat.load(model)
+    Z, y = fm.transform(pq.read_table(DIGITS)).astype(float), table["label"].to_numpy()
+    alpha = float(fm.predictor.fitted.state["lambda"])
+    theirs = Ridge(alpha=alpha).fit(Z, (y[:, None] == range(10)).astype(float)).predict(Z).argmax(axis=1)
+    # An accuracy is a count: equal predictions of all rows, or a difference of 1/1,797.
+    assert (table["prediction"].to_numpy() == y).mean() == pytest.approx((theirs == y).mean(), rel=1e-6)
+
+
+def test_transform_writes_the_same(in_process, model, tmp_path):
+    outputs = []
+    for command in ("predict", "transform"):
+        out = tmp_path / f"{command}.csv"
+        assert in_process(command, "--model", model, DIGITS, out, "--keep", "label").returncode == 0
+        outputs.append(out.read_bytes())
+    assert outputs[0] == outputs[1]
+    assert outputs[0].startswith(b"label,prediction,probability_0,")
+
+
+def test_features_of_a_model(in_process, model, tmp_path):
+    done = in_process("transform", "--model", model, DIGITS, tmp_path / "z.parquet", "--features", "-v")
+    assert "x 128 features in" in done.stderr
+    assert pq.read_table(tmp_path / "z.parquet").column_names[:2] == ["f0", "f1"]
+
+
+def test_dry_run_and_stats_tell_of_predictions(in_process, model, tmp_path):
+    done = in_process("predict", "--model", model, DIGITS, tmp_path / "p.parquet", "--dry-run")
+    assert "columns: 10" in done.stdout
+    stats = tmp_path / "stats.json"
+    assert (
+        in_process("predict", "--model", model, DIGITS, tmp_path / "p.npy", "--stats", stats).returncode == 0
+    )
+    assert '"content": "predictions"' in stats.read_text()
+    assert (
+        in_process("verify", "--model", model, DIGITS, tmp_path / "p.npy", "--stats", stats).returncode == 0
+    )
+
+
+def test_inspect_and_diff_show_the_predictor(in_process, model):
+    done = in_process("inspect", model)
+    assert "steps[2] ridge (task: auto, class_weight: none, penalty: " in done.stdout
+    assert "    predicts 10 classes (0, 1, 2, 3, 4, 5, 6, 7, 8, 9), fitted on 1,797 rows" in done.stdout
+    assert in_process("diff", model, model).returncode == 0
+
+
+def test_a_map_cannot_predict(in_process, tmp_path):
+    model = tmp_path / "map.joblib"
+    kafeat.fit({"steps": [{"kind": "standardize"}]}, pq.read_table(DIGITS), "label").save(model)
+    done = in_process("predict", "--model", model, DIGITS, tmp_path / "out.parquet")
+    assert done.returncode == 2
+    assert "predict: expected a model that ends in a predictor, got a map: add `- kind: ridge`" in done.stderr
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_a_label_is_needed(in_process, config, tmp_path):
+    done = in_process("fit", "--config", config, DIGITS, tmp_path / "m.joblib")
+    assert done.returncode == 2
+    assert "steps[2].kind: ridge: expected a label to predict (--label COL), got none" in done.stderr
+
+
+@pytest.mark.parametrize(("cell", "message"), [("", "got ''"), ("nan", "got nan")])
+def test_a_label_that_is_missing_in_a_row_is_refused(in_process, config, tmp_path, cell, message):
+    rows = ["a,b,label", *(f"{i % 7},{i % 3},{i % 2}.5" for i in range(50))]
+    rows[20] = f"1,2,{cell}"
+    (tmp_path / "in.csv").write_text("\n".join(rows) + "\n")
+    done = in_process(
+        "fit", "--config", config, tmp_path / "in.csv", tmp_path / "m.joblib", "--label", "label"
+    )
+    assert done.returncode == 3
+    assert "row 20" in done.stderr
+    assert not (tmp_path / "m.joblib").exists()
+
+
+def test_a_table_of_text_and_times_ends_in_predictions(in_process, tmp_path):
+    config = tmp_path / "mixed.yaml"
+    config.write_text((ROOT / "configs/mixed.yaml").read_text() + "  - kind: ridge\n")
+    model, out = tmp_path / "m.joblib", tmp_path / "p.csv"
+    assert in_process("fit", "--config", config, RENTALS, model, "--label", "income", "-q").returncode == 0
+    assert (
+        in_process("predict", "--model", model, RENTALS, out, "--keep", "time", "--limit", 5).returncode == 0
+    )
+    assert out.read_text().startswith("time,prediction\n2023-01-01T05:16,")

@@ -1,0 +1,247 @@
+"""`transform` and `predict` of models that end in a predictor: every format, layout and rule for bad rows."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.errors import DataError, GateError, UsageError
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.transform.options import RowOptions
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.jobs.verify.verify import verify_file
+
+ROOT = Path(__file__).parents[3]
+STEPS = [{"kind": "standardize"}, {"kind": "ridge", "penalty": 0.01}]
+CLASSES = {
+    "text": np.array(["no", 'say, "yes"', "perhaps"]),
+    "integer": np.array([-1, 5, 7]),
+    "number": np.array([0.0, 1.0, 2.0]),
+    "boolean": np.array([False, True]),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 3))
+    columns = {f"x{j}": X[:, j] for j in range(3)}
+    codes = np.digitize(X[:, 0], [0.0, 0.8])
+    labels = {kind: classes[np.minimum(codes, len(classes) - 1)] for kind, classes in CLASSES.items()}
+    return pa.table({**columns, **labels, "y": X @ [1.0, 2.0, 3.0], "z": X[:, 1], "id": np.arange(700)})
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    def model(*labels):
+        config = {"chunk_rows": 100, "columns": {"include": ["x0", "x1", "x2"]}, "steps": STEPS}
+        return kafeat.fit(config, table, list(labels) if len(labels) > 1 else labels[0])
+
+    return model
+
+
+@pytest.fixture
+def data(table, tmp_path):
+    pq.write_table(table, tmp_path / "data.parquet")
+    return str(tmp_path / "data.parquet")
+
+
+def written(fm, data, place, jobs=2, **writing):
+    rules = writing.pop("rules", RowOptions())
+    done = transform_file(
+        fm, data, str(place), writing=OutputOptions(fsync=False, **writing), rules=rules, jobs=jobs
+    )
+    assert done.what == "predictions"
+    return place
+
+
+READ = {
+    "parquet": pq.read_table,
+    "arrow": pa.feather.read_table,
+    "csv": pa.csv.read_csv,
+    "jsonl": lambda place: pa.Table.from_pylist(
+        [json.loads(line) for line in Path(place).read_text().splitlines()]
+    ),
+}
+
+
+@pytest.mark.parametrize("format", READ)
+@pytest.mark.parametrize("kind", CLASSES)
+def test_classes_have_their_own_type_in_every_format(model, table, data, tmp_path, kind, format):
+    fm = model(kind)
+    out = READ[format](written(fm, data, tmp_path / f"out.{format}", keep=["id"]))
+    spelled = {"boolean": ["false", "true"], "number": ["0", "1", "2"]}.get(
+        kind, [str(c) for c in fm.classes.tolist()]
+    )
+    assert out.column_names == ["id", "prediction", *(f"probability_{one}" for one in spelled)]
+    assert out["prediction"].to_pylist() == fm.predict(table).tolist()
+    assert out["id"].to_pylist() == list(range(700))
+    p = np.column_stack([out[name].to_numpy() for name in out.column_names[2:]])
+    # CSV and JSON lines have the shortest text that reads back to the same double.
+    assert p.tobytes() == np.ascontiguousarray(fm.predict_proba(table)).tobytes()
+
+
+@pytest.mark.parametrize("format", READ)
+def test_numbers_in_every_format(model, table, data, tmp_path, format):
+    one, two = model("y"), model("y", "z")
+    out = READ[format](written(one, data, tmp_path / f"one.{format}"))
+    assert out.column_names == ["prediction"]
+    assert out["prediction"].to_numpy().tobytes() == one.predict(table).tobytes()
+    out = READ[format](written(two, data, tmp_path / f"two.{format}", prefix="ridge_"))
+    assert out.column_names == ["ridge_prediction_y", "ridge_prediction_z"]
+    assert (
+        out["ridge_prediction_z"].to_numpy().tobytes()
+        == np.ascontiguousarray(two.predict(table)[:, 1]).tobytes()
+    )
+
+
+def test_npy_has_probabilities_or_numbers(model, table, data, tmp_path):
+    assert np.array_equal(
+        np.load(written(model("text"), data, tmp_path / "p.npy")), model("text").predict_proba(table)
+    )
+    assert np.array_equal(
+        np.load(written(model("y"), data, tmp_path / "y.npy"))[:, 0], model("y").predict(table)
+    )
+
+
+def test_layout_list_and_smaller_numbers(model, table, data, tmp_path):
+    fm = model("text")
+    out = pq.read_table(written(fm, data, tmp_path / "p.parquet", layout="list", dtype="float32"))
+    assert out.schema.field("probability").type == pa.list_(pa.field("item", pa.float32(), nullable=False), 3)
+    assert (
+        np.array(out["probability"].to_pylist(), np.float32).tobytes()
+        == fm.predict_proba(table).astype("f4").tobytes()
+    )
+    assert out["prediction"].to_pylist() == fm.predict(table).tolist()
+
+
+def test_features_are_written_where_they_are_wanted(model, table, data, tmp_path):
+    fm = model("text")
+    done = transform_file(
+        fm, data, str(tmp_path / "z.npy"), writing=OutputOptions(features=True, fsync=False)
+    )
+    assert (done.what, done.columns) == ("features", 3)
+    assert np.array_equal(np.load(tmp_path / "z.npy"), fm.transform(table))
+
+
+def test_bytes_do_not_depend_on_jobs_or_parts(model, data, tmp_path):
+    fm = model("text")
+    one, four = (written(fm, data, tmp_path / f"{jobs}.parquet", jobs, keep=["id"]) for jobs in (1, 4))
+    assert one.read_bytes() == four.read_bytes()
+    run = transform_parts(
+        fm, data, str(tmp_path / "parts"), writing=OutputOptions(keep=["id"]), rows_per_file=200
+    )
+    assert (run.parts, run.rows, run.columns, run.what) == (4, 700, 3, "predictions")
+    parts = pa.concat_tables([pq.read_table(part) for part in sorted((tmp_path / "parts").glob("*.parquet"))])
+    assert parts.equals(pq.read_table(one))
+
+
+def test_resume_makes_predictions_again_if_features_were_written(model, data, tmp_path):
+    def run(features):
+        writing = OutputOptions(features=features)
+        place = str(tmp_path / "parts")
+        return transform_parts(model("y"), data, place, writing=writing, rows_per_file=200, resume=True)
+
+    assert run(features=False).kept == 0
+    assert run(features=False).kept == 4
+    assert run(features=True).kept == 0
+
+
+@pytest.mark.parametrize("label", ["text", "integer", "boolean", "y"])
+def test_bad_rows_have_null_predictions_or_none(model, table, tmp_path, label):
+    fm, bad = model(label), [3, 250]
+    x = table["x1"].to_numpy().copy()
+    x[bad] = np.nan
+    spoiled = str(tmp_path / "bad.parquet")
+    pq.write_table(table.set_column(1, "x1", pa.array(x)), spoiled)
+    with pytest.raises(DataError, match="column 'x1': expected a finite number, got nan"):
+        written(fm, spoiled, tmp_path / "none.parquet")
+    assert not (tmp_path / "none.parquet").exists()
+    out = pq.read_table(written(fm, spoiled, tmp_path / "null.parquet", rules=RowOptions("null")))
+    good = np.setdiff1d(np.arange(700), bad)
+    for name in out.column_names:
+        assert [i for i, value in enumerate(out[name].to_pylist()) if value is None] == bad
+    assert out["prediction"].take(pa.array(good)).to_pylist() == fm.predict(table)[good].tolist()
+    rest = pq.read_table(
+        written(fm, spoiled, tmp_path / "drop.parquet", rules=RowOptions("drop"), keep=["id"])
+    )
+    assert rest["id"].to_pylist() == good.tolist()
+    assert rest["prediction"].to_pylist() == fm.predict(table)[good].tolist()
+
+
+def test_a_prediction_that_the_type_cannot_hold_is_refused_with_its_row(table, data, tmp_path):
+    big = table.set_column(table.column_names.index("y"), "y", pa.array(table["y"].to_numpy() * 1e6))
+    fm = kafeat.fit({"columns": {"include": ["x0", "x1", "x2"]}, "steps": STEPS}, big, "y")
+    with pytest.raises(
+        DataError, match=r"row 1 \(index 0\): expected predictions that float16 can hold, got "
+    ):
+        written(fm, data, tmp_path / "p.parquet", dtype="float16")
+    assert not (tmp_path / "p.parquet").exists()
+
+
+def test_a_passthrough_column_of_the_same_name_is_refused(model, table, tmp_path):
+    spoiled = table.rename_columns(["prediction" if n == "id" else n for n in table.column_names])
+    pq.write_table(spoiled, tmp_path / "in.parquet")
+    for label, format in (("text", "parquet"), ("y", "csv")):
+        with pytest.raises(
+            UsageError, match="expected .*columns with other names than the .*, got '?prediction"
+        ):
+            written(
+                model(label), str(tmp_path / "in.parquet"), tmp_path / f"out.{format}", keep=["prediction"]
+            )
+    with pytest.raises(UsageError, match="other names than the predictions"):
+        written(model("text"), str(tmp_path / "in.parquet"), tmp_path / "out.parquet", keep=None)
+    out = pq.read_table(
+        written(
+            model("text"),
+            str(tmp_path / "in.parquet"),
+            tmp_path / "o.parquet",
+            keep=["prediction"],
+            prefix="m_",
+        )
+    )
+    assert out.column_names[:3] == ["prediction", "m_prediction", "m_probability_no"]
+
+
+@pytest.mark.parametrize("label", ["text", "boolean", "y"])
+@pytest.mark.parametrize(("format", "layout"), [("parquet", "columns"), ("csv", "columns"), ("npy", "columns"),
+                                                ("parquet", "list"), ("arrow", "tensor")])  # fmt: skip
+def test_verify_knows_predictions(model, data, tmp_path, label, format, layout):
+    fm = model(label)
+    fm.save(tmp_path / "model.joblib")
+    keep = [] if format == "npy" else ["id", "text"]
+    place = written(fm, data, tmp_path / f"p.{format}", keep=keep, layout=layout)
+    done = verify_file(str(tmp_path / "model.joblib"), data, str(place))
+    assert (done.rows, done.rows_compared, done.largest_difference) == (700, 700, 0.0)
+
+
+def test_verify_finds_a_class_and_a_probability_that_were_changed(model, data, tmp_path):
+    fm = model("text")
+    fm.save(tmp_path / "model.joblib")
+    place = written(fm, data, tmp_path / "p.csv", keep=["id"])
+    text = place.read_text().splitlines()
+    number, prediction, *probabilities = text[5].split(",")
+    assert prediction in ("no", "perhaps")
+    other = {"no": "perhaps", "perhaps": "no"}[prediction]
+    place.write_text("\n".join([*text[:5], ",".join([number, other, *probabilities]), *text[6:]]) + "\n")
+    with pytest.raises(
+        GateError, match=f"column 'prediction': expected '{prediction}' as in the input, got '{other}'"
+    ):
+        verify_file(str(tmp_path / "model.joblib"), data, str(place))
+    probabilities[0] = "0.123"
+    place.write_text("\n".join([*text[:5], ",".join([number, prediction, *probabilities]), *text[6:]]) + "\n")
+    with pytest.raises(GateError, match="prediction 0: expected .*, got 0.123"):
+        verify_file(str(tmp_path / "model.joblib"), data, str(place))
+
+
+def test_predictions_need_no_label_in_the_data(model, table, tmp_path):
+    pq.write_table(table.select(["x2", "x0", "x1"]), tmp_path / "in.parquet")
+    out = pq.read_table(written(model("y"), str(tmp_path / "in.parquet"), tmp_path / "out.parquet"))
+    assert out["prediction"].to_numpy().tobytes() == model("y").predict(table).tobytes()

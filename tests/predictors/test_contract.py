@@ -1,0 +1,99 @@
+"""What every predictor has: a config, a page with its formula, and a state that is checked."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kafeat
+from kafeat.chain.fitted_step import FittedStep
+from kafeat.config import load_config
+from kafeat.errors import ArtifactError
+from kafeat.model import artifact
+from kafeat.model.load import from_content, loads
+from kafeat.registry import predictors, step_class
+
+pytestmark = pytest.mark.parametrize("kind", predictors())
+
+
+@pytest.fixture(scope="module")
+def fit(digits, digits_table):
+    made = {}
+
+    def fit(kind):
+        if kind not in made:
+            steps = [{"kind": "standardize"}, {"kind": kind, "penalty": 0.01}]
+            made[kind] = kafeat.fit({"steps": steps}, digits[:300], np.asarray(digits_table["label"])[:300])
+        return made[kind]
+
+    return fit
+
+
+def test_has_a_config_and_a_documented_formula(kind, configs):
+    assert (Path(__file__).parent / f"test_{kind}.py").is_file()
+    path = configs / f"{kind}.yaml"
+    assert load_config(path).steps[-1].kind == kind
+    assert path.read_text().splitlines()[1].startswith("# ")
+    text = step_class(kind).__doc__
+    assert "=" in text.split("\n\n")[0]
+    assert "Source: " in text
+    assert all(field.description for field in step_class(kind).model_fields.values())
+
+
+def test_state_and_width_are_as_declared(kind, fit):
+    fm = fit(kind)
+    fitted = fm.predictor.fitted
+    checked = FittedStep.checked(fitted.step, fitted.state, fm.n_components)
+    assert checked.n_features_out == checked.bind(np.dtype("float32")).n_features_out == 10
+
+
+def test_row_law_and_memory_order(kind, fit, digits):
+    fm = fit(kind)
+    whole = fm.predict_proba(digits)
+    # Products of 64 terms in float32, in another place of a tile; probabilities move by less than scores do.
+    order = np.random.default_rng(0).permutation(len(digits))
+    np.testing.assert_allclose(fm.predict_proba(digits[order]), whole[order], rtol=0, atol=1e-4)
+    assert fm.predict_proba(digits[:700]).tobytes() == whole[:700].tobytes()
+    assert fm.predict_proba(digits[:0]).shape == (0, 10)
+    assert fm.predict(digits[:0]).shape == (0,)
+
+
+def test_repr_names_the_predictor_and_old_maps_have_none(kind, fit):
+    assert repr(fit(kind)) == f"FeatureMap(standardize -> {kind}: 64 inputs, 64 features, float32)"
+
+
+HOSTILE = [
+    (lambda p: p.pop("labels"), "predictor.recipe: expected recipe, state and labels"),
+    (lambda p: p.update(recipe={"kind": "pca"}), "predictor.recipe: expected a predictor, got pca"),
+    (lambda p: p["recipe"].update(penalty={"validate": [1.0]}), "predictor.recipe: expected a predictor"),
+    (lambda p: p["recipe"].update(penalty=-1.0), "predictor.recipe.penalty"),
+    (lambda p: p["state"].update(weights=np.zeros((3, 10))), "expected the shape"),
+    (lambda p: p["state"].update(weights=np.zeros((64, 9))), "expected the shape"),
+    (lambda p: p["state"].update(temperature=np.array(0.0)), "temperature: expected a number above 0"),
+    (lambda p: p["state"].update(temperature=np.array(np.nan)), "expected finite numbers"),
+    (lambda p: p["state"].pop("temperature"), "expected classes for probabilities"),
+    (lambda p: p["state"].update(wide=np.array(1.0)), "expected numbers of bool"),
+    (lambda p: p["labels"].update(classes=None), "expected classes for probabilities"),
+    (lambda p: p["labels"].update(classes=[1, 2]), "expected 10 of them"),
+    (lambda p: p["labels"].update(classes=[*range(9), 8]), "ascending order"),
+    (lambda p: p["labels"].update(classes=[*range(9), "x"]), "expected classes of the type integer"),
+    (lambda p: p["labels"].update(type="list"), "expected one of text, integer, number, boolean"),
+    (lambda p: p["labels"].update(names=["a\x1b[31m"]), "expected printable names"),
+    (lambda p: p["labels"].update(names="ab"), "expected a list of text"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), HOSTILE)
+def test_a_predictor_that_no_fit_gives_is_refused(kind, fit, spoil, message):
+    content = artifact.loads(fit(kind).dumps(), "a")
+    spoil(content["predictor"])
+    with pytest.raises(ArtifactError, match=message):
+        from_content(content, "a")
+
+
+def test_a_file_says_what_it_holds(kind, fit):
+    content = artifact.loads(fit(kind).dumps(), "a")
+    assert content["format"] == 3
+    for change in ({"format": 2}, {"predictor": None}):
+        with pytest.raises(ArtifactError, match="expected"):
+            loads(artifact.dumps({**content, **change}))

@@ -88,6 +88,8 @@ class Learner(ABC):
     """A learner whose penalty is given, or chosen by cross-validation over the folds."""
 
     name: str
+    probabilities = False
+    """True if predictions are probabilities of the classes."""
     small_objects = False
     """True if learning makes so many small objects that tracing its memory would slow it down."""
 
@@ -144,13 +146,19 @@ class Ridge(Learner):
         return KernelRidge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows], self._jobs)
 
 
+def predictions(model: Model, inputs: Inputs, rows: Mask) -> tuple[Array, Floats]:
+    """Return the numbers of the rows (n,) and what the model predicts of them (n, k)."""
+    numbers, predicted = [], []
+    for of_block, Z in inputs.blocks(rows):
+        numbers.append(of_block)
+        predicted.append(model(Z.astype(np.float64)))
+    return np.concatenate(numbers), np.concatenate(predicted)
+
+
 def score(model: Model, inputs: Inputs, test: Mask, truth: Truth, scoring: ScoringName = "auto") -> float:
     """Return the score on the test rows."""
-    predicted, labels = [], []
-    for rows, Z in inputs.blocks(test):
-        predicted.append(model(Z.astype(np.float64)))
-        labels.append(truth.labels[rows])
-    return score_of(scoring, truth.task, np.concatenate(predicted), np.concatenate(labels))
+    rows, predicted = predictions(model, inputs, test)
+    return score_of(scoring, truth.task, predicted, truth.labels[rows])
 
 
 def features_score(Z: Floats, labels: Array, train: int, scoring: ScoringName = "auto") -> float:

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.errors import DataError, UsageError, first_line
+from kafeat.evaluation.kernel_ridge import rounding_of
 from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth
 from kafeat.evaluation.preparation import NO_SCALING, Scaling, scaling_of
 from kafeat.maths.task import PredictionTask
@@ -41,7 +42,10 @@ Make = Callable[[float, PredictionTask], Any]
 
 @dataclass(frozen=True)
 class FittedLearner:
-    """An estimator with a scaling of its inputs. A class is predicted as 1 in its column."""
+    """An estimator with a scaling of its inputs.
+
+    A class is predicted by its probability, or else by its side of the decision.
+    """
 
     estimator: Any
     task: PredictionTask
@@ -50,11 +54,17 @@ class FittedLearner:
     converged: bool = True
 
     def __call__(self, Z: Floats) -> Floats:
-        predicted = self.estimator.predict(self.scaling(Z))
-        if self.task.classes is None:
-            return np.asarray(predicted, dtype=np.float64)[:, None]
-        one_hot: Floats = np.eye(len(self.task.classes))[predicted]
-        return one_hot
+        scaled, classes = self.scaling(Z), self.task.classes
+        if classes is None:
+            return np.asarray(self.estimator.predict(scaled), dtype=np.float64)[:, None]
+        likely = hasattr(self.estimator, "predict_proba")
+        values = (self.estimator.predict_proba if likely else self.estimator.decision_function)(scaled)
+        values = np.column_stack([-values, values]) if values.ndim == 1 else values
+        # Classes of no training row come last.
+        predicted = np.empty((len(values), len(classes)))
+        predicted[:] = 0.0 if likely else values.min(axis=1, keepdims=True) - 1.0
+        predicted[:, self.estimator.classes_] = values
+        return predicted
 
     @property
     def nonzero(self) -> int:
@@ -111,10 +121,11 @@ class HeldRows:
 
 
 class LinearMachine(Learner):
-    """A linear estimator that holds its rows. Its exact counterpart is a kernel SVM."""
+    """A linear estimator that holds its rows. Its exact counterpart is a kernel SVM, if no other is given."""
 
-    def __init__(self, name: str, make: Make) -> None:
-        self.name, self._make = name, make
+    def __init__(self, name: str, make: Make, exact: Make | None = None) -> None:
+        self.name, self._make, self._exact = name, make, exact or _kernel_svm
+        self.probabilities = name == "logistic"
 
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         scaling = _scaling(inputs, train)
@@ -128,7 +139,7 @@ class LinearMachine(Learner):
         y = _answers(truth, rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
-        return HeldRows(_exact, truth, rows, K, y, NO_SCALING, _square_of)
+        return HeldRows(self._exact, truth, rows, K, y, NO_SCALING, _square_of)
 
 
 class OnlineMachine(LinearMachine):
@@ -186,9 +197,11 @@ def learner(name: str, tau: float) -> Learner:
     """Return a learner by its name; `dual_l1` uses τ."""
     if name == "sgd":
         return OnlineMachine()
+    if name == "logistic":
+        return LinearMachine(name, _logistic, _kernel_logistic)
     return LinearMachine(name, {
         "linear_svc": _linear_svc, "linear_svc_hinge": _linear_svc_hinge, "linear_svc_l1": _linear_svc_l1,
-        "logistic": _logistic, "dual_l1": lambda cost, task: _dual_l1(cost, task, tau),
+        "dual_l1": lambda cost, task: _dual_l1(cost, task, tau),
     }[name])  # fmt: skip
 
 
@@ -211,7 +224,8 @@ def _linear_svc_l1(cost: float, task: PredictionTask) -> Any:
         raise UsageError(
             "learner linear_svc_l1: expected classes, got a number to predict; try ridge or linear_svc"
         )
-    return LinearSVC(C=cost, penalty="l1", dual=False, tol=_NEAR, max_iter=_STEPS)
+    # The solver takes the columns in a random order.
+    return LinearSVC(C=cost, penalty="l1", dual=False, tol=_NEAR, max_iter=_STEPS, random_state=0)
 
 
 def _dual_l1(cost: float, task: PredictionTask, tau: float) -> Any:
@@ -233,13 +247,31 @@ def _logistic(cost: float, task: PredictionTask) -> Any:
     return LogisticRegression(C=cost, max_iter=1000)
 
 
+class KernelLogisticRegression(LogisticRegression):  # type: ignore[misc]  # scikit-learn has no types
+    """Logistic regression with a kernel matrix: K = LLᵀ, so that L are features with this kernel."""
+
+    def fit(self, K: Floats, y: Array) -> KernelLogisticRegression:
+        from scipy.linalg import cholesky, solve_triangular
+
+        jitter = rounding_of(float(np.abs(K).max()), len(K))
+        L = cholesky(K + jitter * np.eye(len(K)), lower=True)
+        super().fit(L, y)
+        w: Floats = self.coef_
+        self.coef_: Floats = solve_triangular(L, w.T, trans="T", lower=True).T  # f(x) = k(x, ·)L⁻ᵀw
+        return self
+
+
+def _kernel_logistic(cost: float, _task: PredictionTask) -> Any:
+    return KernelLogisticRegression(C=cost, max_iter=1000)
+
+
 def _sgd(cost: float, task: PredictionTask) -> Any:
     if task.classes is None:
         return SGDRegressor(alpha=1.0 / cost, random_state=0)
     return SGDClassifier(alpha=1.0 / cost, random_state=0)
 
 
-def _exact(cost: float, task: PredictionTask) -> Any:
+def _kernel_svm(cost: float, task: PredictionTask) -> Any:
     make = SVR if task.classes is None else SVC
     return make(kernel="precomputed", C=cost, max_iter=_PAIRS)
 

@@ -184,3 +184,27 @@ def test_the_hinge_is_that_of_the_kernel_machine(ring):
     slopes, same = linear.coef_[0], exact.dual_coef_[0] @ Z[rows[exact.support_]]
     # Both solvers stop at 1e-3, and liblinear penalizes the intercept: the slopes differ by less than two hundredths.
     assert np.linalg.norm(slopes - same) < 0.02 * np.linalg.norm(same)
+
+
+def test_the_exact_machine_of_logistic_is_kernel_logistic_regression(ring):
+    """With a linear kernel it is logistic regression on the columns, whose penalty is on the same norm."""
+    _X, Z, held, truth = ring
+    rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
+    learner = learner_of("logistic")
+    linear = learner.linear(inputs(Z), ~held.test, truth, 0.5)(Z[tests])
+    exact = learner.exact((Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 0.5)((Z @ Z.T)[np.ix_(tests, rows)])
+    np.testing.assert_allclose(exact.sum(axis=1), 1.0)
+    np.testing.assert_allclose(exact, linear, atol=1e-3)  # both stop at a gradient of 1e-4
+
+
+@pytest.mark.parametrize("name", ["linear_svc", "logistic", "sgd"])
+def test_classes_of_no_training_row_come_last(name):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(["a", "b", "c", "z"], 30)
+    Z = np.eye(4)[np.repeat(np.arange(4), 30)] + 0.1 * rng.standard_normal((120, 4))
+    truth, train = Truth(task_of(labels), labels, np.arange(120) % 3), labels != "b"
+    predicted = learner_of(name).linear(inputs(Z), train, truth, 0.01)(Z)
+    assert predicted.shape == (120, 4)
+    assert (predicted.argmax(axis=1)[train] == truth.task.numbers(labels)[train]).mean() > 0.9
+    if name != "sgd":  # its estimator knows all classes
+        assert (predicted[:, 1] == predicted.min(axis=1)).all()

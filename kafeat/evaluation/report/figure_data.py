@@ -9,6 +9,7 @@ import numpy as np
 from kafeat.chain.chain import Chain
 from kafeat.errors import KafeatError
 from kafeat.evaluation.records import EvaluationRecord, Named
+from kafeat.evaluation.scores import Curve
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats
 
@@ -16,6 +17,16 @@ _GRAM_ROWS = 200
 _PAIRS = 40_000
 _SPECTRUM_ROWS = 600
 _LINE = 161
+
+
+@dataclass(frozen=True)
+class LearningFigures:
+    """The data of the figures of the learner, on raw columns, on features and with the exact kernel."""
+
+    predictions: dict[str, list[tuple[int, float]]] | None = None
+    """Numbers of rows and the seconds to predict them."""
+    rates: dict[str, Curve] = field(default_factory=dict)
+    """Shares of false and true positives; only of two classes."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +51,7 @@ class MapFigures:
     """Rows and landmarks, projected to the first two principal components of the rows."""
     importance: dict[str, float] | None = None
     """The share of each input in a metric that was learned from the label, the heaviest first."""
-    predictions: dict[str, list[tuple[int, float]]] | None = None
-    """Numbers of rows and the seconds to predict them: raw, map and exact."""
+    learning: LearningFigures = LearningFigures()
 
 
 @dataclass
@@ -66,12 +76,12 @@ class FigureData:
         Z: Floats,
         between: bool,
         importance: dict[str, float] | None = None,
-        predictions: dict[str, list[tuple[int, float]]] | None = None,
+        learning: LearningFigures | None = None,
     ) -> None:
         """Add a map: its input X (n, d), the exact kernel K (n, n) and the features Z (n, D).
 
         `between` is False if points between two rows have no meaning, as with codes of categories. `importance` is the
-        share of each column in a metric, if the map has one. `predictions` are rows and seconds.
+        share of each column in a metric, if the map has one.
         """
         if self.has(record):
             return
@@ -101,7 +111,7 @@ class FigureData:
                 curve=_curve(fm, X),
                 landmarks=_landmarks(fm, X),
                 importance=importance,
-                predictions=predictions,
+                learning=learning or LearningFigures(),
             )
         )
 

@@ -161,21 +161,44 @@ def score(model: Model, inputs: Inputs, test: Mask, truth: Truth, scoring: Scori
     return score_of(scoring, truth.task, predicted, truth.labels[rows])
 
 
-def features_score(Z: Floats, labels: Array, train: int, scoring: ScoringName = "auto") -> float:
-    """Return the score of ridge on features Z (n, D), trained on the first `train` rows and tested on the others."""
+FeaturesScorer = Callable[[Floats, Array, int, ScoringName], float]
+"""A score of features (n, D) for labels (n,), trained on the first rows, so many, and tested on the others."""
+
+
+def features_score(
+    Z: Floats,
+    labels: Array,
+    train: int,
+    scoring: ScoringName = "auto",
+    learner: Learner | None = None,
+    penalty: float | None = None,
+) -> float:
+    """Return the score of a learner on features Z (n, D), trained on the first `train` rows and tested on the others.
+
+    Without a learner it is ridge, and without a penalty the best one of the training rows.
+    """
     task = task_of(labels)
-    return score_of(scoring, task, held_out_predictions(Z, labels, train, task), labels[train:])
+    predicted = held_out_predictions(Z, labels, train, task, learner, penalty)
+    return score_of(scoring, task, predicted, labels[train:])
 
 
-def held_out_predictions(Z: Floats, labels: Array, train: int, task: PredictionTask) -> Floats:
-    """Return what ridge on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
+def held_out_predictions(
+    Z: Floats,
+    labels: Array,
+    train: int,
+    task: PredictionTask,
+    learner: Learner | None = None,
+    penalty: float | None = None,
+) -> Floats:
+    """Return what a learner on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
     numbers = np.arange(len(Z))
 
     def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
         yield numbers[rows], Z[rows]
 
     truth = Truth(task, labels, numbers % FOLDS)
-    return Ridge().linear(Inputs(Z.shape[1], blocks), numbers < train, truth)(Z[train:].astype(np.float64))
+    model = (learner or Ridge()).linear(Inputs(Z.shape[1], blocks), numbers < train, truth, penalty)
+    return model(Z[train:].astype(np.float64))
 
 
 LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.errors import DataError, UsageError, first_line
@@ -32,9 +32,6 @@ _PASSES = 1000
 # Steps of the kernel SVM, two coefficients each. Without a limit it could hang where no signal reaches it.
 _PAIRS = 1_000_000
 _MOST_BYTES = 4 << 30
-# Penalties of stochastic gradients, and the number of passes over the rows.
-_ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
-_EPOCHS = 5
 
 Make = Callable[[float, PredictionTask], Any]
 """Make an estimator from a cost."""
@@ -130,78 +127,34 @@ class LinearMachine(Learner):
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         scaling = _scaling(inputs, train)
         rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
-        y = _answers(truth, rows)
+        y = answers(truth, rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
         return HeldRows(self._make, truth, rows, Z, y, scaling, _rows_of, -(-len(Z) // _CHOSEN_ON))
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
-        y = _answers(truth, rows)
+        y = answers(truth, rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
         return HeldRows(self._exact, truth, rows, K, y, NO_SCALING, _square_of)
 
 
-class OnlineMachine(LinearMachine):
-    """Stochastic gradient descent on blocks of rows."""
-
-    small_objects = True
-
-    def __init__(self) -> None:
-        super().__init__("sgd", _sgd)
-
-    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
-        return StreamedRows(inputs, train, truth, _scaling(inputs, train))
-
-
-@dataclass(frozen=True)
-class StreamedRows:
-    """Rows that are read again for every pass of stochastic gradient descent."""
-
-    inputs: Inputs
-    train: Mask
-    truth: Truth
-    scaling: Scaling
-
-    def search(self) -> float:
-        truth, inputs = self.truth, self.inputs
-        tried = {alpha: _sgd(1.0 / alpha, truth.task) for alpha in _ALPHAS}
-        self._pass(tried.values(), self.train & (truth.folds != 0))
-        missed = dict.fromkeys(tried, 0.0)
-        for rows, Z in inputs.blocks(self.train & (truth.folds == 0)):
-            y = _answers(truth, rows)
-            for alpha, estimator in tried.items():
-                predicted = estimator.predict(self.scaling(Z))
-                missed[alpha] += float(
-                    (predicted != y).sum() if truth.task.classes is not None else ((predicted - y) ** 2).sum()
-                )
-        return min(missed, key=lambda one: missed[one])
-
-    def model(self, penalty: float) -> Model:
-        chosen = _sgd(1.0 / penalty, self.truth.task)
-        for _ in range(_EPOCHS):
-            self._pass([chosen], self.train)
-        return FittedLearner(chosen, self.truth.task, self.scaling, penalty)
-
-    def _pass(self, estimators: Iterable[Any], rows: Mask) -> None:
-        classes = self.truth.task.classes
-        more = {} if classes is None else {"classes": np.arange(len(classes))}
-        for numbers, Z in self.inputs.blocks(rows):
-            scaled, y = self.scaling(Z), _answers(self.truth, numbers)
-            for estimator in estimators:
-                with _refusals():
-                    estimator.partial_fit(scaled, y, **more)
-
-
 def learner(name: str, tau: float) -> Learner:
     """Return a learner by its name; `dual_l1` uses τ."""
     if name == "sgd":
-        return OnlineMachine()
+        from kafeat.evaluation.online import OnlineMachine
+
+        return OnlineMachine(LinearMachine(name, _linear_svc_hinge))
     if name == "logistic":
         return LinearMachine(name, _logistic, _kernel_logistic)
+    if name == "dual_l1":
+        return LinearMachine(
+            name,
+            lambda cost, task: _dual_l1(cost, task, tau),
+            lambda cost, task: _dual_l1_exact(cost, task, tau),
+        )
     return LinearMachine(name, {
         "linear_svc": _linear_svc, "linear_svc_hinge": _linear_svc_hinge, "linear_svc_l1": _linear_svc_l1,
-        "dual_l1": lambda cost, task: _dual_l1(cost, task, tau),
     }[name])  # fmt: skip
 
 
@@ -229,16 +182,22 @@ def _linear_svc_l1(cost: float, task: PredictionTask) -> Any:
 
 
 def _dual_l1(cost: float, task: PredictionTask, tau: float) -> Any:
-    """Add −τ‖α‖₁ to the dual. For regression, the loss then ignores errors up to τ.
+    """Add −τ‖α‖₁ to the dual: the loss then ignores errors of a number up to τ.
 
-    For classes the loss is max(0, 1 − τ − yz)². Its solution is (1 − τ) times the one without τ, which is the same
-    classifier, so τ is not used.
+    For classes the hinge becomes max(0, 1 − τ − yz). Its solution is (1 − τ) times that with the cost C/(1 − τ), which
+    predicts the same. (With the squared hinge τ would only scale the solution.)
     """
     if task.classes is None:
         return LinearSVR(
             C=cost, epsilon=tau, loss="squared_epsilon_insensitive", dual=False, tol=_NEAR, max_iter=_STEPS
         )
-    return _linear_svc(cost, task)
+    return _linear_svc_hinge(cost / (1.0 - tau), task)
+
+
+def _dual_l1_exact(cost: float, task: PredictionTask, tau: float) -> Any:
+    if task.classes is None:
+        return SVR(kernel="precomputed", C=cost, epsilon=tau, max_iter=_PAIRS)
+    return _kernel_svm(cost / (1.0 - tau), task)
 
 
 def _logistic(cost: float, task: PredictionTask) -> Any:
@@ -265,18 +224,13 @@ def _kernel_logistic(cost: float, _task: PredictionTask) -> Any:
     return KernelLogisticRegression(C=cost, max_iter=1000)
 
 
-def _sgd(cost: float, task: PredictionTask) -> Any:
-    if task.classes is None:
-        return SGDRegressor(alpha=1.0 / cost, random_state=0)
-    return SGDClassifier(alpha=1.0 / cost, random_state=0)
-
-
 def _kernel_svm(cost: float, task: PredictionTask) -> Any:
     make = SVR if task.classes is None else SVC
     return make(kernel="precomputed", C=cost, max_iter=_PAIRS)
 
 
-def _answers(truth: Truth, rows: Array) -> Array:
+def answers(truth: Truth, rows: Array) -> Array:
+    """Return the class numbers (r,) of these rows, or their scaled numbers."""
     labels = truth.labels[rows]
     return truth.task.targets(labels)[:, 0] if truth.task.classes is None else truth.task.numbers(labels)
 
@@ -285,7 +239,7 @@ def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
     """Fit an estimator; return it, and True if the solver converged."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ConvergenceWarning)
-        with _refusals():
+        with refusals():
             estimator.fit(Z, y)
     return estimator, not any(issubclass(one.category, ConvergenceWarning) for one in warned)
 
@@ -327,7 +281,7 @@ def _scaling(inputs: Inputs, train: Mask) -> Scaling:
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def refusals() -> Iterator[None]:
     """Convert the ValueErrors of scikit-learn about its input to DataErrors."""
     try:
         yield

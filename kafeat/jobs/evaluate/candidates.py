@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from kafeat.config import Config, load_config
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.evaluation.costs import cost_of
+from kafeat.evaluation.learners import Learner, features_score
 from kafeat.io.storage.location import Location
 from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.evaluate.request import EvaluationRequest
@@ -74,9 +76,17 @@ class Candidate:
                 raise UsageError(f"evaluate: {step.no_exact}")
 
     def fit(
-        self, data: RereadableData, request: EvaluationRequest, held_out: Array, listener: Listener
+        self,
+        data: RereadableData,
+        request: EvaluationRequest,
+        learner: Learner | None,
+        held_out: Array,
+        listener: Listener,
     ) -> Fit:
-        """Return the map and what its fit costs; a recipe is fitted on the rows that are not held out."""
+        """Return the map and what its fit costs; a recipe is fitted on the rows that are not held out.
+
+        The learner, if there is one, scores the values of `validate` in a recipe.
+        """
         if self.config is None:
             if self.model is None:
                 raise TypeError("a candidate has a model or a config")
@@ -84,7 +94,7 @@ class Candidate:
         with data.open() as source:
             learn = read_sample(
                 self.config, source, request.labels, split=request.split, held_out=held_out, listener=listener,
-                final=False,
+                final=False, scorer=partial(features_score, learner=learner, penalty=request.penalty),
             )  # fmt: skip
             fitted: list[FeatureMap] = []
             costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))

@@ -45,6 +45,7 @@ class Evaluator:
         figure_data: FigureData | None,
     ) -> None:
         self._data, self._request, self._rows, self._figure_data = data, request, rows, figure_data
+        self._learner = learner
         self._machines: Machines | None = None
         if learner is not None and rows.truth is not None:
             self._scoring = Scoring.of(
@@ -59,7 +60,7 @@ class Evaluator:
         tell = say or (lambda _step: None)
         tell(f"{candidate.spelled}: fitting")
         request, rows = self._request, self._rows
-        fit = candidate.fit(self._data, request, rows.held_out, listener)
+        fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
         tell(f"{candidate.spelled}: comparing")
         n_rows = len(rows.split.test)
         subject = EvaluatedMap(

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning
+from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
@@ -118,11 +119,12 @@ def read_sample(
     held_out: Array | None = None,
     listener: Listener = SILENT,
     final: bool = True,
+    scorer: FeaturesScorer = features_score,
 ) -> Callable[[Listener], FeatureMap]:
     """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
 
     Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
-    `held_out` (n_rows,), if given, decides this in the place of `split`.
+    `held_out` (n_rows,), if given, decides this in the place of `split`. `scorer` scores values of `validate`.
     """
     check_label(config, label)
     names, labels = label_names(label), label_values(label)
@@ -148,6 +150,7 @@ def read_sample(
             final=final,
             locate=source.locate,
             listener=listener,
+            scorer=scorer,
         )
 
     return learn

@@ -50,7 +50,8 @@ def blocks(text, language):
 
 
 def commands(text):
-    """Lines and scripts to type, in their order, without comments."""
+    """Lines and scripts to type, in their order, without comments; a line that goes on after a backslash is one."""
+    text = re.sub(r" \\\n\s+", " ", text)
     found = re.finditer(r"^```(\w*)[^\n]*\n(.*?)^```$|^ {4}(?! )(\S[^\n]*)$", text, flags=re.S | re.M)
     for one in found:
         if one[1] == "sh":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.contract.checks import remedy
 from kafeat.contract.step import MOST_FEATURES, Step, Transform
 from kafeat.errors import DataError
-from kafeat.types import Shape, State
+from kafeat.types import Array, Shape, State
 
 _FLOATS = ("float32", "float64")
 
@@ -55,6 +55,17 @@ class FittedStep:
                 f"{self.step.kind}: expected a state that {dtype} can hold, got one that cannot be cast ({error}): "
                 f"{remedy(dtype)}"
             ) from None
+
+
+def sources_of(steps: Sequence[FittedStep]) -> Array | None:
+    """Return the number of the first step's input that each output of the last belongs to; None if there is no one."""
+    sources: Array | None = None
+    for one in steps:
+        found = one.step.sources(one.state, one.n_features_in)
+        if found is None:
+            return None
+        sources = found if sources is None else sources[found]
+    return sources
 
 
 def _check_arrays(state: State, shapes: Mapping[str, Shape], dtypes: Mapping[str, str]) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import click
 
 from kafeat.cli import options
+from kafeat.cli.option_groups import GroupedCommand
 
 _DEFAULT_KIND = "nystroem"
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="Write a config to start from, or check configs.",
     epilog="""\b
 Examples:
   kafeat config > start.yaml
   kafeat config --kind fourier > rbf.yaml
   kafeat config --check rbf.yaml
   kafeat config --schema > kafeat.schema.json
-"""
+""",
 )
 @click.argument("files", type=options.CONFIG, nargs=-1, metavar="[FILE.yaml]...")
 @click.option(

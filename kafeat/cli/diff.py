@@ -7,14 +7,17 @@ import json
 import click
 
 from kafeat.cli import options
+from kafeat.cli.option_groups import GroupedCommand
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="List the differences between two maps.",
     epilog="""\b
 Examples:
   kafeat fit --config configs/nystroem.yaml sample_data/digits.parquet other.joblib --label label
   kafeat diff map.joblib other.joblib
-"""
+""",
 )
 @click.argument("a", type=options.MODEL, metavar="A")
 @click.argument("b", type=options.MODEL, metavar="B")

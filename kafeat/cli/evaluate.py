@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from kafeat.cli import log, options
+from kafeat.cli.option_groups import GroupedCommand
 
 if TYPE_CHECKING:
     from kafeat.evaluation.records import Report
@@ -22,11 +23,13 @@ _SCORES = click.Choice(
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="Compare maps: kernel errors, scores and costs.",
     epilog="""\b
 Examples:
   kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
   kafeat evaluate --config configs/fourier.yaml --sweep n_components=32,128 --seeds 2 sample_data/digits.parquet
-"""
+""",
 )
 @click.option(
     "--model",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import click
 
 from kafeat.cli import log, options
+from kafeat.cli.option_groups import GroupedCommand
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="Write a map as an ONNX graph.",
     epilog="""\b
 Examples:
   kafeat export map.joblib features.onnx
   kafeat export map.joblib features.onnx --opset 21 -v
-"""
+""",
 )
 @click.argument("model", type=options.MODEL)
 @click.argument("out", type=options.OUTPUT, metavar="OUT.onnx")

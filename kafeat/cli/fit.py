@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 import click
 
 from kafeat.cli import log, options
+from kafeat.cli.option_groups import GroupedCommand
 
 if TYPE_CHECKING:
     from kafeat.jobs.transform.options import InputOptions
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="Fit the map of a config on a table, and save it.",
     epilog="""\b
 Example:
   kafeat fit --config configs/fourier.yaml sample_data/digits.parquet map.joblib --label label
-"""
+""",
 )
 @click.option(
     "--config",

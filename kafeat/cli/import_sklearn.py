@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafeat.cli import log, options
+from kafeat.cli.option_groups import GroupedCommand
 
 if TYPE_CHECKING:
     from kafeat.types import DType
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 @click.command(
     "import-sklearn",
+    cls=GroupedCommand,
+    short_help="Convert a fitted map of scikit-learn.",
     epilog="""\b
 Example:
   kafeat import-sklearn fitted.skops map.joblib

@@ -7,16 +7,19 @@ from typing import Any
 import click
 
 from kafeat.cli import options
+from kafeat.cli.option_groups import GroupedCommand
 
 # Columns whose importance is shown.
 _MOST_SHOWN = 8
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="Show what is in a map.",
     epilog="""\b
 Example:
   kafeat inspect map.joblib
-"""
+""",
 )
 @click.argument("model", type=options.MODEL)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON to stdout.")
@@ -102,7 +105,7 @@ def _show_step(i: int, step: dict[str, Any]) -> None:
     if "importance" in step:
         click.echo(f"    weighs most: {_heaviest(step['importance'])}")
         click.echo(
-            f"    directions with 90 % of the weight: {step['directions']} of {len(step['importance'])}"
+            f"    directions with 90 % of the weight: {step['directions']} of {step['arrays']['spectrum']['shape'][0]}"
         )
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import click
 
 from kafeat.cli import options
+from kafeat.cli.option_groups import GroupedCommand
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="List the kinds of steps, or show one.",
     epilog="""\b
 Examples:
   kafeat kinds
   kafeat kinds fourier
-"""
+""",
 )
 @click.argument("kind", type=options.KIND, required=False)
 def kinds(kind: str | None) -> None:

@@ -21,7 +21,8 @@ from kafeat.errors import KafeatError
 from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
-    "tune", "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds", "config",
+    "tune", "fit", "transform", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds",
+    "config", "demo",
 )  # fmt: skip
 
 # Former names of commands. They work as before and are not listed.

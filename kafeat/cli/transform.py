@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from kafeat.cli import log, options
+from kafeat.cli.option_groups import GroupedCommand
 from kafeat.cli.options import DatasetOptions, scale_options
 from kafeat.errors import SystemRefusedError, UsageError, counted
 
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="Write the features of a file or of many files.",
     epilog="""\b
 Examples:
   kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
   kafeat transform --model map.joblib - - < sample_data/digits.csv > features.csv
   kafeat transform --model map.joblib sample_data/digits.parquet features --rows-per-file 8192 --resume
   kafeat transform --model map.joblib sample_data/digits.parquet - --output-format arrow > features.arrows
-"""
+""",
 )
 @options.model
 @click.argument("source", type=options.DATA, metavar="IN")

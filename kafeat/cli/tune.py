@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafeat.cli import log, options
+from kafeat.cli.option_groups import GroupedCommand
 
 if TYPE_CHECKING:
     from kafeat.jobs.transform.options import InputOptions
@@ -35,11 +36,13 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="Choose the best map for a table and its label.",
     epilog="""\b
 Example:
   kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m
   kafeat fit --config best.yaml sample_data/digits.parquet map.joblib --label label
-"""
+""",
 )
 @click.argument("data", type=options.DATA)
 @click.argument("config", type=options.OUTPUT, metavar="CONFIG.yaml")

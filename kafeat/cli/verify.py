@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from kafeat.cli import log, options
+from kafeat.cli.option_groups import GroupedCommand
 
 if TYPE_CHECKING:
     from kafeat.jobs.transform.options import InputOptions
 
 
 @click.command(
+    cls=GroupedCommand,
+    short_help="Check that an output holds the features of an input.",
     epilog="""\b
 Examples:
   kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --stats features.json
   kafeat verify --model map.joblib sample_data/digits.parquet features.parquet --stats features.json
-"""
+""",
 )
 @options.model
 @click.argument("source", type=options.DATA, metavar="IN")

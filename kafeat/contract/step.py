@@ -181,6 +181,10 @@ class Step(BaseModel, ABC):
         """
         return None
 
+    def sources(self, state: State, n_features_in: int) -> Array | None:
+        """Return the number of the input that each output belongs to, or None if outputs belong to several."""
+        return np.arange(n_features_in) if self.columnwise else None
+
     @property
     def spreads(self) -> Spreads:
         """The treatment of columns whose spreads differ.

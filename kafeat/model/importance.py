@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from kafeat.chain.fitted_step import sources_of
 from kafeat.model.feature_map import FeatureMap
 
 
 class Importance(NamedTuple):
-    """The share of each input of a step in its metric, the heaviest first, and the number of directions that count.
+    """The share of each column in the metric of a step, the heaviest first, and the number of directions that count.
+
+    Where the steps before it mix columns, the shares are those of the inputs of the step.
 
     `directions` is the least number of eigenvalues that sum to 90 % of all.
     """
@@ -25,8 +29,11 @@ def importance_of(fm: FeatureMap, i: int) -> Importance | None:
     if "importance" not in state:
         return None
     weights, spectrum = state["importance"], state["spectrum"]
-    kept = all(before.step.columnwise for before in fm.chain.steps[:i])
-    names = fm.columns.names if kept else [f"input {j}" for j in range(len(weights))]
+    sources = sources_of(fm.chain.steps[:i]) if i else np.arange(len(weights))
+    if sources is None:
+        names: Sequence[str] = [f"input {j}" for j in range(len(weights))]
+    else:
+        names, weights = fm.columns.names, np.bincount(sources, weights, fm.chain.n_features_in)
     shares = {names[j]: float(weights[j]) for j in np.argsort(-weights, kind="stable")}
     return Importance(shares, int(np.searchsorted(np.cumsum(spectrum), 0.9 * spectrum.sum()) + 1))
 

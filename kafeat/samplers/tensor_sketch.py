@@ -26,11 +26,12 @@ _MOST_BUCKETS = 10_000_000
 class TensorSketch(Step):
     """TensorSketch: z(x)·z(y) ≈ (γ x·y + c₀)^p, unbiased.
 
-    The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed: p independent count
-    sketches of u (a bucket and a sign per entry) are multiplied in the Fourier domain. The variance of an entry is at
-    most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D. One output carries c₀^p exactly, and d outputs
-    the linear part where that leaves less variance; the others sketch the rest. A Fourier transform keeps dot products,
-    so the way back is left out unless it is asked for: the outputs are the spectrum's numbers, scaled.
+    The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed. To this end, count
+    sketches of u (a bucket and a sign per entry), p of them, are multiplied in the Fourier domain. The variance of an
+    entry is at most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D. One output carries c₀^p exactly,
+    and d outputs the linear part where that leaves less variance; the others sketch the rest. A Fourier transform
+    keeps dot products, so the way back is left out unless it is asked for: the outputs are the spectrum's numbers,
+    scaled.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """

@@ -90,6 +90,10 @@ class DateParts(Scaler):
         others = np.setdiff1d(np.arange(len(names)), state["columns"])
         return (*(names[j] for j in others), *[None] * (self._width * len(state["columns"])))
 
+    def sources(self, state: State, n_features_in: int) -> Array:
+        others = np.setdiff1d(np.arange(n_features_in), state["columns"])
+        return np.concatenate([others, np.repeat(state["columns"], self._width)])
+
     def n_features_out(self, state: State, n_features_in: int) -> int:
         k = len(state["columns"])
         return n_features_in - k + k * self._width

@@ -9,7 +9,7 @@ import numpy as np
 
 from kafeat.contract.checks import check_indices
 from kafeat.contract.step import Names, Sample, Scaler, parameter
-from kafeat.types import Floats, Shape, State
+from kafeat.types import Array, Floats, Shape, State
 
 
 class MissingIndicator(Scaler):
@@ -50,6 +50,9 @@ class MissingIndicator(Scaler):
 
     def names_out(self, names: Names, state: State) -> Names:
         return (*names, *[None] * len(state["columns"]))
+
+    def sources(self, state: State, n_features_in: int) -> Array:
+        return np.concatenate([np.arange(n_features_in), state["columns"]])
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return n_features_in + len(state["columns"])

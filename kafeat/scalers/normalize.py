@@ -11,7 +11,7 @@ from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Scaler, parameter
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.cosine import CosineKernel
-from kafeat.types import Floats, Shape, State
+from kafeat.types import Array, Floats, Shape, State
 
 
 class Normalize(Scaler):
@@ -33,6 +33,9 @@ class Normalize(Scaler):
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {}
+
+    def sources(self, state: State, n_features_in: int) -> Array:
+        return np.arange(n_features_in)
 
     def scale(self, state: State, X: Floats) -> Floats:
         largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0)

@@ -24,8 +24,8 @@ class OneHot(Scaler):
     column. A value is one category in every format: 7, 7.0 and "7" are, and so are true, "True" and 1 to a map of
     booleans.
 
-    Outputs: first every column that is not named, unchanged and in the order of the input; then, in the order of
-    `columns`, each named column's categories: numbers by size if all of them are, else texts by code point.
+    Outputs: first every column that is not named, unchanged and in the order of the input. Then come the categories of
+    each named column, in the order of `columns`: numbers by size if all of them are, else texts by code point.
     With `min_frequency`, categories that fewer rows of the fit sample have share one output, the last of their column.
     It reads input columns by name, so only steps that keep them may come before it.
     """
@@ -86,6 +86,11 @@ class OneHot(Scaler):
         others = np.setdiff1d(np.arange(len(names)), state["columns"])
         coded = self.n_features_out(state, len(names)) - len(others)
         return (*(names[j] for j in others), *[None] * coded)
+
+    def sources(self, state: State, n_features_in: int) -> Array:
+        others = np.setdiff1d(np.arange(n_features_in), state["columns"])
+        coded = np.repeat(state["columns"], [width_of(outputs) for outputs in outputs_of(state)])
+        return np.concatenate([others, coded])
 
     def n_features_out(self, state: State, n_features_in: int) -> int:
         return n_features_in - len(state["columns"]) + sum(map(width_of, outputs_of(state)))

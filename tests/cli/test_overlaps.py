@@ -40,6 +40,7 @@ GIVEN = {
     "diff": {"a": "m.joblib", "b": "m.joblib"},
     "inspect": {"model": "m.joblib"},
     "config": {"files": "c.yaml"},
+    "demo": {"folder": "new"},
     "tune": {"data": "x.parquet", "config": "new.yaml", "base": "c.yaml", "json": "r.json", "report": "pages"},
 }  # fmt: skip
 """A value for every file and folder of every command."""

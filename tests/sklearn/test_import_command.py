@@ -138,8 +138,8 @@ def test_a_missing_extra_is_named_with_its_remedy(missing: str, folder: Path, tm
     assert f"No module named '{missing}'; pip install 'kafeat[sklearn]'" in done.stderr
 
 
-def test_the_example_of_the_readme_runs(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (ROOT / "README.md").read_text()
+def test_the_examples_of_the_page_run(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs/scikit_learn.md").read_text()
     examples = [code for code in re.findall(r"```python\n(.*?)```", page, flags=re.S) if "sklearn" in code]
     assert len(examples) == 2
     work = folder / "readme"

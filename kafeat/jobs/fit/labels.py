@@ -148,7 +148,8 @@ def read_label(chunk: Chunk, name: str) -> Array:
         row = int(np.argmax(bad))
         got = quoted(values[row]) if values.dtype.kind == "O" else f"{values[row]:g}"
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, label {quoted(name)}: expected a value, got {got}"
+            f"{chunk.location}: {spell_row(chunk.first_row + row)}, label {quoted(name)}: expected a value, got {got}: "
+            "remove such rows first"
         )
     return values
 
@@ -166,7 +167,8 @@ def _values(chunk: Chunk, name: str) -> Array:
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy()))
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, column {quoted(name)}: expected a value, got null"
+            f"{chunk.location}: {spell_row(chunk.first_row + row)}, column {quoted(name)}: expected a value, got null: "
+            "remove such rows first"
         )
     values: Array = column.to_numpy()
     if values.dtype.kind == "O" and is_number(column.type):  # decimals

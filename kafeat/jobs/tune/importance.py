@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafeat.chain.chain import Chain
+from kafeat.chain.fitted_step import sources_of
 from kafeat.errors import DataError
-from kafeat.jobs.fit.subsets import Subset, subset_of
+from kafeat.jobs.fit.subsets import subset_of
 from kafeat.jobs.fit.validation import fit_chain
 from kafeat.jobs.tune.space import Candidate, SearchSpace
-from kafeat.types import Array
 
 _MOST_ROWS = 6000
-_PROBED_ROWS = 512
 
 
 def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
@@ -36,22 +34,9 @@ def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[
     weights = chain.steps[-1].state["importance"]
     if "error_kept" not in chain.steps[-1].state or not np.ptp(weights) > 0.0:
         return None
+    sources = sources_of(chain.steps[:-1])
+    if sources is None:
+        return None
     names = table.sample.names or tuple(f"column {j}" for j in range(table.sample.X.shape[1]))
-    shares = weights if _one_to_one(chain) else _by_column(chain, subset, weights)
+    shares = np.bincount(sources, weights, len(names))
     return {str(names[j]): float(shares[j]) for j in np.argsort(-shares, kind="stable")}
-
-
-def _one_to_one(chain: Chain) -> bool:
-    """Return true if each input of the metric belongs to the column with its number."""
-    return all(one.step.columnwise or one.step.kind == "normalize" for one in chain.steps[:-1])
-
-
-def _by_column(chain: Chain, subset: Subset, weights: Array) -> Array:
-    """Return the sums of the weights of those inputs of the metric that change with each column."""
-    before, X = Chain(chain.steps[:-1]), subset.sample.X[:_PROBED_ROWS]
-    outputs, shares = before.transform(X), np.zeros(X.shape[1])
-    for j in range(X.shape[1]):
-        changed = X.copy()
-        changed[:, j] = np.roll(X[:, j], 1)
-        shares[j] = weights[(before.transform(changed) != outputs).any(axis=0)].sum()
-    return shares

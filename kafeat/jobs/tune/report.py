@@ -15,6 +15,18 @@ if TYPE_CHECKING:
     from kafeat.jobs.tune.tuning import Tuning
 
 _MOST_LEADERS = 20
+_NAMES_OF_MAPS = (
+    "A map is named by its scaler, its metric if it has one, its kernel, and γ. A metric weighs the columns by how "
+    "much the label depends on them: a diagonal one has a weight for each column, others a matrix, and α &lt; 1 makes "
+    "the weights more equal. γ = median follows from the median distance of the rows, and a multiple above 1 makes the "
+    "kernel narrower. “fourier, supervised” has frequencies that are trained for the label, and no kernel. Scores are "
+    "means over splits, ± their standard errors. The chosen map comes first, even if a less simple one is better by "
+    "noise."
+)
+_NAME_OF_THE_KNEE = (
+    "Without --columns the knee is taken: the fewest columns from which every doubling takes away less than 3 % of the "
+    "error, or no more than noise."
+)
 
 
 def write_tuning(folder: str, tuning: Tuning, data: str, config: str) -> None:
@@ -32,7 +44,7 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     yield f"<h1>The best map for {escape(data)}</h1>"
     yield f'<p class="answer">{escape(_answer(tuning))}</p>'
     yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>"
-    yield "<h2>Leaderboard</h2>"
+    yield f"<h2>Leaderboard</h2><p>{_NAMES_OF_MAPS}</p>"
     rows = [
         [
             escape(row["map"]),
@@ -44,7 +56,7 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     ]
     yield from table(["map", escape(tuning.score_name), "seconds", "trial"], rows, 0)
     if len(tuning.curve) > 1:
-        yield "<h2>Score over columns</h2>"
+        yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
         yield from _curve(tuning)
     if tuning.choices:
         yield "<h2>What each choice was worth</h2>"

@@ -1,0 +1,38 @@
+"""`kafeat demo`."""
+
+from __future__ import annotations
+
+import click
+
+from kafeat.cli import options
+from kafeat.cli.option_groups import GroupedCommand
+
+
+@click.command(
+    cls=GroupedCommand,
+    short_help="Write sample data and configs to try kafeat with.",
+    epilog="""\b
+Example:
+  kafeat demo try
+  cd try
+  kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m
+""",
+)
+@click.argument("folder", metavar="[DIR]", type=options.PAGES, default=".")
+def demo(folder: str) -> None:
+    """Write sample data and configs to DIR (default: the current folder), so that the examples of the docs run there.
+
+    Files of the same content are left alone, and no other file is replaced.
+    """
+    import os
+
+    from kafeat.jobs.demo import write_demo
+
+    files = write_demo(folder)
+    click.echo(
+        f"{len(files)} files in {os.path.join(folder, 'sample_data')} and {os.path.join(folder, 'configs')}"
+    )
+    place = "" if os.path.samefile(folder, ".") else f"cd {folder} && "
+    click.echo(
+        f"next: {place}kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m"
+    )

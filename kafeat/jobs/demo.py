@@ -1,0 +1,54 @@
+"""Sample data and configs, written to a folder, so that every example of the docs runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+from kafeat.errors import UsageError
+from kafeat.io.storage.atomic import write_bytes
+from kafeat.io.storage.local_path import LocalPath
+from kafeat.io.storage.location import Location
+
+_FOLDERS = ("sample_data", "configs")
+
+
+def write_demo(folder: str | os.PathLike[str]) -> list[str]:
+    """Write `sample_data/` and `configs/` to a folder, which is made if there is none.
+
+    Parameters
+    ----------
+    folder : path
+        Files that stand there with the same content are left alone. Any other file in the way is an error, and then
+        nothing is written.
+
+    Returns
+    -------
+    list of str
+        The paths of the files, sorted.
+    """
+    if not isinstance(Location.parse(os.fspath(folder)), LocalPath):
+        raise UsageError(f"expected a folder on this machine, got {folder}")
+    files = {os.path.join(folder, name): data for name, data in _files()}
+    for path, data in files.items():
+        if os.path.lexists(path) and not (os.path.isfile(path) and Path(path).read_bytes() == data):
+            raise UsageError(
+                f"{path}: expected no such file, got one with other content: choose an empty folder"
+            )
+    for path, data in files.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_bytes(Location.parse(path), data, fsync=False)
+    return sorted(files)
+
+
+def _files() -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the content of each file, from the package or, in a checkout, from beside it."""
+    package = Path(str(resources.files("kafeat")))
+    shipped = package / "demo_files"
+    root = shipped if shipped.is_dir() else package.parent
+    for folder in _FOLDERS:
+        for path in sorted((root / folder).iterdir()):
+            if path.is_file() and path.suffix != ".py":
+                yield f"{folder}/{path.name}", path.read_bytes()

@@ -1,0 +1,47 @@
+"""The sample data and configs of `kafeat demo`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kafeat
+from kafeat.errors import UsageError
+from kafeat.jobs.demo import write_demo
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_files_are_those_of_the_repository_and_a_map_can_be_fitted_on_them(tmp_path: Path) -> None:
+    written = write_demo(tmp_path / "new" / "demo")
+    assert written == sorted(written)
+    for path in map(Path, written):
+        assert path.read_bytes() == (ROOT / path.relative_to(tmp_path / "new" / "demo")).read_bytes()
+    folder = tmp_path / "new" / "demo"
+    assert {path.name for path in (folder / "configs").iterdir()} >= {"fourier.yaml", "kafeat.schema.json"}
+    fm = kafeat.fit(
+        folder / "configs" / "fourier.yaml", folder / "sample_data" / "digits.parquet", label="label"
+    )
+    assert fm.n_components == 512
+
+
+def test_files_of_the_same_content_stay_and_others_are_not_replaced(tmp_path: Path) -> None:
+    write_demo(tmp_path)
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "configs").iterdir()}
+    assert len(write_demo(tmp_path)) > len(times)
+    mine = tmp_path / "configs" / "union.yaml"
+    (tmp_path / "configs" / "clip.yaml").unlink()
+    mine.write_text("mine")
+    with pytest.raises(UsageError, match=r"union\.yaml: expected no such file"):
+        write_demo(tmp_path)
+    assert mine.read_text() == "mine"
+    assert not (tmp_path / "configs" / "clip.yaml").exists()
+
+
+def test_the_command_says_what_to_do_next(tmp_path: Path, in_process: Callable) -> None:
+    done = in_process("demo", tmp_path / "try")
+    assert done.returncode == 0
+    assert f"cd {tmp_path / 'try'} && kafeat tune" in done.stdout
+    assert in_process("demo", "s3://bucket/folder").returncode == 2

@@ -63,6 +63,11 @@ def _one(
             ("bias", "mean, signed"),
             ("distortion_max", "largest relative error of a squared distance"),
             ("distortion_mean", "mean relative error of a squared distance"),
+            ("kernel_pca_error_least", "Frobenius norm, the least of this rank"),
+            ("kernel_pca_spectrum", "leading eigenvalues, relative"),
+            ("kernel_pca_subspace", "leading eigenvectors, mean cos² of the angles"),
+            ("closed_form_error_max", "closed form, largest at a ratio y/x, per √(xy)"),
+            ("closed_form_error_mean", "closed form, mean over the ratios"),
         )
         if key in entry
     ]

@@ -38,6 +38,24 @@ class Distortion(TypedDict, total=False):
     """ε of the lemma of Johnson and Lindenstrauss for these rows and columns; 1 if it promises nothing."""
 
 
+class KernelPca(TypedDict, total=False):
+    """Comparison with exact kernel PCA; only for a map followed by pca. The errors are against its centred kernel."""
+
+    kernel_pca_error_least: float
+    """Relative Frobenius error of the best matrix of the same rank."""
+    kernel_pca_spectrum: float
+    """Σ|λ̂_i − λ_i|/Σλ_i over the leading eigenvalues."""
+    kernel_pca_subspace: float
+    """Mean cos² of the angles between the spaces of the leading eigenvectors."""
+
+
+class ClosedForm(TypedDict, total=False):
+    """Error of a homogeneous map at the ratios y/x of the data, per √(xy); only with such a map."""
+
+    closed_form_error_max: float
+    closed_form_error_mean: float
+
+
 class Costs(TypedDict, total=False):
     """Costs of a learner; each key ends in `_raw`, `_map` and `_exact`.
 
@@ -121,7 +139,7 @@ class Scores(TypedDict, total=False):
     score_uncertainty_map_validation: float
 
 
-class EvaluationRecord(Named, KernelError, Distortion, Scores, Costs):
+class EvaluationRecord(Named, KernelError, Distortion, KernelPca, ClosedForm, Scores, Costs):
     """The evaluation of one map with one setting, one seed and one split of the rows."""
 
     seed: int

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kafeat.chain.chain import Chain
 from kafeat.errors import KafeatError
+from kafeat.evaluation.closed_form import before, error_curve
 from kafeat.evaluation.records import EvaluationRecord, Named
 from kafeat.evaluation.scores import Curve
 from kafeat.model.feature_map import FeatureMap
@@ -108,7 +108,7 @@ class FigureData:
                     _eigenvalues(_gram(Z[:_SPECTRUM_ROWS])),
                 ),
                 line=_line(fm, X, K) if between else None,
-                curve=_curve(fm, X),
+                curve=error_curve(fm, X),
                 landmarks=_landmarks(fm, X),
                 importance=importance,
                 learning=learning or LearningFigures(),
@@ -147,24 +147,12 @@ def _line(fm: FeatureMap, X: Floats, K: Floats) -> tuple[Floats, Floats, Floats]
         return None
 
 
-def _before(fm: FeatureMap, index: int, X: Floats) -> Floats:
-    """Return the input of the step with this index."""
-    return X if not index else Chain(fm.chain.steps[:index]).transform(X)
-
-
-def _curve(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats, Floats] | None:
-    for index, fitted in enumerate(fm.chain.steps):
-        if fitted.step.kind == "homogeneous":
-            return fitted.step.error_curve(fitted.state, _before(fm, index, X))  # type: ignore[attr-defined, no-any-return]  # the kind says so
-    return None
-
-
 def _landmarks(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats] | None:
     for index, fitted in enumerate(fm.chain.steps):
         L = fitted.state.get("landmarks")
         if L is None:
             continue
-        rows = _before(fm, index, X).astype(np.float64)
+        rows = before(fm, index, X).astype(np.float64)
         if L.ndim != 2 or L.shape[1] != rows.shape[1] or rows.shape[1] < 2:
             return None
         mean = rows.mean(axis=0)

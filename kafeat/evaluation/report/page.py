@@ -19,8 +19,10 @@ _WORDS = {
     "relative_frobenius": ("error", ".4f"), "score_map": ("score", ".4f"),
     "training_score_map": ("on training rows", ".4f"), "score_exact": ("exact kernel", ".4f"),
     "score_map_exact_rows": ("on its rows", ".4f"), "nonzero_map": ("columns used", ",.0f"),
-    "distortion_max": ("distance", ".3f"), "bytes_per_row": ("bytes/row", ",d"), "fit_seconds": ("fit s", ".2f"),
-    "transform_seconds": ("transform s", ".3f"),
+    "distortion_max": ("distance", ".3f"), "kernel_pca_error_least": ("least of rank", ".4f"),
+    "kernel_pca_spectrum": ("eigenvalues", ".4f"), "kernel_pca_subspace": ("eigenvectors cos²", ".4f"),
+    "closed_form_error_max": ("closed form", ".4f"), "bytes_per_row": ("bytes/row", ",d"),
+    "fit_seconds": ("fit s", ".2f"), "transform_seconds": ("transform s", ".3f"),
     "relative_spectral": ("spectral", ".4f"), "max_abs_error": ("largest", ".3f"),
 }  # fmt: skip
 _PLAIN = ("exact kernel", "fit s", "transform s")

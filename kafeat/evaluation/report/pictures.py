@@ -48,7 +48,7 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
             f"error-over-{_slug(over)}", "svg", f"Error over {over}", _OF_ERROR[axis == comparisons.COLUMNS],
             partial(comparisons.error_over, summaries=summaries, axis=axis),
         )  # fmt: skip
-    if "score_map" in summaries[0] and len(summaries) > 1:
+    if "score_map" in summaries[0]:
         for axis in [*([comparisons.COLUMNS] if widths else []), *others, comparisons.SECONDS]:
             over = {comparisons.COLUMNS: "columns", comparisons.SECONDS: "time"}.get(axis, axis.key)
             yield drawn(

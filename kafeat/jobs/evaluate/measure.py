@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from kafeat.evaluation.closed_form import closed_form, components, kernel_before_pca, kernel_pca
 from kafeat.evaluation.costs import repeated, seconds_of
 from kafeat.evaluation.kernel_error import distortion, kernel_error
 from kafeat.evaluation.learners import Learner, learner_of
@@ -146,18 +147,30 @@ def _map_keys(candidate: Candidate, fit: Fit, subject: EvaluatedMap) -> dict[str
     }  # fmt: skip
 
 
+_OF_PCA = (
+    "the errors of kernel PCA are against the centred exact kernel of the steps before pca on the rows compared; the "
+    "exact machine learns from the computed components"
+)
+
+
 def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Floats, Floats]:
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
     _ = subject.map.transformer  # compute derived arrays before the time is measured
     transform_seconds = repeated(seconds_of(lambda: subject.transform(X)))
-    Z, started = subject.transform(X).astype(np.float64), time.perf_counter()
-    K = subject.map.exact_kernel(X)
+    Z: Floats = subject.transform(X).astype(np.float64)
+    started = time.perf_counter()
+    K: Floats = subject.map.exact_kernel(X)
     exact_seconds = time.perf_counter() - started
+    reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(subject.map, X))
+    centred = kernel_before_pca(subject.map, X)
+    if centred is not None:
+        K, Z, reference = centred, np.asarray(components(subject.map, Z)), _OF_PCA
+        more |= kernel_pca(K, Z)
     values = {
         "transform_seconds": transform_seconds, "exact_seconds": exact_seconds,
-        "reference": chain.exact_kernel_note(), "kernel_mean": float(K.mean()),
-        **kernel_error(K, Z),
+        "reference": reference, "kernel_mean": float(K.mean()),
+        **kernel_error(K, Z), **more,
         **(distortion(K, Z) if chain.steps[-1].step.kind == "projection" else {}),
     }  # fmt: skip
     return values, K, Z

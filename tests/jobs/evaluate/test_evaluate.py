@@ -100,6 +100,8 @@ def test_a_penalty_is_used_for_all_and_nothing_is_searched(rings):
 def test_records_and_summaries_have_the_documented_keys(compared):
     absent = {
         "distortion_max", "distortion_mean", "distortion_bound",  # only of projections
+        "kernel_pca_error_least", "kernel_pca_spectrum", "kernel_pca_subspace",  # only of pca after a map
+        "closed_form_error_max", "closed_form_error_mean",  # only of homogeneous maps
         "score_uncertainty_map", "score_uncertainty_map_validation",  # only of scores without a formula of it
     }  # fmt: skip
     named = {
@@ -879,3 +881,31 @@ def test_a_model_is_not_split_again(rings):
     fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
     with pytest.raises(UsageError, match="--splits: expected recipes .*got the model map 1"):
         kafeat.evaluate(fm, rings[1], splits=2)
+
+
+def test_values_of_validate_are_scored_with_the_learner_that_is_asked_for(rings, monkeypatch):
+    from kafeat.evaluation import learners
+
+    table, seen = rings[0].drop(["part"]), []
+    inner = learners.held_out_predictions
+
+    def watched(Z, labels, train, task, learner=None, penalty=None):
+        seen.append((None if learner is None else learner.name, penalty))
+        return inner(Z, labels, train, task, learner, penalty)
+
+    monkeypatch.setattr(learners, "held_out_predictions", watched)
+    config = {"steps": [{**STEP, "gamma": {"validate": [0.1, 1.0]}}]}
+    kafeat.evaluate(
+        data=table,
+        label="y",
+        config=config,
+        learner="linear_svc",
+        penalty=0.5,
+        rows=20,
+        exact_rows=40,
+        jobs=1,
+    )
+    assert set(seen) == {("linear_svc", 0.5)}
+    seen.clear()
+    kafeat.fit(config, table, label="y")
+    assert set(seen) == {(None, None)}  # ridge

@@ -163,8 +163,8 @@ def evaluate(
     from kafeat.io.storage.atomic import check_place, write_bytes
     from kafeat.io.storage.location import Location
     from kafeat.io.storage.object_uri import ObjectUri
-    from kafeat.jobs.evaluate.evaluate import check_bounds, gate
     from kafeat.jobs.evaluate.evaluate import evaluate as job
+    from kafeat.jobs.evaluate.gate import check_bounds, gate
 
     models, configs = _without_idle_defaults(models, configs)
     if not (models or configs):

@@ -38,10 +38,10 @@ class OnlineMachine(Learner):
         self._exact = exact
 
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
+        scaling = unit_scaling_of((Z for _, Z in inputs.blocks(train)), inputs.standardize)
         labels = answers(truth, np.flatnonzero(train))
         if len(np.unique(labels)) == 1:
             return Constant(truth.task, labels[0])
-        scaling = unit_scaling_of((Z for _, Z in inputs.blocks(train)), inputs.standardize)
         n = int(train.sum())
         held = n * inputs.width * 4 <= _HELD_BYTES
         blocks = _held(inputs, train, scaling) if held else _scaled(inputs, scaling)

@@ -101,6 +101,8 @@ class Scores(TypedDict, total=False):
     label: str | list[str] | None
     split: str | None
     task: Literal["classification", "regression"]
+    classes: int | None
+    """Number of classes; None for a number."""
     learner: str
     scoring: str
     """Name of the score that decides."""
@@ -148,6 +150,10 @@ class EvaluationRecord(Named, KernelError, Distortion, KernelPca, ClosedForm, Sc
     kinds: list[str]
     rows: int
     """Number of rows of the kernel matrices."""
+    data_rows: int
+    """Number of rows of the data."""
+    missing_share: float
+    """Share of missing entries in the rows of the kernel matrices."""
     rows_seen_in_fit: int | None
     """Number of these rows that the map was fitted on; None if it was fitted on another file."""
     n_components: int

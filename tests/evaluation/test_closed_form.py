@@ -8,8 +8,8 @@ import kafeat
 from kafeat.evaluation.closed_form import closed_form, components, error_curve, kernel_before_pca, kernel_pca
 
 
-@pytest.fixture(scope="module")
-def X():
+@pytest.fixture(scope="module", name="X")
+def uniform_rows():
     return np.random.default_rng(0).uniform(0.0, 1.0, (90, 3))
 
 

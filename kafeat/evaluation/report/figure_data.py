@@ -20,6 +20,22 @@ _LINE = 161
 
 
 @dataclass(frozen=True)
+class Surface:
+    """What each machine predicts in the plane of two columns, as numbers of classes or scaled numbers."""
+
+    corners: tuple[Floats, Floats]
+    """The smallest and the largest values (2,) of the columns."""
+    planes: dict[str, Floats]
+    """Predictions (g, g) of raw, map and exact; the first axis is that of the second column."""
+    rows: Floats
+    """Some test rows (n, 2)."""
+    labels: Floats
+    """Their labels (n,)."""
+    names: tuple[str, ...]
+    """Names of the columns."""
+
+
+@dataclass(frozen=True)
 class LearningFigures:
     """The data of the figures of the learner, on raw columns, on features and with the exact kernel."""
 
@@ -27,6 +43,8 @@ class LearningFigures:
     """Numbers of rows and the seconds to predict them."""
     rates: dict[str, Curve] = field(default_factory=dict)
     """Shares of false and true positives; only of two classes."""
+    surface: Surface | None = None
+    """Only of data of two columns."""
 
 
 @dataclass(frozen=True)

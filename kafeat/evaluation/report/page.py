@@ -36,6 +36,7 @@ def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
         f"<h1>What the maps are worth on {escape(data)}</h1>",
         f'<p class="answer">{escape(_answer(report))}</p>',
         f"<p>{escape(_asked(first, report['summary'][0]['splits']))}</p>",
+        "<h2>Data</h2>", *_data(report),
         "<h2>Maps</h2>", *_table(report),
         *_costs(report),
         *_budgets(report),
@@ -91,6 +92,23 @@ def _asked(first: EvaluationRecord, splits: int) -> str:
             "trained on the same). Transform: seconds for the rows that the errors are of."
         )
     return text
+
+
+def _data(report: Report) -> Iterator[str]:
+    """Yield a small table of the data."""
+    first = report["records"][0]
+    widths = sorted({record["n_features_in"] for record in report["records"]})
+    cells = {
+        "rows": f"{first['data_rows']:,}",
+        "columns": " to ".join(f"{width:,}" for width in dict.fromkeys((widths[0], widths[-1]))),
+    }
+    if "task" in first:
+        classes = first["classes"]
+        cells["label"] = "a number" if classes is None else f"{classes:,} classes"
+        cells["rows to train"], cells["rows to test"] = f"{first['rows_train']:,}", f"{first['rows_test']:,}"
+    missing = max(record["missing_share"] for record in report["records"])
+    cells["missing"] = f"{100.0 * missing:.2g} %" if missing else "none"
+    yield from table(list(cells), [list(cells.values())])
 
 
 def _table(report: Report) -> Iterator[str]:

@@ -130,6 +130,13 @@ def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
 
 def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
     name, what = _slug(exhibit.record["map"]), spell(exhibit.record)
+    if exhibit.learning.surface is not None:
+        yield drawn(
+            f"surface-{name}", "png", f"Decision surfaces: {what}",
+            "What each machine predicts in the plane of the two columns. Points are test rows in the colours of their "
+            "labels.",
+            lambda axes, style: portraits.surface(axes, style, exhibit), columns=3,
+        )  # fmt: skip
     yield drawn(
         f"gram-{name}", "png", f"Gram matrices: {what}",
         "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",

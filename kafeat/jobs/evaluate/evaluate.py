@@ -12,11 +12,11 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
-from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quoted
+from kafeat.errors import DataError, KafeatWarning, UsageError, quoted
 from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
-from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
+from kafeat.evaluation.records import EvaluationRecord, Report
 from kafeat.evaluation.report.figure_data import FigureData
-from kafeat.evaluation.summary import budgets, spell, summarize
+from kafeat.evaluation.summary import budgets, summarize
 from kafeat.jobs.evaluate.candidates import Candidate, list_candidates
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.measure import Evaluator, request_learner
@@ -250,32 +250,6 @@ def _report(records: list[EvaluationRecord]) -> Report:
         "score_of_choice": choice,
         "edges": [] if chosen is None else edges(summary, chosen),
     }
-
-
-def check_bounds(max_error: float | None, min_score: float | None) -> None:
-    """Refuse bounds of a gate that are no finite numbers, as these would let everything pass."""
-    for option, bound in (("--max-error", max_error), ("--min-score", min_score)):
-        if bound is not None and not np.isfinite(bound):
-            raise UsageError(f"{option}: expected a number, got {bound}")
-
-
-def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
-    """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
-    check_bounds(max_error, min_score)
-    missed = []
-    for entry in report["summary"]:
-        for key, bound, sign in (("relative_frobenius", max_error, 1.0), ("score_map", min_score, -1.0)):
-            if bound is None:
-                continue
-            if key not in entry:
-                raise UsageError("--min-score: expected --label, as without one there is no score")
-            value = estimate_of(entry, key)["mean"]
-            if value is None or sign * value > sign * bound:
-                most = "at most" if sign > 0 else "at least"
-                got = "none" if value is None else f"{value:.4g}"
-                missed.append(f"{spell(entry)}: {key}: expected {most} {bound:g}, got {got}")
-    if missed:
-        raise GateError("\n".join(missed))
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from kafeat.evaluation.costs import repeated, seconds_of
 from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth, predictions
 from kafeat.evaluation.preparation import Split
+from kafeat.evaluation.report.figure_data import LearningFigures, Surface
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.exact_machine import ExactMachines, LearnedExact
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, TimedInputs
@@ -20,7 +21,11 @@ from kafeat.types import Floats, Mask
 # The score on the training rows is that of so many of them.
 _MOST_TRAINING = 100_000
 
-Predictions: TypeAlias = dict[str, list[tuple[int, float]]]
+# Points along each side of the plane of two columns, and rows that are drawn in it.
+_GRID, _POINTS = 80, 300
+
+Predictors: TypeAlias = dict[str, Callable[[Floats], Floats]]
+"""Predictions (n, k) of rows (n, d) as the map reads them: raw, map and exact."""
 Validated: TypeAlias = tuple[float | None, float | None]
 """A score and its standard error, if no formula tells it."""
 
@@ -116,19 +121,51 @@ class Machines:
         same_rows[exact.rows] = True
         return exact, self._learned(subject.timed_features(), subject.dtype.itemsize, same_rows)
 
-    def predictions(self, subject: EvaluatedMap, features: Model, exact: Model) -> Predictions:
-        """Return numbers of test rows, and the seconds in which each machine predicts so many of them."""
-        most, test = self._exact_rows, self._split.test
-        _, train = subject.select_rows(self._split.some(~test, most))
-        _, rows = subject.select_rows(self._split.some(test, most))
+    def learning_figures(self, subject: EvaluatedMap, features: Learned, exact: Learned) -> LearningFigures:
+        """Return the data of the figures of the learner."""
+        machines = self._predictors(subject, features.trained.model, exact.trained.model)
+        learned = {"raw": self._raw[subject.raw_key], "map": features, "exact": exact}
+        rates = {which: one.scores.curve for which, one in learned.items() if one.scores.curve is not None}
+        return LearningFigures(self._seconds(subject, machines), rates, self._surface(subject, machines))
+
+    def _predictors(self, subject: EvaluatedMap, features: Model, exact: Model) -> Predictors:
+        _, train = subject.select_rows(self._split.some(~self._split.test, self._exact_rows))
         raw = self._raw[subject.raw_key].trained.model
-        machines: dict[str, Callable[[Floats], Floats]] = {
+        return {
             "raw": lambda X: raw(subject.numbers(X).astype(np.float64)),
             "map": lambda X: features(subject.transform(X).astype(np.float64)),
             "exact": lambda X: exact(subject.map.exact_kernel(X, train)),
         }
+
+    def _seconds(self, subject: EvaluatedMap, machines: Predictors) -> dict[str, list[tuple[int, float]]]:
+        """Return numbers of test rows, and the seconds in which each machine predicts so many of them."""
+        _, rows = subject.select_rows(self._split.some(self._split.test, self._exact_rows))
         sizes = np.unique(np.geomspace(min(len(rows), 16), len(rows), 5).astype(int))
         return {
             name: [(int(n), repeated(seconds_of(partial(machine, rows[:n])))) for n in sizes]
             for name, machine in machines.items()
         }
+
+    def _surface(self, subject: EvaluatedMap, machines: Predictors) -> Surface | None:
+        """Return what each machine predicts in the plane of two columns of numbers; None for other columns."""
+        if subject.map.n_features_in != 2 or not subject.between:
+            return None
+        rows, X = subject.select_rows(self._split.some(self._split.test, _POINTS))
+        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        x, y = (np.linspace(low[i], high[i], _GRID) for i in (0, 1))
+        grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(X.dtype)
+        task = self._truth.task
+
+        def shown(predicted: Floats) -> Floats:
+            of_numbers = task.classes is None
+            values = predicted[:, 0] if of_numbers else predicted.argmax(axis=1).astype(np.float64)
+            return (
+                values if predicted.shape[1] > 1 or of_numbers else (predicted[:, 0] > 0.0).astype(np.float64)
+            )
+
+        planes = {name: shown(machine(grid)).reshape(_GRID, _GRID) for name, machine in machines.items()}
+        labels = self._truth.labels[rows]
+        known = (
+            task.targets(labels)[:, 0] if task.classes is None else task.numbers(labels).astype(np.float64)
+        )
+        return Surface((low, high), planes, X.astype(np.float64), known, subject.names)

@@ -72,7 +72,7 @@ class Evaluator:
         seen = candidate.rows_seen(fit.map, self._data, compared, n_rows)
         values = {
             **_map_keys(candidate, fit, subject), "split_seed": rows.seed, "rows": len(compared),
-            "rows_seen_in_fit": seen, **measured,
+            "rows_seen_in_fit": seen, "data_rows": n_rows, "missing_share": float(np.isnan(X).mean()), **measured,
         }  # fmt: skip
         drawn = self._figure_data is not None and not self._figure_data.has(cast(Named, values))
         figures = LearningFigures()
@@ -82,9 +82,8 @@ class Evaluator:
             values |= scores
         record = cast(EvaluationRecord, values)
         if self._figure_data is not None:
-            fm = fit.map
-            between = not (any(fm.columns.n_categories) or fm.columns.missing)
-            self._figure_data.keep(record, subject.map, X, K, Z, between, first_importance(fm), figures)
+            importance = first_importance(fit.map)
+            self._figure_data.keep(record, subject.map, X, K, Z, subject.between, importance, figures)
         return record
 
     def _scores(
@@ -104,7 +103,8 @@ class Evaluator:
         n_test = int(rows.split.test.sum())
         values = {
             "label": plain_names(request.labels), "split": request.split,
-            "task": self._scoring.task.kind, "learner": request.learner, "scoring": self._scoring.first,
+            "task": self._scoring.task.kind, "classes": _count(self._scoring.task.classes),
+            "learner": request.learner, "scoring": self._scoring.first,
             "rows_train": len(rows.split.test) - n_test, "rows_test": n_test,
             **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
             "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
@@ -123,12 +123,11 @@ class Evaluator:
             }
         if not drawn:
             return values, LearningFigures()
-        models = features.trained.model, exact.trained.model
-        curves = {"raw": raw, "map": features, "exact": exact}
-        return values, LearningFigures(
-            machines.predictions(subject, *models),
-            {which: one.scores.curve for which, one in curves.items() if one.scores.curve is not None},
-        )
+        return values, machines.learning_figures(subject, features, exact)
+
+
+def _count(classes: Array | None) -> int | None:
+    return None if classes is None else len(classes)
 
 
 def _known(**values: float | None) -> dict[str, float]:

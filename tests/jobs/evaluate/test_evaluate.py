@@ -17,7 +17,7 @@ from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
 from kafeat.evaluation.records import Budget, Edge, Estimate, EvaluationRecord, Report, Summary
 from kafeat.evaluation.summary import FIGURES, budgets, summarize
-from kafeat.jobs.evaluate.evaluate import gate
+from kafeat.jobs.evaluate.gate import gate
 from kafeat.maths.scoring import figure_names, figure_of
 from kafeat.maths.task import task_of
 

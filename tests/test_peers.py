@@ -105,7 +105,7 @@ def test_precomputed_takes_fewer_landmarks_than_rows():
 
 
 def test_too_few_rows_are_refused_and_not_warned_about():
-    with pytest.raises(DataError, match=r"expected at least as many rows as landmarks \(256\), got 100"):
+    with pytest.raises(DataError, match=r"expected at least as many rows as landmarks \(512\), got 100"):
         fit({"kind": "nystroem"}, np.random.default_rng(0).random((100, 3)))
 
 

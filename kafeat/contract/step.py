@@ -375,6 +375,8 @@ def parameter(default: Any, description: str, **bounds: Any) -> Any:
     return Field(default=default, description=description, **bounds)
 
 
+N_COMPONENTS = parameter(512, "D, the number of outputs")
+"""The field of a number of outputs: one default for all maps, the width that `tune` searches at."""
 PositiveFloat = Annotated[float, Field(gt=0)]
 PositiveInt = Annotated[int, Field(ge=1)]
 MOST_FEATURES = 10_000_000

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
@@ -29,7 +29,7 @@ class ArcCosine(Step):
     """
 
     order: Literal[0, 1] = parameter(1, "0 for steps, 1 for rectified linear units")
-    n_components: Width = parameter(1024, "D, the number of outputs")
+    n_components: Width = N_COMPONENTS
     directions: Directions = DIRECTIONS
     features: Literal["paired", "plain"] = parameter("paired", "w together with −w, or w alone")
 

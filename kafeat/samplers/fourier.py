@@ -11,12 +11,20 @@ from pydantic import BeforeValidator, Field, model_validator
 from kafeat.chain.chain import Chain
 from kafeat.chain.fitted_step import FittedStep
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
-from kafeat.contract.step import PositiveFloat, Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.step import (
+    N_COMPONENTS,
+    PositiveFloat,
+    Sample,
+    Step,
+    Transform,
+    Width,
+    parameter,
+    refuse_parameter,
+)
 from kafeat.errors import DataError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.fourier.features import (
     FEATURES,
-    N_COMPONENTS,
     WEIGHTS,
     Frequencies,
     Weights,

@@ -12,6 +12,7 @@ from kafeat.contract.checks import check_indices, count_rows, refuse_negative
 from kafeat.contract.describe import Described
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
+    N_COMPONENTS,
     PositiveFloat,
     PositiveInt,
     Sample,
@@ -69,7 +70,7 @@ class Nystroem(Step):
     alpha: PositiveFloat = parameter(1.0, "α of the rational_quadratic kernel")
     degree: PositiveInt = parameter(2, "of the polynomial kernel")
     coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀ of the polynomial and sigmoid kernels")
-    n_components: Width = parameter(256, "D, the number of outputs")
+    n_components: Width = N_COMPONENTS
     n_landmarks: Width | None = parameter(None, "m, the number of landmarks; null: as many as outputs")
     landmarks: (
         Literal[

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma
@@ -36,7 +36,7 @@ class PositiveExponential(Step):
     """
 
     gamma: Gamma = GAMMA
-    n_components: Width = parameter(1024, "D, the number of outputs")
+    n_components: Width = N_COMPONENTS
     directions: Directions = DIRECTIONS
     features: Literal["hyperbolic", "plain"] = parameter("hyperbolic", "w together with −w, or w alone")
     tilt: Literal["fitted", "none"] = parameter("fitted", "A from the fit sample, or 0")

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
@@ -56,7 +56,7 @@ class RandomMaclaurin(Step):
     degree: Degree = parameter(2, "p, the degree of a polynomial kernel")
     gamma: Gamma = GAMMA
     coef0: Coef0 = parameter(1.0, "c₀ of a polynomial kernel")
-    n_components: Width = parameter(1024, "D, the number of outputs")
+    n_components: Width = N_COMPONENTS
 
     @field_validator("kernel", mode="before")
     @classmethod

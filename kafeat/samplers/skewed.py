@@ -9,11 +9,19 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, Width, parameter
+from kafeat.contract.step import (
+    N_COMPONENTS,
+    PositiveFloat,
+    Sample,
+    Spreads,
+    Step,
+    Transform,
+    Width,
+    parameter,
+)
 from kafeat.maths.fourier.features import (
     FEATURES,
     FREQUENCIES,
-    N_COMPONENTS,
     WEIGHTS,
     Weights,
     bind_random_features,

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major
 from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.maths.exact_terms import ExactTerms, choose_terms, exact_terms, rest_of_product
@@ -39,7 +39,7 @@ class TensorSketch(Step):
     degree: Degree = DEGREE
     gamma: Gamma = GAMMA
     coef0: Coef0 = parameter(1.0, "c₀")
-    n_components: Width = parameter(1024, "D, the number of outputs")
+    n_components: Width = N_COMPONENTS
     domain: Literal["frequency", "time"] = parameter(
         "frequency", "outputs are the spectrum of the sketch, or the sketch itself, which costs one more FFT"
     )

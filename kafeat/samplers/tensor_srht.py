@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.maths.exact_terms import ExactTerms, choose_terms, exact_terms, rest_of_product
 from kafeat.maths.hadamard import (
@@ -43,7 +43,7 @@ class TensorSrht(Step):
     degree: Degree = DEGREE
     gamma: Gamma = GAMMA
     coef0: Coef0 = parameter(1.0, "c₀")
-    n_components: Width = parameter(1024, "D, the number of outputs")
+    n_components: Width = N_COMPONENTS
     complex_to_real: bool = parameter(True, "complex signs, half as many products: a lower variance")
 
     @model_validator(mode="after")

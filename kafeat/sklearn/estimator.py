@@ -44,7 +44,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ----------
     steps : str, dict or list, optional
         A kind (`"fourier"`), a recipe (`{"kind": "fourier", "n_components": 64}`), or a list of these, first step
-        first. The default is `fourier` with 256 features. A step may have a name: `("map", {"kind": "fourier"})`. The
+        first. The default is `fourier`, with 512 features. A step may have a name: `("map", {"kind": "fourier"})`. The
         default name is the kind; repeated names get numbers, `fourier-1` and `fourier-2`. A search sets parameters
         such as `fourier__n_components`.
     config : dict, str or os.PathLike, optional

@@ -98,7 +98,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-DEFAULT_STEPS = {"kind": "fourier", "n_components": 256}
+DEFAULT_STEPS = {"kind": "fourier"}
 
 
 def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Config:

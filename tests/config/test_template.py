@@ -43,7 +43,7 @@ def test_every_kind_can_be_fitted_as_started(kind, started, configs, monkeypatch
         # `auto` refuses a width that reduces nothing: 12 rows within 0.1 need 4 ln 12/(0.1²/2 − 0.1³/3) = 2,130 outputs
         data, label = np.random.default_rng(0).random((12, 2200)), None
     else:
-        data = pq.read_table(configs.parent / "sample_data/digits.parquet").slice(0, 300)
+        data = pq.read_table(configs.parent / "sample_data/digits.parquet").slice(0, 600)
         label = np.asarray(data["label"])
         data = data.drop_columns(["label"])
     fm = kafeat.fit(started(kind), data, label if load_config(started(kind)).needs_label else None)

@@ -31,7 +31,6 @@ from kafeat.types import Array, Floats, Shape, State
 Frequencies = Literal["iid", "orthogonal", "structured", "fastfood", "qmc", "learned", "supervised"]
 Weights = Literal["uniform", "fitted"]
 
-N_COMPONENTS = parameter(1024, "D, the number of outputs")
 FREQUENCIES = parameter(
     "learned",
     "how the frequencies are drawn, or learned from the sample (least error; slow to fit on wide inputs)",

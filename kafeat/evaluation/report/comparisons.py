@@ -61,10 +61,13 @@ def swept(summaries: Sequence[Summary]) -> list[Axis]:
 
 
 def error_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
-    """Plot relative Frobenius errors; over columns, add the slope of random features."""
+    """Plot relative Frobenius and spectral errors; over columns, add the slope of random features."""
     top: tuple[float, float] | None = None
     for (name, entries), hue in zip(axis.lines(summaries).items(), cycle(style), strict=False):
         _bars(axes, axis, entries, "relative_frobenius", hue, name)
+        if "relative_spectral" in entries[0]:
+            spectral = [_stated(entry, "relative_spectral") for entry in entries]
+            axes.plot([axis.of(entry) for entry in entries], spectral, "--", lw=1.2, color=hue)
         first = entries[0]["relative_frobenius"]["mean"]
         if first and (top is None or first > top[1]):
             top = axis.of(entries[0]), first

@@ -65,8 +65,9 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
 
 
 _OF_ERROR = {
-    True: "Relative Frobenius error of the kernel matrix; bars are standard errors over the seeds, or deviations over "
-    "the splits. The dotted line falls like 1/√D, as random Fourier features do: what is below it, or steeper, does "
+    True: "Relative Frobenius error of the kernel matrix and, dashed, the same in the spectral norm, which theorems "
+    "bound; bars are standard errors over the seeds, or deviations over the splits. The dotted line falls like "
+    "1/√D, as random Fourier features do: what is below it, or steeper, does "
     "better than chance.",
     False: "Relative Frobenius error of the kernel matrix, each setting against its own exact kernel; bars are "
     "standard errors over the seeds. Errors against different kernels say how near each map is to its own, not which "

@@ -226,3 +226,12 @@ def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
         assert right > left + 0.8
     figure = Figure()
     portraits.surface(figure.subplots(1, 3), STYLE, gathered.exhibits[0])
+
+
+def test_the_spectral_norm_is_beside_the_frobenius_norm():
+    entries = [
+        {**summary({"n_components": D}, 0.5), "relative_spectral": figure_of(1.0 / D)} for D in (8, 32)
+    ]
+    _, axes = axes_of(lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS))
+    (line,) = dashed(axes, "--")
+    np.testing.assert_allclose(line.get_ydata(), [1 / 8, 1 / 32])

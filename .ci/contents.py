@@ -42,7 +42,9 @@ def main() -> None:
     # A wheel of a platform holds the compiled core, any other one must not.
     core = set() if wheel.endswith("-any.whl") else {"kafeat/compiled/kernels.so"}
     # `kafeat demo` writes these.
-    package |= {f"kafeat/demo_files/{name}" for name in known if name.startswith(("sample_data/", "configs/"))}
+    package |= {
+        f"kafeat/demo_files/{name}" for name in known if name.startswith(("sample_data/", "configs/"))
+    }
     made = core | {f"{folder}/{name}" for name in notes}
     mistakes += compare(wheel, files, package | {"kafeat/py.typed"}, made)
     for line in ("License-Expression: BSD-3-Clause", "License-File: LICENSE", "Requires-Python: >=3.11"):

@@ -115,6 +115,11 @@ def union(D: int) -> list[dict[str, Any]]:
     return [{"kind": "union", "maps": maps}]
 
 
+def product(D: int) -> list[dict[str, Any]]:
+    maps = [{"columns": one["columns"], "steps": [{**one["steps"][0], "n_components": 128}]} for one in UNION]
+    return [{"kind": "product", "maps": maps, "n_components": D}]
+
+
 SHOWN = {
     "arc_cosine": Shown(widths("arc_cosine"), spheric, angles, "angle, degrees", notes="order 1"),
     "fourier": Shown(
@@ -138,12 +143,20 @@ SHOWN = {
     "positive_exponential": Shown(
         widths("positive_exponential", gamma=1.0), spheric, angles, "angle, degrees", notes="γ = 1"
     ),
+    "product": Shown(
+        {f"D = {D:,}": product(D) for D in WIDTHS}, normal, distances, "‖x − y‖",
+        notes="rbf on five columns times a wider one on five others",
+    ),
     "projection": Shown(
         widths("projection"), wide, lambda: angles(2048), "angle, degrees", notes="2,048 columns, gaussian"
     ),
     "random_maclaurin": Shown(
         widths("random_maclaurin", degree=3, gamma=1.0), spheric, angles, "angle, degrees",
         notes="degree 3, γ = c₀ = 1, 16 columns",
+    ),
+    "random_subsets": Shown(
+        widths("random_subsets", gamma=1.0), spheric, angles, "angle, degrees",
+        notes="anova, degree 2, γ = 1, 16 columns",
     ),
     "skewed": Shown(
         widths("skewed"), positive, scaled, "y/x, in each of 4 columns", True, notes="skewed chi2, x = c = 1"

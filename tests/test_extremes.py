@@ -84,6 +84,8 @@ STEPS: dict[str, dict[str, Any]] = {
     "homogeneous": {"kind": "homogeneous", "negative": "signed", "window": "fitted"},
     "tensor_sketch": {"kind": "tensor_sketch", "n_components": 8},
     "random_maclaurin": {"kind": "random_maclaurin", "n_components": 8},
+    "random_subsets": {"kind": "random_subsets", "n_components": 8},
+    "all_subsets": {"kind": "random_subsets", "kernel": "all_subsets", "n_components": 8},
     "polynomial_features": {"kind": "polynomial_features"},
     "arc_cosine": {"kind": "arc_cosine", "n_components": 8},
     "positive_exponential": {"kind": "positive_exponential", "n_components": 8},

@@ -30,9 +30,9 @@ def diff(a: str, b: str, as_json: bool, exit_code: bool) -> None:
     """List the differences between the maps A and B: recipe, columns, learned arrays and training data."""
     from kafeat.errors import GateError
     from kafeat.jobs.diff import differences
-    from kafeat.model.load import load
+    from kafeat.model.load import load_without_imports
 
-    lines = differences(load(a), load(b))
+    lines = differences(load_without_imports(a), load_without_imports(b))
     if as_json:
         click.echo(json.dumps([{"where": one.where, "a": one.a, "b": one.b} for one in lines], indent=2))
     else:

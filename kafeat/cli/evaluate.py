@@ -122,6 +122,7 @@ Examples:
 )
 @options.reading
 @options.jobs
+@options.allow_import
 @options.log_format
 @options.quiet
 def evaluate(

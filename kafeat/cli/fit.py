@@ -43,6 +43,7 @@ Example:
 )
 @options.reading
 @options.fsync
+@options.allow_import
 @options.log_format
 @options.quiet
 @options.verbose

@@ -73,6 +73,10 @@ Examples:
     help="Write nothing (exit code 6) if a larger share of a column lies outside the range in the fit sample.",
 )  # fmt: skip
 @click.option(
+    "--drift-test", type=click.FloatRange(0.0, 1.0), callback=options.finite, metavar="P",
+    help="Write nothing (exit code 6) if the features' mean differs from that of the fit with a p-value below P.",
+)  # fmt: skip
+@click.option(
     "--stats",
     "stats_file",
     type=options.OUTPUT,
@@ -95,6 +99,7 @@ Examples:
 )  # fmt: skip
 @scale_options
 @options.fsync
+@options.allow_import
 @options.log_format
 @options.quiet
 @options.verbose
@@ -113,6 +118,7 @@ def transform(
     on_bad_rows: Literal["error", "drop", "null"],
     rejects: str | None,
     max_drift: float | None,
+    drift_test: float | None,
     stats_file: str | None,
     dry_run: bool,
     device: str | None,
@@ -139,7 +145,7 @@ def transform(
         output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype
     )
     place = Location.parse(source)
-    rules = RowOptions(on_bad_rows, _location(rejects), stats_file is not None, max_drift)
+    rules = RowOptions(on_bad_rows, _location(rejects), stats_file is not None, max_drift, drift_test)
     job = _Job(
         model, place, Location.parse(target), reading, writing, rules, jobs, _location(stats_file), device, quiet,
         verbose,

@@ -15,6 +15,7 @@ from kafeat.config.model import Config
 from kafeat.config.places import Mistake, Node, Place
 from kafeat.config.yaml_reader import read
 from kafeat.contract.describe import spell
+from kafeat.contract.imports import imports_allowed
 from kafeat.errors import ConfigError, SystemRefusedError
 
 Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Config"
@@ -50,7 +51,8 @@ def load_config(source: Source) -> Config:
     ('float32', 64)
     """
     if isinstance(source, Config):
-        return source
+        named = imports_allowed() and any(step.not_imported for step in source.steps)
+        return load_config(source.to_plain()) if named else source
     if isinstance(source, Mapping):
         config, mistakes = _check(dict(source), None)
         name = "config"

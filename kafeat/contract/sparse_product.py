@@ -65,7 +65,7 @@ class SparseMatrix:
         """Write X (n, d) times the transpose into `out` (n, D); return False if a number is infinite."""
         if self._loop is None:
             scratch[:, : len(X)] = X.T
-            out[...] = (self._csr @ scratch[:, : len(X)]).T
+            out[...] = (self.csr @ scratch[:, : len(X)]).T
             return bool(np.isfinite(out).all())
         X = np.ascontiguousarray(X)
         matrix = address(self._values), address(self._columns), address(self._starts), self.shape[0]
@@ -89,14 +89,14 @@ class SparseMatrix:
         return not lost
 
     @cached_property
-    def _csr(self) -> Any:
+    def csr(self) -> Any:
         from scipy.sparse import csr_array
 
         return csr_array((self._values, self._columns, self._starts), shape=self.shape)
 
     @cached_property
     def _transposed(self) -> Any:
-        return self._csr.T.tocsr()
+        return self.csr.T.tocsr()
 
     @cached_property
     def _of_inputs(self) -> tuple[Floats, Array, Array]:

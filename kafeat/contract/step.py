@@ -28,8 +28,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described
+from kafeat.contract.imports import refusal
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
-from kafeat.contract.tile import SparseRows
+from kafeat.contract.tile import Rows, SparseRows
+from kafeat.errors import UsageError
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 T = TypeVar("T")
@@ -99,6 +101,15 @@ class Transform(ABC):
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
         """The same as `apply`, up to rounding; a row's result must not depend on the others of the tile."""
         raise TypeError(f"{type(self).__name__} takes no sparse rows")
+
+    @property
+    def gives_sparse(self) -> bool:
+        """True if most features are 0, and `to_sparse` makes the others only."""
+        return False
+
+    def to_sparse(self, X: Rows) -> SparseRows:
+        """Return the image of rows X (n, n_features_in), the same as by `apply` up to rounding."""
+        raise TypeError(f"{type(self).__name__} gives no sparse features")
 
     def clipped(self, scratch: Scratch) -> Array | None:
         """Of each row of the tile last applied with `scratch`, how many values were clipped, (rows,); None if never."""
@@ -205,6 +216,16 @@ class Step(BaseModel, ABC):
         return None
 
     @property
+    def not_imported(self) -> str | None:
+        """Return the name of a function that the step needs and that was not imported, or None."""
+        return None
+
+    @property
+    def imports(self) -> bool:
+        """True if the recipe names a function that is imported, or has to be."""
+        return False
+
+    @property
     def no_exact(self) -> str | None:
         """Return the reason why there is no exact kernel, or None if there is one."""
         return None
@@ -309,6 +330,13 @@ NestedStep = Annotated[
     WithJsonSchema(ANY_STEP),
 ]
 """A field of a step that holds a step of any kind."""
+
+
+def refuse_not_imported(steps: Iterable[Step], place: str) -> None:
+    """Refuse steps that need a function which was not imported."""
+    for i, step in enumerate(steps):
+        if step.not_imported is not None:
+            raise UsageError(f"{place}: steps[{i}].{refusal(step.not_imported)}")
 
 
 class Scaler(Step):

@@ -47,6 +47,7 @@ def _content(fm: FeatureMap) -> dict[str, Any]:
         ],
         "outputs": fm.chain.outputs,
         "seen": None if fm.column_ranges is None else fm.column_ranges.to_plain(),
+        "feature_mean": None if fm.feature_mean is None else fm.feature_mean.to_plain(),
         "fitted_from": fm.provenance.to_plain(),
     }
 

@@ -9,7 +9,7 @@ from kafeat.chain.fitted_step import FittedStep
 from kafeat.io.columns.categories import Categories
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import importance_of
-from kafeat.model.load import load
+from kafeat.model.load import load_without_imports
 
 
 def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     from the first on, that compute in float64. In a float32 map these are the scalers that come first, or all steps
     where float32 is not precise enough.
     """
-    fm = model if isinstance(model, FeatureMap) else load(model)
+    fm = model if isinstance(model, FeatureMap) else load_without_imports(model)
     return {
         "format": fm.format,
         "kafeat": fm.version,
@@ -45,6 +45,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "times": [column.name for column in fm.columns.features if column.times],
         "by_position": fm.columns.positional,
         "seen": None if fm.column_ranges is None else _ranges(fm),
+        "drift_test_rows": None if fm.feature_mean is None else fm.feature_mean.rows,
         "steps": [{**_step(fitted), **_importance(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),
         "reference": fm.chain.exact_kernel_note(),

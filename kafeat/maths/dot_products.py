@@ -1,14 +1,14 @@
-"""Parameters of the maps of dot-product kernels, γ, p and c₀, and the polynomial kernel of them."""
+"""Parameters of the maps of dot-product kernels, γ, p, c₀ and aₙ, and the polynomial kernel of them."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import PositiveFloat, parameter
+from kafeat.contract.step import PositiveFloat, Step, parameter, refuse_parameter
 from kafeat.maths.bandwidth import resolve_gamma
 from kafeat.maths.kernel import KernelParameters, find_kernel
 from kafeat.types import Floats
@@ -17,8 +17,32 @@ Gamma = PositiveFloat | Literal["auto", "scale"]
 Degree = Annotated[int, Field(ge=1, le=64)]
 Coef0 = Annotated[float, Field(ge=0)]
 
+# Degrees of a series that are looked at.
+MOST_DEGREES = 100
+Coefficients = Annotated[
+    tuple[Annotated[float, Field(ge=0)], ...],
+    Field(min_length=1, max_length=MOST_DEGREES - 1),
+    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+]
+
 GAMMA = parameter("auto", "γ; auto is 1/d of the input, scale 1/(d·Var X)")
 DEGREE = parameter(2, "p, the degree of the kernel")
+COEFFICIENTS = parameter(
+    None, "a₀, a₁, … of the series Σ a_n (γ x·y)^n, each at least 0; null: none, for the other kernels"
+)
+
+
+def check_series(step: Step, kernel: object, coefficients: Coefficients | None) -> None:
+    """Refuse a series without coefficients, coefficients of another kernel, and parameters that do nothing."""
+    if kernel != "series":
+        if coefficients is not None:
+            refuse_parameter("coefficients", "kernel: series with them", kernel)
+        return
+    if coefficients is None or not any(coefficients):
+        refuse_parameter("coefficients", "numbers of which one is above 0, for a series", coefficients)
+    for name in ("degree", "coef0"):
+        if getattr(step, name) != type(step).model_fields[name].default:
+            refuse_parameter(name, "none beside coefficients", getattr(step, name))
 
 
 def fit_gamma(gamma: Gamma, X: Floats, rng: np.random.Generator) -> float:

@@ -32,6 +32,7 @@ class KernelParameters:
     skewedness: float = 1.0
     homogeneity: float = 1.0
     order: int = 1
+    coefficients: tuple[float, ...] = (1.0,)
 
 
 class Kernel(ABC):

@@ -28,6 +28,7 @@ from kafeat.model.provenance import Provenance
 from kafeat.model.serialize import chain_content
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.environment import count_jobs
+from kafeat.runtime.feature_mean import FeatureMean
 from kafeat.runtime.threads import (
     REFUSE_BAD_ROWS,
     FeatureTarget,
@@ -67,6 +68,8 @@ class FeatureMap(InNotebooks):
         Version of the kafeat that fitted the map.
     column_ranges : ColumnRanges or None
         Range of every input feature in the fitted data; None for maps of versions that did not record it.
+    feature_mean : FeatureMean or None
+        Mean and variance of the features of fitted rows; None for maps of versions that did not record it.
     format : int
         Format of the file that the map came from, in which it is saved again.
 
@@ -87,6 +90,7 @@ class FeatureMap(InNotebooks):
     provenance: Provenance
     version: str = __version__
     column_ranges: ColumnRanges | None = None
+    feature_mean: FeatureMean | None = None
     format: int = FORMAT
 
     def __repr__(self) -> str:
@@ -178,6 +182,42 @@ class FeatureMap(InNotebooks):
             self._fill(chunks, out, jobs)
         return out
 
+    def transform_sparse(self, X: TableLike | Reader) -> Any:
+        """Return the features z(X) as a sparse matrix, without making dense ones first.
+
+        It takes maps that end with `intersection_bins`, or with `projection` and `matrix: sparse`; the latter has few
+        features that are not 0 where the rows are sparse too.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features_in), sparse matrix or table
+            Input rows as for `transform`.
+
+        Returns
+        -------
+        scipy.sparse.csr_array (n_rows, n_components)
+            The features in the map's dtype, equal to those of `transform` up to rounding.
+
+        Raises
+        ------
+        kafeat.errors.DataError
+            A column is missing, or a value is not finite or not accepted by a step.
+        kafeat.errors.UsageError
+            The map ends with another step, or `X` is no array or table.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np
+        >>> fm = kafeat.fit({"steps": [{"kind": "intersection_bins", "n_bins": 4}]}, np.eye(3))
+        >>> Z = fm.transform_sparse(np.eye(3))
+        >>> Z.shape, Z.nnz
+        ((3, 12), 12)
+        """
+        from kafeat.model.sparse_features import sparse_features
+
+        source, columns = self._source(X)
+        return sparse_features(self, source.chunks(columns, (), self.chunk_rows))
+
     def _fill(self, chunks: Iterator[Chunk], out: Floats, jobs: int) -> None:
         """Write the features of chunks that are in memory."""
         run_in_memory(self.transformer, np.dtype(self.dtype), chunks, out, jobs)
@@ -206,7 +246,8 @@ class FeatureMap(InNotebooks):
     def inverse_transform(self, Z: Floats) -> Floats:
         """Return rows with the features Z: those of least norm, where several rows have the same features.
 
-        It is the way back through `standardize`, `robust`, `minmax`, `pca` and `projection`; other steps have none.
+        It is the way back through `standardize`, `robust`, `minmax`, `pca` and `projection`, and approximately through
+        `nystroem` with `preimages: true`, where it is learned by ridge regression. Other steps have none.
 
         Parameters
         ----------
@@ -243,7 +284,7 @@ class FeatureMap(InNotebooks):
             if rows is None:
                 raise UsageError(
                     f"inverse_transform: {fitted.step.kind}: expected steps that have an inverse (standardize, robust, "
-                    "minmax without clip, pca, projection), got another"
+                    "minmax without clip, pca, projection, nystroem with preimages: true), got another"
                 )
             X = rows
         return X
@@ -386,5 +427,6 @@ class FeatureMap(InNotebooks):
             **({} if self.format == 1 else {"cast_after": self.chain.cast_after}),
             **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
             **({} if self.column_ranges is None else {"seen": self.column_ranges.to_plain()}),
+            **({} if self.feature_mean is None else {"feature_mean": self.feature_mean.to_plain()}),
             "provenance": self.provenance.to_plain(),
         }

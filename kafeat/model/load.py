@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from kafeat._version import __version__
 from kafeat.config import load_config
 from kafeat.contract.describe import spell
+from kafeat.contract.imports import allowing_imports, imports_allowed
+from kafeat.contract.step import refuse_not_imported
 from kafeat.errors import ArtifactError, ConfigError, DataError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.location import Location
@@ -20,17 +22,20 @@ from kafeat.model.feature_map import FORMAT, FeatureMap
 from kafeat.model.provenance import Provenance, printable
 from kafeat.model.serialize import read_chain
 from kafeat.runtime.column_ranges import ColumnRanges
+from kafeat.runtime.feature_mean import FeatureMean
 
 _LONGEST = 600
 
 
-def load(path: str | os.PathLike[str]) -> FeatureMap:
+def load(path: str | os.PathLike[str], *, allow_import: bool = False) -> FeatureMap:
     """Load a feature map from a model file. Loading runs no code of the file.
 
     Parameters
     ----------
     path : str or path
         Path or URI of the file.
+    allow_import : bool, default False
+        True imports a kernel that the map has by name (`module:function`), which runs the code of that module.
 
     Returns
     -------
@@ -43,6 +48,8 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
         The file is damaged, hostile, of an unknown version, or no model file.
     kafeat.errors.SystemRefusedError
         The file does not exist or cannot be read.
+    kafeat.errors.UsageError
+        The map has a kernel that is imported, and `allow_import` is false.
 
     Examples
     --------
@@ -55,7 +62,15 @@ def load(path: str | os.PathLike[str]) -> FeatureMap:
     True
     """
     place = os.fspath(path)
-    return loads(artifact_bytes(place), place)
+    with allowing_imports(allow_import or imports_allowed()):
+        return loads(artifact_bytes(place), place)
+
+
+def load_without_imports(path: str | os.PathLike[str]) -> FeatureMap:
+    """Load a map to look at: one whose kernel has to be imported computes no features."""
+    place = os.fspath(path)
+    with allowing_imports(False):
+        return from_content(artifact.loads(artifact_bytes(place), place), place)
 
 
 def artifact_bytes(place: str) -> bytes:
@@ -65,7 +80,9 @@ def artifact_bytes(place: str) -> bytes:
 
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
-    return from_content(artifact.loads(data, place), place)
+    fm = from_content(artifact.loads(data, place), place)
+    refuse_not_imported([fitted.step for fitted in fm.chain.steps], place)
+    return fm
 
 
 def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
@@ -78,7 +95,7 @@ def from_content(content: Mapping[str, Any], place: str) -> FeatureMap:
         )
     expected = {"format", "kafeat", "config", "columns", "dtype", "chunk_rows", "steps", "provenance"}
     expected |= {"cast_after"} if version > 1 else set()
-    if set(content) - {"outputs", "seen"} != expected:
+    if set(content) - {"outputs", "seen", "feature_mean"} != expected:
         raise ArtifactError(f"{place}: expected the entries {sorted(expected)}, got {sorted(content)!s:.200}")
     try:
         fm = _checked(content)
@@ -115,6 +132,22 @@ def _checked(content: Mapping[str, Any]) -> FeatureMap:
     column_ranges = (
         ColumnRanges.from_plain(content["seen"], columns.n_features) if "seen" in content else None
     )
+    feature_mean = (
+        FeatureMean.from_plain(
+            content["feature_mean"], chain.n_outputs if chain.outputs is None else len(chain.outputs)
+        )
+        if "feature_mean" in content
+        else None
+    )
     return FeatureMap(
-        chain, columns, dtype, chunk_rows, config, provenance, version, column_ranges, content["format"]
+        chain,
+        columns,
+        dtype,
+        chunk_rows,
+        config,
+        provenance,
+        version,
+        column_ranges,
+        feature_mean,
+        content["format"],
     )

@@ -70,8 +70,7 @@ class DeviceMap(FeatureMap):
         if round_to(Z, out) is not None:
             return None
         target.filled(chunk.start, out)
-        outside = None if policy.column_ranges is None else policy.column_ranges.outside(rows)
-        return Transformed(chunk, out, 0, outside=outside)
+        return policy.observe(Transformed(chunk, out, 0), rows)
 
 
 def on_device(fm: FeatureMap, device: str, jobs: int | None = None) -> DeviceMap:

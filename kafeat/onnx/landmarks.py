@@ -10,8 +10,10 @@ import numpy as np
 
 from kafeat.errors import UsageError
 from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.series import scaled_series
 from kafeat.onnx.elementary import log1p, positive_or_one, product, refuse_negative
 from kafeat.onnx.graph import Graph, Value
+from kafeat.onnx.subsets import all_sets, sets_of_size
 from kafeat.types import Array, Floats
 
 
@@ -52,6 +54,28 @@ def sigmoid(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
     """tanh(γ x·l + c₀)."""
     dots = graph.op("Mul", product(graph, x, of.rows), of.parameters.gamma)
     return graph.op("Tanh", graph.op("Add", dots, of.parameters.coef0))
+
+
+def series(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
+    """Σ a_n (γ x·l)^n, by Horner's rule."""
+    lower, last, factor = scaled_series(of.parameters.coefficients, of.scale)
+    dots = product(graph, x, of.rows * (of.parameters.gamma * factor))
+    total = graph.op("Add", graph.op("Mul", dots, 0.0), last)
+    for coefficient in reversed(lower):
+        total = graph.op("Add", graph.op("Mul", total, dots), coefficient)
+    return total
+
+
+def anova(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
+    """Σ over sets of `degree` columns of Π γ x_i l_i."""
+    factor = of.parameters.gamma / of.scale ** (1.0 / of.parameters.degree)
+    return sets_of_size(graph, x, of.rows * factor, of.parameters.degree)
+
+
+def all_subsets(graph: Graph, x: Value, of: LandmarkGraph) -> Value:
+    """Π_i (1 + γ x_i l_i)."""
+    share = of.scale ** (-1.0 / of.rows.shape[1])
+    return all_sets(graph, x, of.rows * (of.parameters.gamma * share), share)
 
 
 def cosine(graph: Graph, x: Value, of: LandmarkGraph) -> Value:

@@ -51,12 +51,26 @@ class RowPolicy:
     Attributes:
         set_aside: True sets bad rows aside, False makes the first one an error.
         column_ranges: Ranges outside of which values are counted; None counts none.
+        sums: True adds up the features.
         advice: End of the message about a bad row, with its remedy.
     """
 
     set_aside: bool = False
     column_ranges: ColumnRanges | None = None
+    sums: bool = False
     advice: str = ""
+
+    def observe(self, done: Transformed, X: Rows) -> Transformed:
+        """Return the chunk with its counts and sums; `X` are the rows that were transformed. Bad rows do not count."""
+        if self.column_ranges is None and not self.sums:
+            return done
+        good, outside, total = done.good, None, None
+        if self.column_ranges is not None:
+            outside = self.column_ranges.outside(X if good is None else X[good])
+        if self.sums:
+            features = done.features if good is None else done.features[good]
+            total = features.sum(axis=0, dtype=np.float64)
+        return replace(done, outside=outside, total=total)
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,7 @@ class Transformed:
         clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were set aside, numbered within the chunk, and their problems.
         outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
+        total: Sum (n_components,) of the features in float64; None if not asked for.
     """
 
     chunk: Chunk
@@ -76,6 +91,7 @@ class Transformed:
     clipped: int
     bad_rows: tuple[InvalidValueError, ...] = ()
     outside: Array | None = None
+    total: Array | None = None
 
     @property
     def good(self) -> Mask | None:
@@ -156,9 +172,7 @@ def _transform_or_refuse(
         clipped = loop(X, out)
     except InvalidValueError as refused:
         raise DataError(f"{chunk.located(refused)}{policy.advice}") from None
-    return Transformed(
-        chunk, out, clipped, outside=None if policy.column_ranges is None else policy.column_ranges.outside(X)
-    )
+    return policy.observe(Transformed(chunk, out, clipped), X)
 
 
 def _transform_setting_aside(
@@ -177,9 +191,7 @@ def _transform_setting_aside(
     done = Transformed(chunk, out, clipped, tuple(bad_rows[row] for row in sorted(bad_rows)))
     if bad_rows:
         out[sorted(bad_rows)] = np.nan
-    if policy.column_ranges is None:
-        return done
-    return replace(done, outside=policy.column_ranges.outside(X if done.good is None else X[done.good]))
+    return policy.observe(done, X)
 
 
 def _tile(loop: TileLoop, X: Rows, out: Floats, start: int, bad_rows: dict[int, InvalidValueError]) -> int:

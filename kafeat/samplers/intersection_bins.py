@@ -11,6 +11,7 @@ from pydantic import Field
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Spreads, Step, Transform, parameter
+from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.intersection import IntersectionKernel
 from kafeat.types import Array, Floats, Mask, Shape, State
@@ -81,6 +82,30 @@ class _BinsTransform(Transform):
         return _Buffers(
             np.empty(shape, dtype=self._dtype), np.empty(shape, dtype=bool), np.empty(rows, dtype=np.intp)
         )
+
+    @property
+    def gives_sparse(self) -> bool:
+        return True
+
+    def to_sparse(self, X: Rows) -> SparseRows:
+        from scipy.sparse import csr_array
+
+        rows = csr_array(X) if isinstance(X, np.ndarray) else X.csr
+        if rows.nnz and rows.data.min() < 0.0:
+            refuse_negative(dense(X))
+        row, column = rows.nonzero()
+        levels = np.minimum(rows.data[rows.data != 0.0], self._maximum[column])
+        levels /= self._divisor[column]
+        levels *= self._n_bins
+        counts = np.ceil(levels).astype(np.int64)
+        bins = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        column = np.repeat(column, counts).astype(np.int64)
+        # differences of a number and smaller whole ones are exact
+        values = np.clip(np.repeat(levels, counts) - bins.astype(self._dtype), 0.0, 1.0)
+        values *= self._amplitude[column]
+        places = np.repeat(row, counts), bins * self.n_features_in + column
+        features = csr_array((values, places), shape=(len(X), self.n_features_out))
+        return SparseRows(features.data, features.indices, features.indptr, self.n_features_out)
 
     def clipped(self, scratch: _Buffers) -> Array:
         return scratch.clipped

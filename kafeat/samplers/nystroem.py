@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
 from kafeat.contract.describe import Described
+from kafeat.contract.imports import FunctionName, ImportedFunction, is_function_name, not_imported
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     N_COMPONENTS,
@@ -25,6 +26,7 @@ from kafeat.contract.step import (
 )
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
+from kafeat.maths.dot_products import COEFFICIENTS, Coefficients, check_series
 from kafeat.maths.kernel import (
     DifferentiableKernel,
     KernelParameters,
@@ -35,8 +37,10 @@ from kafeat.maths.kernel import (
 )
 from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
+from kafeat.maths.nystroem.preimages import learn_preimages
 from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whitening
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
+from kafeat.maths.subsets import degree_warning
 from kafeat.maths.task import MOST_CLASSES, count_classes
 from kafeat.types import Array, Floats, Shape, State
 
@@ -62,14 +66,17 @@ class Nystroem(Step):
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
 
-    kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly is polynomial")
+    kernel: KernelName | FunctionName | Function = parameter(
+        "rbf", "the kernel to approximate; poly is polynomial"
+    )
     gamma: PositiveFloat | Rule = parameter(
         "median", "γ, or how it is read off the fit sample; median is 1/d for kernels of dot products"
     )
     nu: Annotated[float, Field(gt=0, le=30)] = parameter(1.5, "ν, the smoothness of the matern kernel")
     alpha: PositiveFloat = parameter(1.0, "α of the rational_quadratic kernel")
-    degree: PositiveInt = parameter(2, "of the polynomial kernel")
+    degree: PositiveInt = parameter(2, "of the polynomial and anova kernels")
     coef0: Annotated[float, Field(ge=0)] = parameter(1.0, "c₀ of the polynomial and sigmoid kernels")
+    coefficients: Coefficients | None = COEFFICIENTS
     n_components: Width = N_COMPONENTS
     n_landmarks: Width | None = parameter(None, "m, the number of landmarks; null: as many as outputs")
     landmarks: (
@@ -107,6 +114,9 @@ class Nystroem(Step):
     )
     rcond: Annotated[float, Field(ge=0, lt=1)] = parameter(1e-12, "eigenvalues below rcond·λ_max are cut off")
     clip_negative: bool = parameter(False, "accept an indefinite kernel and cut its negative part off")
+    preimages: bool = parameter(
+        False, "learn the way back from features to rows by ridge, for inverse_transform: D·d numbers more"
+    )
 
     @field_validator("kernel", mode="before")
     @classmethod
@@ -116,12 +126,17 @@ class Nystroem(Step):
     @model_validator(mode="after")
     def _own_kernel_has_no_parameters(self) -> Self:
         """A kernel that is given brings its numbers along, so these would do nothing."""
-        if isinstance(self.kernel, str) and not self._precomputed:
+        if self._named:
             return self
         given = "a precomputed kernel" if self._precomputed else "a Python function"
         for name in ("gamma", "nu", "alpha", "degree", "coef0"):
             if getattr(self, name) != type(self).model_fields[name].default:
                 refuse_parameter(name, f"none beside {given}", getattr(self, name))
+        return self
+
+    @model_validator(mode="after")
+    def _coefficients_of_a_series(self) -> Self:
+        check_series(self, self.kernel, self.coefficients)
         return self
 
     @model_validator(mode="after")
@@ -147,6 +162,8 @@ class Nystroem(Step):
                 refuse_parameter("landmarks", "landmarks that are columns of the input", self.landmarks)
             if self.weights == "fitted":
                 refuse_parameter("weights", "exact, for a precomputed kernel", self.weights)
+            if self.preimages:
+                refuse_parameter("preimages", "false, for a precomputed kernel", self.preimages)
         if self.landmarks == "learned" and self.kernel not in _DIFFERENTIABLE:
             needed = " or ".join(_DIFFERENTIABLE)
             refuse_parameter("landmarks", f"another, as learned needs {needed}", "learned")
@@ -157,13 +174,19 @@ class Nystroem(Step):
         return self.kernel == "precomputed"
 
     @property
+    def _named(self) -> str | None:
+        """The name of the kernel; None for columns and functions."""
+        named = isinstance(self.kernel, str) and not self._precomputed and not is_function_name(self.kernel)
+        return str(self.kernel) if named else None
+
+    @property
     def _selector(self) -> str:
         """The name of the selector, `auto` resolved."""
         if isinstance(self.landmarks, Given):
             return "given"
         if self.landmarks != "auto":
             return self.landmarks
-        return "rpcholesky" if self._precomputed or callable(self.kernel) else "kmeans"
+        return "kmeans" if self._named else "rpcholesky"
 
     @property
     def takes_label(self) -> bool:
@@ -181,11 +204,7 @@ class Nystroem(Step):
 
     @property
     def needs_coordinates(self) -> bool:
-        return (
-            not isinstance(self.kernel, str)
-            or self._precomputed
-            or find_kernel(self.kernel).needs_coordinates
-        )
+        return self._named is None or find_kernel(self._named).needs_coordinates
 
     @property
     def label_needs(self) -> Mapping[str, str]:
@@ -194,13 +213,11 @@ class Nystroem(Step):
 
     @property
     def spreads(self) -> Spreads:
-        given = not isinstance(self.kernel, str) or self._precomputed
-        return "ignores" if given or find_kernel(str(self.kernel)).non_negative else "needs"
+        return "ignores" if not self._named or find_kernel(self._named).non_negative else "needs"
 
     @property
     def refuses_negative(self) -> bool:
-        named = isinstance(self.kernel, str) and not self._precomputed
-        return named and find_kernel(str(self.kernel)).non_negative
+        return self._named is not None and find_kernel(self._named).non_negative
 
     @property
     def keeps_rows(self) -> bool:
@@ -212,9 +229,17 @@ class Nystroem(Step):
 
     @property
     def unsaved(self) -> str | None:
-        if isinstance(self.kernel, str):
+        if isinstance(self.kernel, str | ImportedFunction):
             return None
         return "kernel: expected a kernel that a model file can hold, got a Python function"
+
+    @property
+    def not_imported(self) -> str | None:
+        return self.kernel if is_function_name(self.kernel) else None
+
+    @property
+    def imports(self) -> bool:
+        return is_function_name(self.kernel) or isinstance(self.kernel, ImportedFunction)
 
     @property
     def no_exact(self) -> str | None:
@@ -222,14 +247,19 @@ class Nystroem(Step):
             return None
         return "nystroem: kernel precomputed: there is no exact kernel beyond the given columns"
 
+    def width_warning(self, n_features_in: int) -> str | None:
+        return degree_warning(self.kind, self.degree, n_features_in) if self.kernel == "anova" else None
+
     def recipe(self) -> dict[str, Any]:
         shown = self
-        if not isinstance(self.kernel, str):
+        if isinstance(self.kernel, ImportedFunction):
+            shown = self.model_copy(update={"kernel": self.kernel.name})
+        elif not isinstance(self.kernel, str):
             shown = self.model_copy(update={"kernel": f"<function {getattr(self.kernel, '__name__', '?')}>"})
         return {"kind": self.kind, **shown.model_dump(mode="json", warnings=False), **self._searches}
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
-        of_gamma, of_landmarks, of_weights = rng.spawn(3)
+        of_gamma, of_landmarks, of_weights, of_preimages = rng.spawn(4)
         X = sample.X
         if self._precomputed and X.shape[0] != X.shape[1]:
             raise DataError(
@@ -237,11 +267,11 @@ class Nystroem(Step):
                 f"{X.shape[0]} rows and {X.shape[1]} columns: fit on all of them (fit_rows: all), with no other columns"
             )
         gamma = 1.0
-        if isinstance(self.kernel, str) and not self._precomputed:
-            if find_kernel(self.kernel).non_negative:
+        if self._named is not None:
+            if find_kernel(self._named).non_negative:
                 refuse_negative(X)
-            gamma = resolve_gamma(self.gamma, find_kernel(self.kernel), X, of_gamma)
-        kernel = self._kernel(gamma)
+            gamma = resolve_gamma(self.gamma, find_kernel(self._named), X, of_gamma)
+        kernel = self.landmark_kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             landmarks, chosen = self._choose(sample, kernel, of_landmarks)
             K = kernel.matrix(landmarks, X)
@@ -258,7 +288,14 @@ class Nystroem(Step):
         elif len(K) == width:
             projection = trapezoid(projection)
         padded[:, : projection.shape[1]] = projection * np.sqrt(scale)
+        preimages: State = {}
+        if self.preimages:
+            tile = kernel.tile(landmarks, scale, np.dtype(np.float64), centre)
+            preimages = learn_preimages(
+                X, lambda rows: evaluate(tile, X, rows, len(landmarks)) @ padded, of_preimages
+            )
         return {
+            **preimages,
             **({} if centre is None else {"centre": centre}),
             **({} if chosen is None else {"rows": chosen}),
             "landmarks": landmarks,
@@ -310,7 +347,7 @@ class Nystroem(Step):
             name = "n_landmarks" if self.n_landmarks else "n_components"
             wanted = f"{name} = {least}" if exactly else f"at least n_components = {least}"
             raise DataError(f"nystroem: landmarks: {landmarks.key}: expected {wanted} rows, got {len(rows)}")
-        if isinstance(self.kernel, str) and find_kernel(self.kernel).non_negative and rows.min() < 0.0:
+        if self.refuses_negative and rows.min() < 0.0:
             raise DataError(
                 f"nystroem: landmarks: {landmarks.key}: expected values of at least 0, got {rows.min():g}"
             )
@@ -352,11 +389,18 @@ class Nystroem(Step):
             return leading(W, with_landmarks, X, width, rng)
         return fitted(W, with_landmarks, exact, X, width, rng)
 
-    def _kernel(self, gamma: float) -> LandmarkKernel:
+    def landmark_kernel(self, gamma: float) -> LandmarkKernel:
+        """Return the kernel with its parameters in force."""
         parameters = KernelParameters(
-            gamma=gamma, degree=self.degree, coef0=self.coef0, nu=self.nu, alpha=self.alpha
+            gamma=gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            nu=self.nu,
+            alpha=self.alpha,
+            coefficients=self.coefficients or (1.0,),
         )
-        return LandmarkKernel(self.kernel, parameters)
+        kernel = not_imported(self.kernel) if is_function_name(self.kernel) else self.kernel
+        return LandmarkKernel(kernel, parameters)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         m = self.n_landmarks or self.n_components
@@ -371,7 +415,12 @@ class Nystroem(Step):
             "gamma": (),
             "scale": (),
             "rank": (),
+            **({} if not self.preimages else self._preimage_shapes(state, n_features_in)),
         }
+
+    def _preimage_shapes(self, state: State, n_features_in: int) -> dict[str, Shape]:
+        D = self.n_features_out(state, n_features_in)
+        return {"preimages": (D, n_features_in), "preimage_of_0": (n_features_in,)}
 
     @property
     def state_dtypes(self) -> Mapping[str, str]:
@@ -397,7 +446,9 @@ class Nystroem(Step):
     def bind(self, state: State, n_features_in: int, dtype: np.dtype[Any]) -> Transform:
         projection, scale = state["projection"], float(state["scale"])
         wide = self.precision(state, dtype)
-        tile = self._kernel(float(state["gamma"])).tile(state["landmarks"], scale, wide, state.get("centre"))
+        tile = self.landmark_kernel(float(state["gamma"])).tile(
+            state["landmarks"], scale, wide, state.get("centre")
+        )
         transform = LandmarkFeatures(tile, projection, n_features_in, wide, self._is_triangle(projection))
         return transform if wide == dtype else InFloat64(transform, dtype)
 
@@ -407,10 +458,16 @@ class Nystroem(Step):
             return np.dtype(np.float64)
         return dtype
 
+    def inverse(self, state: State, Z: Floats, n_features_in: int) -> Floats | None:
+        if not self.preimages:
+            return None
+        rows: Floats = Z @ state["preimages"] + state["preimage_of_0"]
+        return rows
+
     def _is_triangle(self, projection: Floats) -> bool:
         return self.root == "triangular" and len(projection) == projection.shape[1]
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
         if self.no_exact:
             raise UsageError(self.no_exact)
-        return self._kernel(float(state["gamma"])).gram(pair)
+        return self.landmark_kernel(float(state["gamma"])).gram(pair)

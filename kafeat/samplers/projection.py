@@ -13,7 +13,7 @@ from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
-from kafeat.contract.tile import SparseRows
+from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import DataError, counted
 from kafeat.maths.hadamard import (
     HadamardBuffers,
@@ -196,6 +196,20 @@ class _SparseTransform(Transform):
     def apply_sparse(self, X: SparseRows, out: Floats, scratch: Scratch) -> None:
         if not self._matrix.of_sparse_rows(X, out):
             refuse_infinite(out)
+
+    @property
+    def gives_sparse(self) -> bool:
+        return True
+
+    def to_sparse(self, X: Rows) -> SparseRows:
+        from scipy.sparse import csr_array
+
+        features = (csr_array(X) if isinstance(X, np.ndarray) else X.csr) @ self._matrix.csr.T
+        features = features.tocsr()
+        features.sort_indices()
+        if not np.isfinite(features.data).all():
+            refuse_infinite(features.toarray())
+        return SparseRows(features.data, features.indices, features.indptr, self.n_features_out)
 
 
 class _HadamardInOut(NamedTuple):

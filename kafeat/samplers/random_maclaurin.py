@@ -5,34 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows
-from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.kernel_inputs import KernelInputs
+from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import DataError
-from kafeat.maths.dot_products import GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
+from kafeat.maths.dot_products import (
+    COEFFICIENTS,
+    GAMMA,
+    MOST_DEGREES,
+    Coef0,
+    Coefficients,
+    Degree,
+    Gamma,
+    check_series,
+    fit_gamma,
+    polynomial,
+)
 from kafeat.maths.kernel import KernelParameters, spelled_out
 from kafeat.maths.kernels.exponential import ExponentialKernel
+from kafeat.maths.kernels.series import SeriesKernel
 from kafeat.types import Array, Floats, Shape, State
 
 _PAIRS = 1_000
-# Degrees of e^{γ x·y} that are looked at; those less likely than a random number resolves are left out.
-_DEGREES = 100
+# Degrees that are less likely than a random number resolves are left out.
 _RESOLUTION = 2.0**-53
 # The last degree's share of the outputs from which on those above it would be missed.
 _CUT_OFF = 1e-4
-
-
-Coefficients = Annotated[
-    tuple[Annotated[float, Field(ge=0)], ...],
-    Field(min_length=1, max_length=_DEGREES - 1),
-    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
-]
 
 
 class RandomMaclaurin(Step):
@@ -50,9 +54,7 @@ class RandomMaclaurin(Step):
     kernel: Literal["polynomial", "exponential", "series"] = parameter(
         "polynomial", "the kernel to approximate; series: the one with these coefficients"
     )
-    coefficients: Coefficients | None = parameter(
-        None, "a₀, a₁, … of the series Σ a_n (γ x·y)^n, each at least 0; null: none, for the other kernels"
-    )
+    coefficients: Coefficients | None = COEFFICIENTS
     degree: Degree = parameter(2, "p, the degree of a polynomial kernel")
     gamma: Gamma = GAMMA
     coef0: Coef0 = parameter(1.0, "c₀ of a polynomial kernel")
@@ -65,17 +67,7 @@ class RandomMaclaurin(Step):
 
     @model_validator(mode="after")
     def _of_its_kernel(self) -> Self:
-        if self.kernel != "series":
-            if self.coefficients is not None:
-                refuse_parameter("coefficients", "kernel: series with them", self.kernel)
-            return self
-        if self.coefficients is None or not any(self.coefficients):
-            refuse_parameter(
-                "coefficients", "numbers of which one is above 0, for a series", self.coefficients
-            )
-        for name in ("degree", "coef0"):
-            if getattr(self, name) != type(self).model_fields[name].default:
-                refuse_parameter(name, "none beside coefficients", getattr(self, name))
+        check_series(self, self.kernel, self.coefficients)
         return self
 
     @property
@@ -91,8 +83,9 @@ class RandomMaclaurin(Step):
         q = plan.probabilities
         if self.kernel == "exponential" and q[-1] > _CUT_OFF:
             raise DataError(
-                f"random_maclaurin: expected rows for which the series of e^(gamma x·y) ends before degree {_DEGREES}, "
-                f"got some for which that degree has a share of {q[-1]:.2g}: scale the input, or lower gamma"
+                "random_maclaurin: expected rows for which the series of e^(gamma x·y) ends before degree "
+                f"{MOST_DEGREES}, got some for which that degree has a share of {q[-1]:.2g}: scale the input, or "
+                "lower gamma"
             )
         degrees = _systematic(q, plan.m, of_degrees)
         with np.errstate(divide="ignore"):
@@ -110,7 +103,7 @@ class RandomMaclaurin(Step):
         from scipy.special import gammaln
 
         if self.kernel == "exponential":
-            result: Floats = -gammaln(np.arange(_DEGREES) + 1.0)
+            result: Floats = -gammaln(np.arange(MOST_DEGREES) + 1.0)
             return result
         if self.coefficients is not None:
             with np.errstate(divide="ignore"):
@@ -156,7 +149,7 @@ class RandomMaclaurin(Step):
     def check_state(self, state: State, n_features_in: int) -> None:
         super().check_state(state, n_features_in)
         degrees, signs = state["degrees"], state["signs"]
-        check_indices("state.degrees", degrees, _DEGREES)
+        check_indices("state.degrees", degrees, MOST_DEGREES)
         if int(degrees.sum()) != len(signs) or (np.diff(degrees) > 0).any():
             raise ValueError("state.degrees: expected falling numbers whose sum is the number of signs")
 
@@ -177,14 +170,8 @@ class RandomMaclaurin(Step):
         if self.kernel == "exponential":
             return ExponentialKernel().gram(pair, KernelParameters(gamma=gamma))
         if self.coefficients is not None:
-            x, y = (self._series(gamma * norms) for norms in pair.squared_norms)
-            return Gram(self._series(gamma * pair.dots), (x, y))
+            return SeriesKernel().gram(pair, KernelParameters(gamma=gamma, coefficients=self.coefficients))
         return polynomial(pair, gamma, self.degree, self.coef0)
-
-    def _series(self, dots: Floats) -> Floats:
-        """Σ a_n t^n of every entry t."""
-        values: Floats = np.polynomial.polynomial.polyval(dots, np.array(self.coefficients))
-        return values
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d,
 
 from kafeat.config import Config
 from kafeat.contract.step import takes_missing
-from kafeat.errors import DataError, KafeatError, UsageError
+from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
@@ -58,6 +58,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Number of rows in the fit sample.
     chunk_rows : int, default 8192
         Number of rows transformed at once.
+    sparse_output : bool, default False
+        True gives a SciPy CSR array, for steps that end with `intersection_bins`, or with `projection` and
+        `matrix: sparse`. No dense features are made on the way.
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). The features do not depend on it.
 
@@ -100,6 +103,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         fit_rows: int | str = 100_000,
         chunk_rows: int = 8192,
         n_jobs: int | None = None,
+        sparse_output: bool = False,
     ) -> None:
         self.steps = steps
         self.config = config
@@ -108,6 +112,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.fit_rows = fit_rows
         self.chunk_rows = chunk_rows
         self.n_jobs = n_jobs
+        self.sparse_output = sparse_output
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with `deep`, also `name` and `name__parameter` of every step."""
@@ -141,6 +146,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 self._with_dtype(config, source), source, self._labels(y, config)
             )
         self._sampled: SampledFit | None = None
+        for fitted in self._map.chain.steps:
+            wide = fitted.step.width_warning(fitted.n_features_in)
+            if wide is not None:
+                warnings.warn(wide, KafeatWarning, stacklevel=2)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -176,6 +185,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         fm = self.feature_map_
         source = self._source(X, fm.config, reset=False)
         with as_value_errors():
+            if self.sparse_output:
+                features: Floats = fm.transform_sparse(source)
+                return features
             return fm.transform(source, jobs=joblib.effective_n_jobs(self.n_jobs))
 
     def inverse_transform(self, X: Any) -> Floats:

@@ -68,7 +68,7 @@ def assert_near(narrow: np.ndarray, wide: np.ndarray) -> None:
 
 
 def recipe(kind: str) -> dict:
-    if kind == "union":
+    if kind in ("product", "union"):
         return {"kind": kind, "maps": [{"steps": [FOURIER]}, {"steps": [PCA]}]}
     width = {"n_components": 32} if "n_components" in step_class(kind).model_fields else {}
     return {"kind": kind, **width}

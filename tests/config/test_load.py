@@ -185,7 +185,8 @@ def test_any_mapping_is_a_config_or_a_list_of_mistakes(toys, mapping):
 
 
 def test_the_real_kinds_load_with_their_defaults():
-    required = {"union": {"maps": [{"steps": [{"kind": "fourier"}]}]}}
+    maps = {"maps": [{"steps": [{"kind": "fourier"}]}]}
+    required = {"product": maps, "union": maps}
     chain = [{"kind": kind, **required.get(kind, {})} for kind in kinds()]
     config = load_config({"steps": chain})
     assert [step.kind for step in config.steps] == list(kinds())

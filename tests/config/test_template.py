@@ -15,7 +15,7 @@ from kafeat.registry import kinds, samplers, step_class
 
 def first(kind):
     """The scaler that a template puts before kinds that measure rows as a whole."""
-    ignoring = {"homogeneous", "intersection_bins", "skewed", "union"}
+    ignoring = {"homogeneous", "intersection_bins", "product", "skewed", "union"}
     return ["standardize"] if kind in {*samplers(), "pca", "metric"} - ignoring else []
 
 

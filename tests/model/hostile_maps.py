@@ -58,6 +58,8 @@ STEPS: dict[str, list[dict[str, Any]]] = {
     "quantile": [{"kind": "quantile", "n_quantiles": 5}],
     "random_maclaurin": [{"kind": "random_maclaurin", **_SMALL}],
     "random_maclaurin, exponential": [{"kind": "random_maclaurin", "n_components": 3, "kernel": "exponential"}],
+    "random_subsets": [{"kind": "random_subsets", **_SMALL}],
+    "random_subsets, all": [{"kind": "random_subsets", "n_components": 9, "kernel": "all_subsets"}],
     "robust": [{"kind": "robust"}],
     "skewed": [{"kind": "skewed", **_RANDOM}],
     "standardize": [{"kind": "standardize"}],
@@ -65,6 +67,9 @@ STEPS: dict[str, list[dict[str, Any]]] = {
     "tensor_sketch, time": [{"kind": "tensor_sketch", **_SMALL, "domain": "time", "degree": 3}],
     "tensor_srht": [{"kind": "tensor_srht", **_SMALL}],
     "tensor_srht, real": [{"kind": "tensor_srht", **_SMALL, "complex_to_real": False, "coef0": 0.0}],
+    "nystroem, preimages": [{"kind": "nystroem", "n_components": 3, "preimages": True}],
+    "product": [{"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 2}],
+    "product, signs": [{"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 2, "n_components": 3}],
     "union": [
         {
             "kind": "union",

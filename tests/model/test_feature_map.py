@@ -11,6 +11,7 @@ from sklearn.random_projection import GaussianRandomProjection
 import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.jobs.transform.transform import transform_file
+from kafeat.model.load import loads
 
 
 @pytest.mark.parametrize("chunk_rows", [1000, 2560, 8192])
@@ -103,9 +104,46 @@ def test_the_way_back_of_a_narrow_projection_is_that_of_scikit_learn():
     np.testing.assert_allclose(fm.transform(fm.inverse_transform(Z)), Z, rtol=0, atol=1e-12)
 
 
+PREIMAGES = {"kind": "nystroem", "preimages": True, "landmarks": "uniform"}
+
+
+def test_the_way_back_of_nystroem_brings_back_most():
+    X = 3.0 + np.random.default_rng(0).normal(size=(400, 4))
+    fm = kafeat.fit(
+        {"dtype": "float64", "steps": [{"kind": "standardize"}, {**PREIMAGES, "n_components": 60}]}, X
+    )
+    # columns are smooth functions of the features: a tenth of their variance is lost at most, also of other rows
+    new = 3.0 + np.random.default_rng(1).normal(size=(200, 4))
+    assert ((fm.inverse_transform(fm.transform(new)) - new) ** 2).mean() < 0.1
+    back = fm.inverse_transform(fm.transform(X))
+    assert loads(fm.dumps()).inverse_transform(fm.transform(X)).tobytes() == back.tobytes()
+
+
+def test_preimages_of_noisy_digits_are_less_noisy(digits):
+    """Projected onto leading directions of the kernel, digits lose noise: what kernel PCA was used for first."""
+    rng = np.random.default_rng(0)
+    X, clean = digits[:1200], digits[1200:1500]
+    noisy = clean + 4.0 * rng.normal(size=clean.shape)
+    step = {**PREIMAGES, "n_components": 40, "n_landmarks": 300}
+    fm = kafeat.fit({"dtype": "float64", "steps": [step]}, X)
+    back = fm.inverse_transform(fm.transform(noisy))
+    assert ((back - clean) ** 2).mean() < 0.5 * ((noisy - clean) ** 2).mean()
+
+
+@pytest.mark.parametrize("rows", [2, 4, 7])
+def test_few_rows_have_a_way_back_too(rows):
+    X = np.random.default_rng(0).normal(size=(rows, 2))
+    fm = kafeat.fit({"dtype": "float64", "steps": [{**PREIMAGES, "n_components": 2}]}, X)
+    assert np.isfinite(fm.inverse_transform(fm.transform(X))).all()
+
+
 def test_maps_without_a_way_back():
     X = np.random.default_rng(0).random(size=(50, 4))
-    for step in ({"kind": "homogeneous"}, {"kind": "minmax", "clip": True}):
+    for step in (
+        {"kind": "homogeneous"},
+        {"kind": "minmax", "clip": True},
+        {"kind": "nystroem", "n_components": 4},
+    ):
         fm = kafeat.fit({"steps": [step]}, X)
         with pytest.raises(
             UsageError, match=f"inverse_transform: {step['kind']}: expected steps that have an inverse"

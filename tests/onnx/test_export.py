@@ -129,7 +129,7 @@ def test_every_kernel_of_a_nystroem_map() -> None:
         for dtype in ("float32", "float64"):
             fm = chain(
                 {"kind": "nystroem", "kernel": name, "n_components": 20, "landmarks": "uniform",
-                 "clip_negative": True},
+                 "clip_negative": True, **({"coefficients": [0.5, 0.0, 1.0, 0.2]} if name == "series" else {})},
                 X=POSITIVE, dtype=dtype,
             )  # fmt: skip
             agree(fm, np.vstack([POSITIVE[:60], np.zeros((1, 6)), -POSITIVE[:2]]).astype(np.float32))
@@ -166,6 +166,14 @@ def test_small_features_are_computed_in_float64() -> None:
         {"kind": "random_maclaurin", "kernel": "exponential", "n_components": 40},
         {"kind": "random_maclaurin", "degree": 1, "n_components": 1},
         {"kind": "random_maclaurin", "kernel": "series", "coefficients": [0.5, 0.0, 1.0], "n_components": 30},
+        {"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 3},
+        {"kind": "product", "maps": [{"steps": [{"kind": "standardize"}]}] * 3, "n_components": 7},
+        {"kind": "random_subsets", "degree": 1, "n_components": 5},
+        {"kind": "random_subsets", "degree": 6, "n_components": 5},
+        {"kind": "random_subsets", "kernel": "all_subsets", "n_components": 1},
+        {"kind": "random_subsets", "kernel": "all_subsets", "n_components": 5},
+        {"kind": "random_subsets", "kernel": "all_subsets", "n_components": 40},
+        {"kind": "nystroem", "kernel": "anova", "degree": 6, "landmarks": "uniform", "n_components": 1},
         {"kind": "tensor_sketch", "n_components": 68, "degree": 3, "gamma": 0.01},
         {"kind": "tensor_srht", "n_components": 68, "degree": 3, "gamma": 0.01},
         {"kind": "polynomial_features", "degree": 4, "coef0": 0.0},

@@ -100,7 +100,7 @@ def test_steps_have_the_names_of_their_kinds_or_given_ones() -> None:
     assert params["last__gamma"] == "median"
     assert params["steps"] is steps
     assert set(fm.get_params(deep=False)) == {
-        "steps", "config", "seed", "dtype", "fit_rows", "chunk_rows", "n_jobs",
+        "steps", "config", "seed", "dtype", "fit_rows", "chunk_rows", "n_jobs", "sparse_output",
     }  # fmt: skip
     fm.set_params(**{"minmax-1": "standardize", "last__n_components": 4, "minmax-2__clip": True})
     assert steps[0] == "minmax"

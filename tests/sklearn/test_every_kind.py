@@ -18,11 +18,20 @@ NEEDED: dict[str, dict[str, Any]] = {
     "one_hot": {"columns": ["c0"], "unknown": "ignore"},
     "date_parts": {"columns": ["c0"]},
     "union": {"maps": [{"steps": [{"kind": "standardize"}]}]},
+    "product": {"maps": [{"steps": [{"kind": "standardize"}]}]},
     "projection": {"n_components": 4},
     "nystroem": {"n_components": 4},
     "positive_exponential": {"gamma": 1e-3},
 }
-WIDE = ("fourier", "skewed", "arc_cosine", "tensor_sketch", "tensor_srht", "random_maclaurin")
+WIDE = (
+    "fourier",
+    "skewed",
+    "arc_cosine",
+    "tensor_sketch",
+    "tensor_srht",
+    "random_maclaurin",
+    "random_subsets",
+)
 OF_COLUMNS = ("one_hot", "date_parts")
 STEPS = [
     {"kind": kind, **NEEDED.get(kind, {}), **({"n_components": 8} if kind in WIDE else {})}

@@ -32,6 +32,7 @@ class DatasetResult:
         unknown_files: Files in the output folder that no run of kafeat wrote.
         largest_drift: The largest drift of the parts whose drift is known, None if there are none.
         drifts_known: Number of parts whose drift is known, kept ones included.
+        least_p_value: The least p-value of the parts whose features' mean was tested, None if there are none.
     """
 
     parts: int
@@ -48,6 +49,7 @@ class DatasetResult:
     unknown_files: tuple[str, ...]
     largest_drift: Drift | None
     drifts_known: int
+    least_p_value: float | None = None
 
 
 class Journal:
@@ -131,4 +133,5 @@ class Journal:
             unknown_files=unknown_files,
             largest_drift=max(drifts, key=lambda drift: drift.share, default=None),
             drifts_known=len(drifts),
+            least_p_value=min((one.p_value for one in records if one.p_value is not None), default=None),
         )

@@ -106,6 +106,9 @@ class PreviousRun:
         """
         if rules.max_drift is not None and (record.drift is None or record.drift.share > rules.max_drift):
             return False
+        tested = rules.drift_test is not None and record.rows_read > record.bad_rows
+        if tested and (record.p_value is None or record.p_value < (rules.drift_test or 0.0)):
+            return False
         return rules.rejects is None or self._has_rejects(record)
 
     def _has_rejects(self, record: PartRecord) -> bool:

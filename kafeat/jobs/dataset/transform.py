@@ -89,6 +89,7 @@ def stats_of_parts(run: DatasetResult, model: str, source: Location, target: Loc
             "column": run.largest_drift.column,
             "parts": run.drifts_known,
         },
+        "drift_test": None if run.least_p_value is None else {"least_p_value": run.least_p_value},
         "versions": versions(),
         "machine": machine(),
     }

@@ -10,7 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy.typing as npt
 
 from kafeat.config import Config, load_config
-from kafeat.contract.step import takes_missing
+from kafeat.contract.imports import allowing_imports, imports_allowed
+from kafeat.contract.step import refuse_not_imported, takes_missing
 from kafeat.errors import KafeatWarning
 from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
@@ -40,6 +41,8 @@ def fit(
     data: str | os.PathLike[str] | TableLike,
     label: str | Sequence[str] | npt.ArrayLike | None = None,
     split: str | None = None,
+    *,
+    allow_import: bool = False,
 ) -> FeatureMap:
     """Fit a feature map.
 
@@ -57,6 +60,8 @@ def fit(
         A list of text names several columns of numbers, unless it has an entry for every row.
     split : str or None, default None
         A column that says train or test, which is no feature. Only training rows are fitted on.
+    allow_import : bool, default False
+        True imports a kernel that the config has by name (`module:function`), which runs the code of that module.
 
     Returns
     -------
@@ -81,7 +86,17 @@ def fit(
     >>> kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]}, X)
     FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
-    recipe, messages = load_config(config), list[str]()
+    with allowing_imports(allow_import or imports_allowed()):
+        return _fit(load_config(config), data, label, split)
+
+
+def _fit(
+    recipe: Config,
+    data: str | os.PathLike[str] | TableLike,
+    label: str | Sequence[str] | npt.ArrayLike | None,
+    split: str | None,
+) -> FeatureMap:
+    messages = list[str]()
     listener = Listener(warn=messages.append)
     opened: AbstractContextManager[Reader] = (
         open_data(Location.parse(data))
@@ -92,7 +107,7 @@ def fit(
         given = label_argument(label, source.rows)
         fm = fit_reader(recipe, source, given, split=split, listener=listener)
     for message in messages:
-        warnings.warn(message, KafeatWarning, stacklevel=2)
+        warnings.warn(message, KafeatWarning, stacklevel=3)
     return fm
 
 
@@ -106,7 +121,9 @@ def fit_reader(
     listener: Listener = SILENT,
 ) -> FeatureMap:
     """Fit on a reader, which is read once, from its first row to its last; the arguments are those of `read_sample`."""
-    learn = read_sample(config, source, label, split=split, held_out=held_out, listener=listener)
+    learn = read_sample(
+        config, source, label, split=split, held_out=held_out, with_mean=True, listener=listener
+    )
     return learn(listener)
 
 
@@ -120,13 +137,17 @@ def read_sample(
     listener: Listener = SILENT,
     final: bool = True,
     scorer: FeaturesScorer = features_score,
+    with_mean: bool = False,
 ) -> Callable[[Listener], FeatureMap]:
     """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
+
+    `with_mean` records the mean of the features, which takes as long as a transform of the sample.
 
     Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
     `held_out` (n_rows,), if given, decides this in the place of `split`. `scorer` scores values of `validate`.
     """
     check_label(config, label)
+    refuse_not_imported(config.steps, "config")
     names, labels = label_names(label), label_values(label)
     check_split(split, names)
     require(source, [] if split is None else [split], "--split")
@@ -148,6 +169,7 @@ def read_sample(
             names,
             split=split,
             final=final,
+            with_mean=with_mean,
             locate=source.locate,
             listener=listener,
             scorer=scorer,

@@ -33,6 +33,7 @@ from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance, Search, printable
 from kafeat.runtime.column_ranges import ColumnRanges
+from kafeat.runtime.feature_mean import FeatureMean
 from kafeat.runtime.ordered_map import prefetch
 from kafeat.types import Array, Floats
 
@@ -130,6 +131,7 @@ class SampledFit:
         *,
         split: str | None = None,
         final: bool = True,
+        with_mean: bool = True,
         locate: Callable[[int], tuple[str, int]] | None = None,
         listener: Listener = SILENT,
         scorer: FeaturesScorer = features_score,
@@ -137,6 +139,7 @@ class SampledFit:
         """Fit the map on the sample so far.
 
         `place` and `digest` name the data for messages and provenance. If not `final`, more rows may be read later.
+        `with_mean` records the mean of the features, for tests of drift.
         `locate` returns the file and row of a row of the data set, for messages. `scorer` scores values of `validate`.
         """
         if self.chosen.empty:
@@ -162,6 +165,7 @@ class SampledFit:
         sample = replace(sample, given=user_rows)
         with _naming_rows(place, rows, columns, locate), one_blas_thread(linalg=True):
             chain, searches = self._chain(place, sample, listener, scorer)
+            mean = _feature_mean(chain, X, config) if with_mean else None
         provenance = Provenance(
             sources=[Origin(name=printable(Location.parse(place).name), rows=sample.n_rows, sha256=digest)],
             rows_fitted=len(sample.X),
@@ -173,7 +177,14 @@ class SampledFit:
         )
         column_ranges = _with_category_ranges(self.column_ranges, columns)
         return FeatureMap(
-            chain, columns, config.dtype, config.chunk_rows, config, provenance, column_ranges=column_ranges
+            chain,
+            columns,
+            config.dtype,
+            config.chunk_rows,
+            config,
+            provenance,
+            column_ranges=column_ranges,
+            feature_mean=mean,
         )
 
     def _chain(
@@ -202,6 +213,15 @@ class SampledFit:
             listener.phase("pruning outputs")
             chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
         return chain, searches
+
+
+def _feature_mean(chain: Chain, X: Floats, config: Config) -> FeatureMean | None:
+    """Return the mean of the features; None if some have none in the map's dtype, which a transform will tell."""
+    dtype = np.dtype(config.dtype)
+    try:
+        return FeatureMean.of_sample(chain.bind(dtype), X, dtype, _stream(config.seed, 4))
+    except InvalidValueError:
+        return None
 
 
 @contextmanager

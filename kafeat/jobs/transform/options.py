@@ -15,7 +15,8 @@ from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.location import Location
 from kafeat.model.feature_map import FeatureMap
-from kafeat.types import Array
+from kafeat.runtime.feature_mean import DriftTest
+from kafeat.runtime.threads import Transformed
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,26 @@ class RowOptions:
         rejects: CSV file that lists the bad rows; None writes none.
         drift: True counts the values outside of the column ranges of the fit.
         max_drift: Largest allowed share of such values in a column, from 0 to 1; None allows any.
+        drift_test: Least p-value that is allowed, from 0 to 1, of a test whether the mean of the features is that of
+            the fit; None allows any.
     """
 
     on_bad_rows: Literal["error", "drop", "null"] = "error"
     rejects: Location | None = None
     drift: bool = False
     max_drift: float | None = None
+    drift_test: float | None = None
 
     def check(self, fm: FeatureMap) -> None:
         """Refuse rules that contradict each other or that the map cannot follow."""
         if self.max_drift is not None and not 0.0 <= self.max_drift <= 1.0:
             raise UsageError(f"--max-drift: expected a share from 0 to 1, got {self.max_drift}")
+        if self.drift_test is not None and not 0.0 <= self.drift_test <= 1.0:
+            raise UsageError(f"--drift-test: expected a probability from 0 to 1, got {self.drift_test}")
+        if self.drift_test is not None and fm.feature_mean is None:
+            raise UsageError(
+                "--drift-test: expected a map that knows the mean of its features, got an older one: fit it again"
+            )
         if self.rejects is not None and self.on_bad_rows == "error":
             raise UsageError("--rejects: expected --on-bad-rows drop or null with it, got error")
         if self.max_drift is not None and fm.column_ranges is None:
@@ -83,6 +93,7 @@ class TransformResult:
         clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were dropped or have null features.
         drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
+        drift_test: The test of the mean of the features; None if not made.
         rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
         input_sha256, output_bytes, output_sha256, output_stamp: Of the files, where they were asked for.
     """
@@ -95,6 +106,7 @@ class TransformResult:
     bad_rows: int
     drift: dict[str, float] | None
     rows_in_all: int | None
+    drift_test: DriftTest | None = None
     input_sha256: str | None = None
     output_bytes: int | None = None
     output_sha256: str | None = None
@@ -109,15 +121,19 @@ class Counts:
         self._read = self._clipped = self._bad = 0
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(len(names), dtype=np.int64)
+        self.tests_mean = fm.feature_mean is not None and (rules.drift or rules.drift_test is not None)
+        self._total = np.zeros(fm.n_components if self.tests_mean else 0)
         self.input_sha256: str | None = None
 
-    def add(self, rows: int, clipped: int, bad: int, outside: Array | None) -> None:
-        """Add the counts of a chunk; `outside` (d,) counts the values out of range of each input feature."""
-        self._read += rows
-        self._clipped += clipped
-        self._bad += bad
-        if outside is not None:
-            self._outside += outside
+    def add(self, done: Transformed) -> None:
+        """Add the counts of a chunk."""
+        self._read += done.chunk.rows
+        self._clipped += done.clipped
+        self._bad += len(done.bad_rows)
+        if done.outside is not None:
+            self._outside += done.outside
+        if done.total is not None:
+            self._total += done.total
 
     def drift(self) -> dict[str, float] | None:
         """Return the share of values outside of the range of the fit, for each input feature."""
@@ -126,8 +142,26 @@ class Counts:
         good = max(1, self._read - self._bad)
         return {name: int(n) / good for name, n in zip(self._names, self._outside, strict=True)}
 
+    def drift_test(self) -> DriftTest | None:
+        """Return the test of the mean of the features; None if it is not made, or there are no rows."""
+        if self._fm.feature_mean is None or not self.tests_mean:
+            return None
+        return self._fm.feature_mean.test(self._total, self._read - self._bad)
+
     def check(self, place: str, first: int | None) -> None:
-        """Raise `GateError` if the input drifted more than `max_drift`; `first` is the first row of a part."""
+        """Raise `GateError` if the input drifted more than the rules allow; `first` is the first row of a part."""
+        if first is not None:
+            place = f"{place}: rows {first + 1:,} to {first + self._read:,}"
+        self._check_ranges(place)
+        least, test = self._rules.drift_test, self.drift_test()
+        if least is not None and test is not None and test.p_value < least:
+            raise GateError(
+                f"{place}: expected features with the mean of the fit, at a p-value of at least {least:g} "
+                f"(--drift-test), got p = {test.p_value:.2g}: the means are {test.distance:.3g} apart, where "
+                f"{test.usual:.3g} is usual"
+            )
+
+    def _check_ranges(self, place: str) -> None:
         most, drift = self._rules.max_drift, self.drift()
         if most is None or drift is None:
             return
@@ -135,9 +169,8 @@ class Counts:
         if beyond:
             worst = ", ".join(f"{quoted(name)} {share:.2%}" for share, name in beyond[:3])
             more = f" and {len(beyond) - 3} more" if len(beyond) > 3 else ""
-            where = "" if first is None else f"rows {first + 1:,} to {first + self._read:,}: "
             raise GateError(
-                f"{place}: {where}expected at most {most:.2%} of a column outside of the range of the fit "
+                f"{place}: expected at most {most:.2%} of a column outside of the range of the fit "
                 f"(--max-drift), got {worst}{more}"
             )
 
@@ -154,6 +187,7 @@ class Counts:
             self._bad,
             drift,
             rows_in_all,
+            self.drift_test(),
             self.input_sha256,
             written.bytes,
             written.sha256,

@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import IO, Any
 
 from kafeat._version import __version__
@@ -60,6 +61,7 @@ def stats(
         "drift": None
         if done.drift is None
         else {"largest": max(done.drift.values(), default=0.0), "columns": done.drift},
+        "drift_test": None if done.drift_test is None else asdict(done.drift_test),
         "versions": versions(),
         "machine": machine(),
     }

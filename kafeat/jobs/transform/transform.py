@@ -131,7 +131,7 @@ class OpenTransform:
         rules = self._rules
         counts = Counts(self._fm, self._columns.names, rules)
         column_ranges = self._fm.column_ranges if counts.watches_drift else None
-        policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, _ADVICE)
+        policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, _ADVICE)
         with (
             self._open_writer(target, rows, first or 0, written) as writer,
             open_rejects(rules.rejects, self._columns, self._keep, self._writing) as rejects,
@@ -142,7 +142,7 @@ class OpenTransform:
                     writer.write(done.features, done.chunk.passthrough, good)
                 except InvalidValueError as refused:
                     raise done.chunk.located(refused) from refused
-                counts.add(done.chunk.rows, done.clipped, len(done.bad_rows), done.outside)
+                counts.add(done)
                 if rejects is not None:
                     rejects.add(done)
                 if progress is not None:

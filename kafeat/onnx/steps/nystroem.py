@@ -8,7 +8,6 @@ import numpy as np
 
 from kafeat.chain.fitted_step import FittedStep
 from kafeat.errors import UsageError
-from kafeat.maths.kernel import KernelParameters
 from kafeat.onnx.graph import Graph, Value
 from kafeat.onnx.landmarks import LandmarkGraph, landmark_form
 from kafeat.samplers.nystroem import Nystroem
@@ -17,16 +16,14 @@ from kafeat.samplers.nystroem import Nystroem
 def emit_nystroem(graph: Graph, fitted: FittedStep, x: Value) -> Value:
     """The kernel with the landmarks, then a matrix product; in float64 inside where the map computes in it."""
     step, state, outer = cast(Nystroem, fitted.step), fitted.state, graph.dtype
-    if not isinstance(step.kernel, str):
+    if not isinstance(step.kernel, str) or step.imports:
         raise UsageError(
             "kernel: expected a kernel by name, got a Python function, which no ONNX operator calls"
         )
     rows = state["landmarks"]
     landmarks = LandmarkGraph(
         rows.astype(np.float64) if rows.dtype.kind == "f" else rows,
-        KernelParameters(
-            gamma=float(state["gamma"]), degree=step.degree, coef0=step.coef0, nu=step.nu, alpha=step.alpha
-        ),
+        step.landmark_kernel(float(state["gamma"])).parameters,
         float(state["scale"]),
         state.get("centre"),
     )

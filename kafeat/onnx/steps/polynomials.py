@@ -11,8 +11,10 @@ from kafeat.maths.exact_terms import ExactTerms
 from kafeat.maths.hadamard import written_out
 from kafeat.onnx.elementary import Complex, complex_product, linear_form, product, same_in_all_rows
 from kafeat.onnx.graph import Graph, Value
+from kafeat.onnx.subsets import all_sets, larger_sets, sets_of_size
 from kafeat.samplers.polynomial_features import PolynomialFeatures, count_monomials, monomial_weights
 from kafeat.samplers.random_maclaurin import RandomMaclaurin
+from kafeat.samplers.random_subsets import RandomSubsets
 from kafeat.samplers.tensor_sketch import TensorSketch, amplitudes
 from kafeat.samplers.tensor_srht import TensorSrht
 from kafeat.types import Array, State
@@ -77,6 +79,22 @@ def _random_products(graph: Graph, state: State, root: float, x: Value) -> Value
             new = graph.beside([longer, *rest])
         z, done = new, counts[level]
     return z
+
+
+def emit_random_subsets(graph: Graph, fitted: FittedStep, x: Value) -> Value:
+    """Sums over sets of columns with random signs, beside the sets that are carried exactly."""
+    step, state = cast(RandomSubsets, fitted.step), fitted.state
+    root = float(np.sqrt(float(state["gamma"])))
+    m, least = len(state["signs"]), step.least_set(state)
+    if step.kernel == "anova":
+        drawn = sets_of_size(graph, x, root * state["signs"], step.degree)
+    elif least:
+        drawn = larger_sets(graph, x, root * state["signs"], least)
+    else:
+        drawn = all_sets(graph, x, root * state["signs"])
+    parts = [same_in_all_rows(graph, x, np.ones(1))] if least > 0 else []
+    parts += [graph.op("Mul", x, root)] if least > 1 else []
+    return graph.beside([*parts, graph.op("Mul", drawn, m**-0.5)])
 
 
 def emit_tensor_sketch(graph: Graph, fitted: FittedStep, x: Value) -> Value:

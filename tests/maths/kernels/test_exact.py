@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from math import asin, cos, exp, log, log2, pi, sin, sqrt, tanh
 
 import numpy as np
@@ -22,7 +23,9 @@ from kafeat.maths.kernels.hellinger import HellingerKernel
 from kafeat.maths.kernels.matern import MaternKernel, matern_profile
 from kafeat.maths.kernels.rational_quadratic import RationalQuadraticKernel
 
-P = KernelParameters(gamma=0.3, degree=3, coef0=0.7, nu=1.5, alpha=0.8, skewedness=0.4)
+P = KernelParameters(
+    gamma=0.3, degree=3, coef0=0.7, nu=1.5, alpha=0.8, skewedness=0.4, coefficients=(0.5, 0.0, 2.0, 0.1)
+)
 EPS = np.finfo(float).eps
 
 FORMULAS: dict[str, Callable] = {
@@ -49,6 +52,11 @@ FORMULAS: dict[str, Callable] = {
         min(sqrt((a + 0.4) / (b + 0.4)), sqrt((b + 0.4) / (a + 0.4))) for a, b in zip(x, y, strict=True)
     ),
     "exponential": lambda x, y: exp(0.3 * dot(x, y)),
+    "series": lambda x, y: 0.5 + 2.0 * (0.3 * dot(x, y)) ** 2 + 0.1 * (0.3 * dot(x, y)) ** 3,
+    "anova": lambda x, y: sum(
+        product(0.3 * a * b for a, b in s) for s in combinations(zip(x, y, strict=True), 3)
+    ),
+    "all_subsets": lambda x, y: product(1 + 0.3 * a * b for a, b in zip(x, y, strict=True)),
     "arc_cosine": lambda x, y: (
         sqrt(dot(x, x) * dot(y, y)) * (sin(angle(x, y)) + (pi - angle(x, y)) * cos(angle(x, y))) / pi
     ),

@@ -9,7 +9,7 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import InvalidValueError
 from kafeat.maths.kernel import KernelParameters, TiledKernel, find_kernel, kernel_names
 
-P = KernelParameters(gamma=0.2, degree=3, coef0=0.5, nu=1.5, alpha=0.7)
+P = KernelParameters(gamma=0.2, degree=3, coef0=0.5, nu=1.5, alpha=0.7, coefficients=(0.5, 0.0, 1.5, 0.3))
 
 
 def run(
@@ -36,7 +36,9 @@ def test_is_the_oracle(name: str, dtype: str) -> None:
     # slope of at most γ (times 3·max² for the cube), and add eps of their own; of Jensen-Shannon's two terms each
     # logarithm is at most 1/x + its rounding times x, so a term is off by 4 eps of x + l.
     S = max(np.abs(X).sum(1).max(), np.square(X, dtype=float).sum(1).max()) * 2
-    slope = 3 * 0.2 * max(want.max(), 1) if name == "polynomial" else 1.0
+    # The sums over sets are at most e^{γ x·l} (for all sets), whose slope is as large as they are.
+    slopes = {"polynomial": 3 * 0.2, "series": 3 * 0.2, "anova": 0.2, "all_subsets": 0.2}
+    slope = slopes[name] * max(np.exp(0.2 * (X @ L.T).max()), want.max(), 1) if name in slopes else 1.0
     np.testing.assert_allclose(run(name, X, L), want, rtol=0, atol=21 * eps * S * slope)
 
 
@@ -100,11 +102,13 @@ def test_matern_of_any_smoothness(nu: float, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1e-25, 1e25])
-@pytest.mark.parametrize("name", ["linear", "polynomial"])
+@pytest.mark.parametrize("name", ["linear", "polynomial", "series", "anova", "all_subsets"])
 def test_a_scale_keeps_what_float32_cannot_hold(name: str, size: float) -> None:
     rng = np.random.default_rng(0)
     X, L = ((rng.exponential(size=(n, 5)) * size).astype(np.float32) for n in (20, 10))
-    p = KernelParameters(gamma=1.0, degree=2, coef0=0.0)
+    # of all sets, those of five columns: γ takes them back from the fifth power to the second
+    gamma = size**-1.2 if name == "all_subsets" and size > 1 else 1.0
+    p = KernelParameters(gamma=gamma, degree=2, coef0=0.0, coefficients=(0.0, 0.0, 2.0))
     want = exact(name, X, L, p)
     scale = float(want.max())
     # 5 products and their sum, squared: 2·(5 + 2) roundings of numbers up to 1

@@ -1,0 +1,273 @@
+"""Chains that stand side by side, each on its own columns: what unions and products have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from kafeat.chain.chain import Chain
+from kafeat.contract.checks import check_indices
+from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
+from kafeat.contract.name_patterns import feature_places
+from kafeat.contract.step import NestedStep, Sample, Spreads, Step, Transform, takes_missing
+from kafeat.errors import DataError, InvalidValueError, quoted
+from kafeat.types import Array, Floats, Scratch, Shape, State
+
+AS_TUPLE = BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
+
+
+class ChainOnColumns(BaseModel):
+    """A chain of steps, on columns of its own if asked."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    columns: Annotated[tuple[str, ...], Field(min_length=1), AS_TUPLE] | None = Field(
+        default=None, description="the columns that the map sees, by name or pattern; null: all"
+    )
+    steps: Annotated[tuple[NestedStep, ...], Field(min_length=1), AS_TUPLE] = Field(description="the chain")
+
+    @property
+    def takes_missing(self) -> bool:
+        """True if a missing number does no harm: the chain fills it, or has only categories, which are never NaN."""
+        coded = {name for step in self.steps for name in step.coded_columns}
+        return takes_missing(self.steps) or (self.columns is not None and coded.issuperset(self.columns))
+
+
+class ParallelChains(Step):
+    """A step whose outputs are made of the outputs of several chains; `maps` are their recipes."""
+
+    maps: tuple[ChainOnColumns, ...]
+
+    @property
+    def _steps(self) -> list[Step]:
+        return [step for part in self.maps for step in part.steps]
+
+    @property
+    def searches(self) -> bool:
+        return any(step.searches for step in self._steps)
+
+    def settled(self, sample: Sample) -> Self:
+        maps = [
+            part.model_copy(update={"steps": tuple(step.settled(sample) for step in part.steps)})
+            for part in self.maps
+        ]
+        return self.model_copy(update={"maps": tuple(maps)})
+
+    @property
+    def takes_label(self) -> bool:
+        return any(step.takes_label for step in self._steps)
+
+    @property
+    def label_needs(self) -> Mapping[str, str]:
+        return {
+            f"maps[{i}].steps[{j}].{place}": purpose
+            for i, part in enumerate(self.maps)
+            for j, step in enumerate(part.steps)
+            for place, purpose in step.label_needs.items()
+        }
+
+    @property
+    def spreads(self) -> Spreads:
+        return "ignores"  # each chain for itself
+
+    @property
+    def inner_chains(self) -> Sequence[tuple[Sequence[str] | None, Sequence[Step]]]:
+        return [(part.columns, part.steps) for part in self.maps]
+
+    @property
+    def refuses_negative(self) -> bool:
+        return any(part.steps[0].refuses_negative for part in self.maps)
+
+    @property
+    def keeps_rows(self) -> bool:
+        return any(step.keeps_rows for step in self._steps)
+
+    @property
+    def given_rows(self) -> Mapping[str, str | Array]:
+        return {name: rows for step in self._steps for name, rows in step.given_rows.items()}
+
+    @property
+    def coded_columns(self) -> Mapping[str, bool]:
+        return {name: unknown for step in self._steps for name, unknown in step.coded_columns.items()}
+
+    @property
+    def time_columns(self) -> Sequence[str]:
+        return [name for step in self._steps for name in step.time_columns]
+
+    @property
+    def missing(self) -> Literal["refuse", "pass", "fill"]:  # type: ignore[override]  # depends on the maps
+        return "fill" if all(part.takes_missing for part in self.maps) else "refuse"
+
+    @property
+    def unsaved(self) -> str | None:
+        return next((step.unsaved for step in self._steps if step.unsaved), None)
+
+    @property
+    def not_imported(self) -> str | None:
+        return next((step.not_imported for step in self._steps if step.not_imported), None)
+
+    @property
+    def imports(self) -> bool:
+        return any(step.imports for step in self._steps)
+
+    @property
+    def no_exact(self) -> str | None:
+        return next((step.no_exact for step in self._steps if step.no_exact), None)
+
+    @property
+    def own_kernel(self) -> str | None:
+        return next((step.own_kernel for step in self._steps if step.own_kernel), None)
+
+    @property
+    def needs_coordinates(self) -> bool:
+        chosen = any(part.columns is not None for part in self.maps)
+        return chosen or any(step.needs_coordinates for step in self._steps)
+
+    def fit(self, sample: Sample, rng: np.random.Generator) -> State:
+        state: dict[str, Array] = {}
+        for i, (part, stream) in enumerate(zip(self.maps, rng.spawn(len(self.maps)), strict=True)):
+            indices = np.arange(sample.X.shape[1])
+            if part.columns is not None:
+                indices = _indices(self.kind, part.columns, sample.names, i)
+                state[f"{i}.columns"] = indices
+            try:
+                chain = Chain.fit(part.steps, _subset(sample, indices), stream)
+            except InvalidValueError as refused:
+                raise of_whole(refused, indices) from None
+            state[f"{i}.cast_after"] = np.array(chain.cast_after)
+            for j, fitted in enumerate(chain.steps):
+                state |= {f"{i}.{j}.{name}": value for name, value in fitted.state.items()}
+        return state
+
+    def _parts(self, state: State) -> Iterator[tuple[ChainOnColumns, list[State]]]:
+        """Per map, the states of its steps."""
+        of_steps: dict[str, dict[str, Array]] = {}
+        for key, value in state.items():
+            of_map, _, rest = key.partition(".")
+            of_step, _, name = rest.partition(".")
+            of_steps.setdefault(f"{of_map}.{of_step}", {})[name] = value
+        for i, part in enumerate(self.maps):
+            yield part, [of_steps.get(f"{i}.{j}", {}) for j in range(len(part.steps))]
+
+    def chains(self, state: State, n_features_in: int) -> list[tuple[Array, Chain]]:
+        """Per map, the indices of its columns and its chain; ValueError where the state disagrees with the recipe."""
+        chains = []
+        for i, (part, states) in enumerate(self._parts(state)):
+            indices = np.arange(n_features_in)
+            if part.columns is not None:
+                indices = state.get(f"{i}.columns", np.empty(0, dtype=np.int64))
+                if indices.ndim != 1 or not len(indices):
+                    raise ValueError(f"state.{i}.columns: expected the positions of columns")
+                check_indices(f"state.{i}.columns", indices, n_features_in)
+            # files of format 1 have no such number
+            cast_after = state.get(f"{i}.cast_after", np.array(0))
+            if cast_after.ndim:
+                raise ValueError(f"state.{i}.cast_after: expected one number")
+            check_indices(f"state.{i}.cast_after", cast_after, len(part.steps) + 1)
+            chains.append((indices, Chain.checked(part.steps, states, len(indices), int(cast_after))))
+        return chains
+
+    def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
+        shapes: dict[str, Shape] = {}
+        for i, (indices, chain) in enumerate(self.chains(state, n_features_in)):
+            if self.maps[i].columns is not None:
+                shapes[f"{i}.columns"] = indices.shape
+            if f"{i}.cast_after" in state:
+                shapes[f"{i}.cast_after"] = ()
+            for j, fitted in enumerate(chain.steps):
+                shapes |= {f"{i}.{j}.{name}": value.shape for name, value in fitted.state.items()}
+        return shapes
+
+    @property
+    def state_dtypes(self) -> Mapping[str, str]:
+        dtypes = {f"{i}.{name}": "int64" for i in range(len(self.maps)) for name in ("columns", "cast_after")}
+        for i, part in enumerate(self.maps):
+            for j, step in enumerate(part.steps):
+                dtypes |= {f"{i}.{j}.{name}": dtype for name, dtype in step.state_dtypes.items()}
+        return dtypes
+
+    def widths(self, state: State, n_features_in: int) -> list[int]:
+        """Return the number of outputs of each map."""
+        widths = []
+        for i, (part, states) in enumerate(self._parts(state)):
+            width = n_features_in if part.columns is None else len(state[f"{i}.columns"])
+            for step, of_step in zip(part.steps, states, strict=True):
+                width = step.n_features_out(of_step, width)
+            widths.append(width)
+        return widths
+
+    def bound_chains(
+        self, state: State, n_features_in: int, dtype: np.dtype[Any]
+    ) -> list[tuple[Array, Transform]]:
+        """Return the columns of each map, and its chain as one transform."""
+        return [(indices, chain.bind(dtype)) for indices, chain in self.chains(state, n_features_in)]
+
+    def grams(self, state: State, pair: KernelInputs) -> list[KernelInputs]:
+        """Return the exact kernel of each map."""
+        if isinstance(pair, Coordinates):
+            chains = self.chains(state, pair.x.shape[1])
+            return [chain.exact_pair(Coordinates(pair.x[:, i], pair.y[:, i])) for i, chain in chains]
+        # Every step is content with dot products then, and none asks for the width of its input.
+        return [
+            Chain.without_widths(part.steps, states).exact_pair(pair) for part, states in self._parts(state)
+        ]
+
+
+def _indices(kind: str, columns: Sequence[str], names: Sequence[str | None] | None, i: int) -> Array:
+    if names is None:
+        raise DataError(
+            f"{kind}: maps[{i}].columns: expected no columns after a step that does not hand them on"
+        )
+    found: dict[int, None] = {}
+    for column, places in feature_places(columns, names):
+        if not places:
+            raise DataError(f"{kind}: maps[{i}].columns: expected columns of the input, got {quoted(column)}")
+        found |= dict.fromkeys(places)
+    return np.array(list(found))
+
+
+def _subset(sample: Sample, indices: Array) -> Sample:
+    def pick(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
+        return None if values is None else tuple(values[j] for j in indices)
+
+    return replace(
+        sample,
+        X=np.ascontiguousarray(sample.X[:, indices]),
+        given={name: np.ascontiguousarray(rows[:, indices]) for name, rows in sample.given.items()},
+        names=pick(sample.names),
+        n_categories=pick(sample.n_categories),
+    )
+
+
+def of_whole(refused: InvalidValueError, indices: Array) -> InvalidValueError:
+    """Return the error with the column of the whole row, of which the map sees some columns."""
+    column = None if refused.column is None else int(indices[refused.column])
+    return InvalidValueError(refused.row, column, refused.problem)
+
+
+class MapBuffers(NamedTuple):
+    """The columns of a map, and the buffers of its chain."""
+
+    inputs: Floats
+    inner: Scratch
+
+
+def map_buffers(maps: Sequence[tuple[Array, Transform]], rows: int, dtype: np.dtype[Any]) -> list[MapBuffers]:
+    """Return buffers for tiles of `rows` rows."""
+    return [
+        MapBuffers(np.empty((rows, len(indices)), dtype=transform.reads(dtype)), transform.scratch(rows))
+        for indices, transform in maps
+    ]
+
+
+def apply_map(X: Floats, indices: Array, transform: Transform, out: Floats, buffers: MapBuffers) -> None:
+    """Write the outputs of one map into `out`."""
+    buffers.inputs[...] = X[:, indices]
+    try:
+        transform.apply(buffers.inputs, out, buffers.inner)
+    except InvalidValueError as refused:
+        raise of_whole(refused, indices) from None

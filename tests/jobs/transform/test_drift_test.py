@@ -1,0 +1,200 @@
+"""Whether the mean of the features of a file is that of the fit."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.stats import binomtest
+
+import kafeat
+from kafeat.cli.transform import transform
+from kafeat.errors import GateError, UsageError
+from kafeat.io.storage.location import Location
+from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.feature_mean import DriftTest, FeatureMean
+
+RNG = np.random.default_rng(5)
+X = RNG.standard_normal((900, 3))
+SHIFT = np.array([0.4, 0.0, 0.0])
+OTHERS = RNG.standard_normal((700, 3))
+CONFIG = {"chunk_rows": 64, "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 32}]}
+
+
+@pytest.fixture(scope="module")
+def fm() -> FeatureMap:
+    return kafeat.fit(CONFIG, X)
+
+
+def go(fm: FeatureMap, data: np.ndarray, folder: Path, jobs: int = 1, **rules: object) -> TransformResult:
+    np.save(folder / "in.npy", data)
+    return transform_file(
+        fm, str(folder / "in.npy"), str(folder / "o.npy"), jobs=jobs, rules=RowOptions(drift=True, **rules)
+    )
+
+
+def outcome(*arguments: object, **rules: object) -> DriftTest:
+    test = go(*arguments, **rules).drift_test
+    assert test is not None
+    return test
+
+
+def test_the_means_are_those_of_the_features(fm: FeatureMap, tmp_path: Path) -> None:
+    assert fm.feature_mean is not None
+    np.testing.assert_allclose(fm.feature_mean.mean, fm.transform(X).mean(axis=0, dtype=float), rtol=1e-12)
+    test = outcome(fm, OTHERS, tmp_path)
+    difference = fm.transform(OTHERS).mean(axis=0, dtype=float) - fm.transform(X).mean(axis=0, dtype=float)
+    assert test.distance == pytest.approx(np.linalg.norm(difference), rel=1e-9)
+    # the trace of the covariance, of pairs of rows and not of all: 450 pairs, each of relative deviation below 1
+    variance = np.var(fm.transform(X), axis=0, dtype=float).sum()
+    assert test.usual == pytest.approx(np.sqrt(variance * (1 / 900 + 1 / 700)), rel=5 / np.sqrt(450))
+    assert test.p_value > 0.01
+
+
+def test_a_shifted_table_is_found_and_nothing_is_written(fm: FeatureMap, tmp_path: Path) -> None:
+    (tmp_path / "o.npy").write_bytes(b"previous")
+    shifted = OTHERS + SHIFT  # well inside of the ranges
+    told = (
+        r"in.npy: expected features with the mean of the fit, at a p-value of at least 0.001 \(--drift-test\), "
+        r"got p = .*e-.*: the means are .* apart, where .* is usual"
+    )
+    with pytest.raises(GateError, match=told) as caught:
+        go(fm, shifted, tmp_path, drift_test=0.001, max_drift=0.1)
+    assert caught.value.exit_code == 6
+    assert (tmp_path / "o.npy").read_bytes() == b"previous"
+    assert sorted(os.listdir(tmp_path)) == ["in.npy", "o.npy"]
+    assert outcome(fm, OTHERS, tmp_path, drift_test=0.001).p_value > 0.001
+
+
+def test_the_number_of_jobs_does_not_change_a_bit(fm: FeatureMap, tmp_path: Path) -> None:
+    assert outcome(fm, OTHERS, tmp_path) == outcome(fm, OTHERS, tmp_path, 3)
+
+
+@pytest.mark.parametrize("rule", ["drop", "null"])
+def test_bad_rows_do_not_count(fm: FeatureMap, rule: str, tmp_path: Path) -> None:
+    bad = np.insert(OTHERS, [0, 100], np.nan, axis=0)
+    want, got = outcome(fm, OTHERS, tmp_path), outcome(fm, bad, tmp_path, on_bad_rows=rule)
+    # the same rows in other chunks and tiles: their last bits, and the order of the sum
+    assert got.distance == pytest.approx(want.distance, rel=1e-4)
+    assert got.p_value == pytest.approx(want.p_value, rel=1e-3)
+
+
+def test_no_rows_have_no_mean(fm: FeatureMap, tmp_path: Path) -> None:
+    assert go(fm, OTHERS[:0], tmp_path, drift_test=0.5).drift_test is None
+
+
+def test_a_map_of_an_older_kafeat_says_so(fm: FeatureMap, tmp_path: Path) -> None:
+    old = replace(fm, feature_mean=None)
+    assert go(old, OTHERS, tmp_path).drift_test is None
+    with pytest.raises(UsageError, match="--drift-test: .*got an older one: fit it again"):
+        go(old, OTHERS, tmp_path, drift_test=0.01)
+
+
+def test_a_file_holds_it_and_pruned_maps_have_their_own(fm: FeatureMap, tmp_path: Path) -> None:
+    loaded = kafeat.model.load.loads(fm.dumps())
+    assert loaded.feature_mean is not None
+    assert outcome(loaded, OTHERS, tmp_path) == outcome(fm, OTHERS, tmp_path)
+    pruned = kafeat.fit({**CONFIG, "prune": {"penalty": "l1", "keep": 5}}, X, label=X[:, 0])
+    assert pruned.feature_mean is not None
+    assert pruned.feature_mean.mean.shape == (pruned.n_components,) != (32,)
+    assert outcome(kafeat.model.load.loads(pruned.dumps()), OTHERS, tmp_path).p_value > 0.001
+
+
+def test_parts_are_tested_alone_and_again(
+    fm: FeatureMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("in")
+    np.save("in/a.npy", OTHERS)
+    np.save("in/b.npy", OTHERS + SHIFT)
+    fm.save("m.joblib")
+
+    def run(rules: RowOptions):
+        return transform_parts(
+            "m.joblib", "in", "out", reading=InputOptions(), rules=rules, resume=True, overwrite=False
+        )
+
+    first = run(RowOptions(drift=True))
+    assert (first.parts, first.failed) == (2, ())
+    assert first.least_p_value is not None
+    assert first.least_p_value < 1e-6
+    second = run(RowOptions(drift=True, drift_test=0.001))
+    assert second.kept == 1
+    assert [(one.name, one.exit_code) for one in second.failed] == [("b.npy", 6)]
+    assert sorted(name for name in os.listdir("out") if not name.startswith(("_", "."))) == ["a.npy"]
+    assert Location.parse("out").join("a.npy").entry() is not None
+
+
+def test_the_command_writes_it_down(fm: FeatureMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fm.save("m.joblib")
+    np.save("in.npy", OTHERS)
+    arguments = [
+        "transform",
+        "--model",
+        "m.joblib",
+        "in.npy",
+        "o.npy",
+        "--stats",
+        "s.json",
+        "--drift-test",
+        "1e-3",
+    ]
+    assert CliRunner().invoke(transform, arguments[1:]).exit_code == 0
+    stats = json.loads(Path("s.json").read_text())["drift_test"]
+    assert stats == {"p_value": pytest.approx(outcome(fm, OTHERS, tmp_path).p_value), **{
+        name: pytest.approx(getattr(outcome(fm, OTHERS, tmp_path), name)) for name in ("distance", "usual")
+    }}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"rows": 0}, "feature_mean.rows: expected a whole number of at least 1"),
+        ({"mean": np.zeros(3)}, "feature_mean.mean: expected 2 numbers of float64"),
+        ({"mean": np.array([np.nan, 0.0])}, "feature_mean.mean: expected finite numbers"),
+        ({"traces": np.array([1.0, -1.0, 1.0])}, "feature_mean.traces: expected numbers of at least 0"),
+        ({"traces": np.array([1.0, 0.0, 1.0])}, "the last two 0 together"),
+        ({"more": 1}, "feature_mean: expected mean, traces and rows"),
+    ],
+)
+def test_a_strangers_mean_is_checked(change: dict[str, object], what: str) -> None:
+    plain = {"mean": np.zeros(2), "traces": np.ones(3), "rows": 5}
+    FeatureMean.from_plain(plain, 2)
+    with pytest.raises(ValueError, match=what):
+        FeatureMean.from_plain({**plain, **change}, 2)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"kind": "fourier", "n_components": 128, "frequencies": "iid"}],
+        [{"kind": "standardize"}, {"kind": "nystroem", "n_components": 64, "landmarks": "uniform"}],
+    ],
+    ids=["fourier", "nystroem"],
+)
+def test_splits_of_the_digits_seldom_differ_and_lighter_ink_does(digits: np.ndarray, steps: list) -> None:
+    """Halves of one table, at random: p-values are uniform, or above that, as the halves share no row."""
+    null, lighter = [], []
+    for seed in range(25):
+        order = np.random.default_rng(seed).permutation(len(digits))
+        fit, other = digits[order[:900]], digits[order[900:]]
+        fm = kafeat.fit({"seed": seed, "steps": steps}, fit)
+        assert fm.feature_mean is not None
+        for data, p_values in ((other, null), (other * 0.9, lighter)):
+            test = fm.feature_mean.test(fm.transform(data).sum(axis=0, dtype=float), len(data))
+            assert test is not None
+            p_values.append(test.p_value)
+    for level in (0.05, 0.3, 0.6):
+        # a coin of that level shows more of such splits once in 10⁴ seeds, and the seeds are fixed
+        assert binomtest(sum(p < level for p in null), len(null), level, "greater").pvalue > 1e-4
+    assert np.median(null) < 0.8
+    assert max(lighter) < 0.01  # by a tenth

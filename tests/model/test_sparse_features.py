@@ -1,0 +1,106 @@
+"""Sparse features are the features that are not 0, and no dense ones are made for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.random_projection import SparseRandomProjection
+
+import kafeat
+from kafeat.errors import DataError, KafeatWarning, UsageError
+from kafeat.samplers.intersection_bins import _BinsTransform
+from kafeat.samplers.projection import _SparseTransform
+from kafeat.sklearn import FeatureMap
+
+RNG = np.random.default_rng(0)
+SPARSE = sp.random_array((500, 300), density=0.01, format="csr", rng=RNG)
+DENSE = SPARSE.toarray()
+BINS = {"kind": "intersection_bins", "n_bins": 7}
+PROJECTION = {"kind": "projection", "matrix": "sparse", "n_components": 40}
+
+
+def fit(
+    *steps: dict[str, object], dtype: str = "float64", data: object = SPARSE, **more: object
+) -> kafeat.FeatureMap:
+    return kafeat.fit({"dtype": dtype, "chunk_rows": 128, "steps": list(steps), **more}, data)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("X", [SPARSE, DENSE, DENSE.astype(np.float32)], ids=["csr", "dense", "float32"])
+@pytest.mark.parametrize("steps", [[BINS], [{"kind": "minmax"}, BINS], [{"kind": "normalize"}, BINS]])
+def test_bins_are_those_of_transform(steps: list, X: object, dtype: str) -> None:
+    fm = fit(*steps, dtype=dtype)
+    Z, want = fm.transform_sparse(X), fm.transform(X)
+    assert Z.format == "csr"
+    assert Z.has_sorted_indices
+    assert Z.dtype == want.dtype == dtype
+    np.testing.assert_array_equal(Z.toarray(), want)
+    assert Z.nnz == np.count_nonzero(want)
+
+
+@pytest.mark.parametrize("X", [SPARSE, DENSE], ids=["csr", "dense"])
+def test_a_projection_of_sparse_rows_is_that_of_transform_and_of_scikit_learn(X: object) -> None:
+    fm = fit(PROJECTION)
+    Z, state = fm.transform_sparse(X), fm.chain.steps[0].state
+    # at most 300 products a sum, in another order
+    np.testing.assert_allclose(Z.toarray(), fm.transform(X), rtol=0, atol=300 * np.finfo(float).eps)
+    peer = SparseRandomProjection(40).fit(DENSE)
+    peer.components_ = sp.csr_array((state["values"], state["columns"], state["starts"]), shape=(40, 300))
+    np.testing.assert_allclose(
+        Z.toarray(), peer.transform(SPARSE).toarray(), rtol=0, atol=300 * np.finfo(float).eps
+    )
+    # three entries a row, of which a column of the matrix has 40/√300 others
+    assert Z.nnz < 0.3 * Z.shape[0] * Z.shape[1]
+
+
+@pytest.mark.parametrize(("step", "transform"), [(BINS, _BinsTransform), (PROJECTION, _SparseTransform)])
+def test_nothing_dense_is_made(step: dict, transform: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    fm = fit(step)
+    for name in ("apply", "apply_sparse"):
+        monkeypatch.setattr(transform, name, lambda *_: pytest.fail("a dense chunk"), raising=False)
+    monkeypatch.setattr("kafeat.contract.tile.SparseRows.dense", lambda *_: pytest.fail("dense rows"))
+    assert fm.transform_sparse(SPARSE).shape == (500, fm.n_components)
+
+
+def test_no_rows_and_pruned_maps() -> None:
+    fm = fit(BINS)
+    assert fm.transform_sparse(SPARSE[:0]).shape == (0, 2100)
+    pruned = kafeat.fit({"steps": [BINS], "prune": {"keep": 5}}, DENSE[:, :8], label=DENSE[:, :8].sum(1))
+    np.testing.assert_array_equal(
+        pruned.transform_sparse(DENSE[:, :8]).toarray(), pruned.transform(DENSE[:, :8])
+    )
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, np.asarray], ids=["csr", "dense"])
+def test_a_value_that_is_refused_is_named(form) -> None:
+    fm, bad = fit(BINS), DENSE.copy()
+    bad[200, 3] = -1.0
+    with pytest.raises(DataError, match=r"row 201 .*column .*expected a value of at least 0, got -1"):
+        fm.transform_sparse(form(bad))
+    bad[200, 3] = np.nan
+    with pytest.raises(DataError, match="row 201"):
+        fm.transform_sparse(form(bad))
+
+
+@pytest.mark.parametrize(
+    "step", [{"kind": "fourier", "n_components": 4}, {**PROJECTION, "matrix": "gaussian"}]
+)
+def test_maps_with_dense_features_are_refused(step: dict) -> None:
+    with pytest.raises(UsageError, match="sparse features: expected a last step that has few"):
+        fit(step).transform_sparse(SPARSE)
+
+
+def test_the_estimator_gives_them_where_asked_for() -> None:
+    model = FeatureMap(BINS, sparse_output=True).fit(SPARSE)
+    assert sp.issparse(model.transform(SPARSE))
+    np.testing.assert_array_equal(
+        model.transform(SPARSE).toarray(), FeatureMap(BINS).fit(SPARSE).transform(SPARSE)
+    )
+    assert isinstance(FeatureMap(BINS).fit(SPARSE).transform(SPARSE), np.ndarray)
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_estimator_warns_of_a_projection_wider_than_its_input() -> None:
+    with pytest.warns(KafeatWarning, match="301 outputs are more than 300 inputs"):
+        FeatureMap({**PROJECTION, "n_components": 301}).fit(SPARSE)

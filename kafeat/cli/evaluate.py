@@ -11,11 +11,14 @@ from kafeat.cli.option_groups import GroupedCommand
 
 if TYPE_CHECKING:
     from kafeat.evaluation.records import Report
-    from kafeat.jobs.evaluate.measure import Task
+    from kafeat.jobs.evaluate.request import Task
     from kafeat.jobs.transform.options import InputOptions
 
 _LEARNERS = click.Choice(
     ["ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd"]
+)
+_SCORES = click.Choice(
+    ["accuracy", "error_rate", "balanced_accuracy", "f1", "auc", "log_loss", "r2", "mae", "mse"]
 )
 
 
@@ -76,6 +79,17 @@ Examples:
     help="Number of seeds to fit each recipe with.",
 )
 @click.option(
+    "--splits",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of random splits into rows to train and to test on. Recipes are fitted anew in each.",
+)
+@click.option(
+    "--scoring", multiple=True, type=_SCORES,
+    help="Score of the predictions; the first decides. Repeatable (default: accuracy for classes, r2 for numbers).",
+)  # fmt: skip
+@click.option(
     "--rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
     help="Number of held-out rows to compare kernels on.",
 )  # fmt: skip
@@ -123,6 +137,8 @@ def evaluate(
     penalty: float | None,
     sweeps: tuple[str, ...],
     seeds: int,
+    splits: int,
+    scoring: tuple[str, ...],
     rows: int,
     exact_rows: int,
     output_dtype: str | None,
@@ -148,8 +164,8 @@ def evaluate(
     from kafeat.io.storage.atomic import check_place, write_bytes
     from kafeat.io.storage.location import Location
     from kafeat.io.storage.object_uri import ObjectUri
-    from kafeat.jobs.evaluate.evaluate import check_bounds, gate
     from kafeat.jobs.evaluate.evaluate import evaluate as job
+    from kafeat.jobs.evaluate.gate import check_bounds, gate
 
     models, configs = _without_idle_defaults(models, configs)
     if not (models or configs):
@@ -167,8 +183,9 @@ def evaluate(
     with steps_of(quiet) as say:
         results = job(
             list(models), data, labels, rows, reading, config=list(configs), sweep=sweeps, seeds=seeds,
-            split=split, task=task, learner=learner, tau=tau, penalty=penalty, exact_rows=exact_rows, jobs=jobs,
-            output_dtype=output_dtype, report=report, say=say, listener=log.listener(quiet),
+            splits=splits, split=split, task=task, learner=learner, tau=tau, penalty=penalty, scoring=scoring,
+            exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype, report=report, say=say,
+            listener=log.listener(quiet),
         )  # fmt: skip
     named = {"model": str(Location.parse(models[0]))} if len(models) == 1 and not configs else {}
     text = json.dumps({**named, "data": str(Location.parse(data)), **results}, indent=2) + "\n"
@@ -177,7 +194,7 @@ def evaluate(
     elif json_file:
         write_bytes(json_place, text.encode())
     if json_file != "-" and not quiet:
-        show(cast("Report", results))
+        show(cast("Report", results), scoring)
     gate(cast("Report", results), max_error, min_score)
 
 
@@ -206,7 +223,7 @@ def _refuse_idle(labels: tuple[str, ...], learner: str) -> None:
     from kafeat.errors import UsageError
 
     context = click.get_current_context()
-    for name in ("learner", "task", "tau", "penalty"):
+    for name in ("learner", "task", "tau", "penalty", "scoring"):
         if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
         option = f"--{name.replace('_', '-')}"

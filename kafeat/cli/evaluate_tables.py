@@ -8,23 +8,24 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from kafeat.cli import log
+from kafeat.cli.evaluate_notes import notes
 from kafeat.cli.tables import TableColumn, fitting
-from kafeat.evaluation.cost_rows import cost_rows, findings, spell_megabytes, spell_seconds
-from kafeat.evaluation.recommendation import choose
+from kafeat.evaluation.cost_rows import cost_rows, spell_megabytes, spell_seconds
 from kafeat.evaluation.records import Estimate, EvaluationRecord, Report, Summary, estimate_of
-from kafeat.evaluation.summary import spell, spell_briefly
+from kafeat.evaluation.summary import scoring_of, spell, spell_briefly, spread_of, stated
+from kafeat.maths.scoring import spell_score
 
 # The width of lines in a pipe or a file.
 _ENDLESS = 100_000
 
 
-def show(report: Report) -> None:
-    """Print the tables, notes and the recommendation of an evaluation."""
+def show(report: Report, scoring: Sequence[str] = ()) -> None:
+    """Print the tables, notes and the recommendation of an evaluation; `scoring` names scores to show beside."""
     width = log.console().width if sys.stdout.isatty() else None
     console = log.console(width=_ENDLESS)
     left_out: list[str] = []
     for title, (table, without) in (
-        _one(report, width) if len(report["summary"]) == 1 else _several(report, width)
+        _one(report, scoring, width) if len(report["summary"]) == 1 else _several(report, scoring, width)
     ):
         if title:
             console.print(title, style="italic", soft_wrap=True)
@@ -32,12 +33,14 @@ def show(report: Report) -> None:
         left_out += [head for head in without if head not in left_out]
     if left_out:
         console.print(_without(left_out), soft_wrap=True)
-    for note in _notes(report, left_out):
+    for note in notes(report, left_out):
         console.print(note, soft_wrap=True)
 
 
-def _several(report: Report, width: int | None) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
-    yield _many(report, width)
+def _several(
+    report: Report, scoring: Sequence[str], width: int | None
+) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
+    yield _many(report, scoring, width)
     if "score_map" in report["summary"][0]:
         yield _cost_title(report["summary"][0]), _learning_costs(report, width)
 
@@ -46,11 +49,12 @@ def _without(heads: Sequence[str]) -> str:
     return f"left out, as the terminal is too narrow: {', '.join(heads)}; --json and --report have everything"
 
 
-def _one(report: Report, width: int | None) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
+def _one(
+    report: Report, scoring: Sequence[str], width: int | None
+) -> Iterator[tuple[str, tuple[Table, list[str]]]]:
     entry = report["summary"][0]
-    seeds = f", {entry['seeds']} seeds" if entry["seeds"] > 1 else ""
     rows = [
-        (text, _figure(estimate_of(entry, key), ".4g"))
+        (text, _figure(entry, key, ".4g"))
         for key, text in (
             ("relative_frobenius", "relative, Frobenius norm"),
             ("relative_spectral", "relative, spectral norm"),
@@ -59,14 +63,20 @@ def _one(report: Report, width: int | None) -> Iterator[tuple[str, tuple[Table, 
             ("bias", "mean, signed"),
             ("distortion_max", "largest relative error of a squared distance"),
             ("distortion_mean", "mean relative error of a squared distance"),
+            ("kernel_pca_error_least", "Frobenius norm, the least of this rank"),
+            ("kernel_pca_spectrum", "leading eigenvalues, relative"),
+            ("kernel_pca_subspace", "leading eigenvectors, mean cos² of the angles"),
+            ("closed_form_error_max", "closed form, largest at a ratio y/x, per √(xy)"),
+            ("closed_form_error_mean", "closed form, mean over the ratios"),
         )
         if key in entry
     ]
     if "distortion_bound" in report["records"][0]:
         bound = report["records"][0]["distortion_bound"]
         rows.append(("bound of Johnson and Lindenstrauss", f"{bound:.4g}"))
+    compared = f"{entry['rows']:,} rows, D = {entry['n_components']:,}{_repeats(entry)}"
     yield (
-        f"{spell(entry)} against the exact kernel, {entry['rows']:,} rows, D = {entry['n_components']:,}{seeds}",
+        f"{spell(entry)} against the exact kernel, {compared}",
         _listed("error of z(x)·z(y)", rows, width),
     )
     yield "", _listed("cost", list(_costs(entry)), width)
@@ -74,7 +84,7 @@ def _one(report: Report, width: int | None) -> Iterator[tuple[str, tuple[Table, 
         record = report["records"][0]
         yield (
             f"{record['learner']}, {record['rows_train']:,} rows to train, {record['rows_test']:,} to test",
-            _scores(entry, record, width),
+            _scores(entry, record, scoring, width),
         )
         yield _cost_title(entry), _learning_costs(report, width)
 
@@ -86,30 +96,49 @@ def _listed(what: str, rows: Sequence[tuple[str, str]], width: int | None) -> tu
 
 def _costs(entry: Summary) -> Iterator[tuple[str, str]]:
     if entry["fit_seconds"]["mean"] is not None:
-        yield "seconds to fit", _figure(entry["fit_seconds"], ".2f")
-    yield "seconds to transform these rows", _figure(entry["transform_seconds"], ".4f")
+        yield "seconds to fit", _figure(entry, "fit_seconds", ".2f")
+    yield "seconds to transform these rows", _figure(entry, "transform_seconds", ".4f")
     yield "bytes per row", f"{entry['bytes_per_row']:,}"
 
 
-def _scores(entry: Summary, record: EvaluationRecord, width: int | None) -> tuple[Table, list[str]]:
-    score = "accuracy" if record["task"] == "classification" else "R²"
+def _scores(
+    entry: Summary, record: EvaluationRecord, scoring: Sequence[str], width: int | None
+) -> tuple[Table, list[str]]:
     rows = (
         f", trained on {record['rows_exact']:,} rows" if record["rows_exact"] < record["rows_train"] else ""
     )
-    names, scores, counts = [], [], []
-    for key, name, unit in (
-        ("raw", "the raw columns", "columns"), ("map", "the map's features", "features"),
-        ("exact", f"the exact kernel{rows}", "rows"),
-    ):  # fmt: skip
-        names.append(name)
-        scores.append(_figure(estimate_of(entry, f"score_{key}"), ".4f"))
-        counts.append(f"{estimate_of(entry, f'nonzero_{key}')['mean']:,.0f} {unit}")
+    names = ["the raw columns", "the map's features", f"the exact kernel{rows}"]
+    texts = [_score(entry, f"score_{which}") for which in _MACHINES]
+    training = [_score(entry, f"training_score_{which}") for which in _MACHINES]
+    counts = [
+        f"{estimate_of(entry, f'nonzero_{which}')['mean']:,.0f} {unit}"
+        for which, unit in zip(_MACHINES, ("columns", "features", "rows"), strict=True)
+    ]
+    others = {name: [_figure(entry, f"{name}_{which}", ".4f") for which in _MACHINES] for name in scoring[1:]}
     if rows:
         names.append(f"the map's features{rows}")
-        scores.append(_figure(entry["score_map_exact_rows"], ".4f"))
-        counts.append("")
-    figures = [TableColumn(score, scores), TableColumn("nonzero coefficients", counts, 1)]
+        texts.append(_score(entry, "score_map_exact_rows"))
+        for column in (training, counts, *others.values()):
+            column.append("")
+    figures = [
+        TableColumn(_score_name(entry), texts),
+        *(TableColumn(spell_score(name), column) for name, column in others.items()),
+        TableColumn("on the training rows", training, 2),
+        TableColumn("nonzero coefficients", counts, 1),
+    ]
     return fitting(TableColumn("on", names), figures, width)
+
+
+_MACHINES = ("raw", "map", "exact")
+
+
+def _score_name(entry: Summary) -> str:
+    return spell_score(scoring_of(entry))
+
+
+def _repeats(entry: Summary) -> str:
+    seeds = f", {entry['seeds']} seeds" if entry["seeds"] > 1 else ""
+    return seeds + (f", {entry['splits']} splits" if entry["splits"] > 1 else "")
 
 
 def _cost_title(entry: Summary) -> str:
@@ -121,11 +150,10 @@ def _cost_title(entry: Summary) -> str:
 
 def _learning_costs(report: Report, width: int | None) -> tuple[Table, list[str]]:
     """Return the table of costs: the raw columns, every map and the exact machines."""
-    rows = cost_rows(report["summary"])
-    score = "accuracy" if report["records"][0]["task"] == "classification" else "R²"
+    rows, first = cost_rows(report["summary"]), report["summary"][0]
     figures = [
         TableColumn("columns", [f"{row.width:,}" for row in rows], 3),
-        TableColumn(score, [_mean(row.score, ".4f") for row in rows], 4),
+        TableColumn(_score_name(first), [_stated_mean(first, row.score) for row in rows], 4),
         TableColumn("fit s", [spell_seconds(row.fit) for row in rows], 2),
         TableColumn("Z or K s", [spell_seconds(row.made) for row in rows], 2),
         TableColumn("learn s", [spell_seconds(row.learn) for row in rows], 2),
@@ -146,21 +174,26 @@ def _of_same_rows(report: Report, seconds: Sequence[float | None]) -> Iterator[T
         yield TableColumn(f"{first['rows_exact']:,} rows s", [spell_seconds(one) for one in seconds])
 
 
-def _many(report: Report, width: int | None) -> tuple[str, tuple[Table, list[str]]]:
+def _many(report: Report, scoring: Sequence[str], width: int | None) -> tuple[str, tuple[Table, list[str]]]:
     records, entries = report["records"], report["summary"]
     held = all(record["rows_seen_in_fit"] == 0 for record in records)
     title = f"{len(entries)} maps on {records[0]['rows']:,} rows{' that were held out' if held else ''}"
-    seeds = entries[0]["seeds"]
-    error = TableColumn("error", [_figure(entry["relative_frobenius"], ".4f") for entry in entries])
+    first = entries[0]
+    error = TableColumn("error", [_figure(entry, "relative_frobenius", ".4f") for entry in entries])
     scores: list[TableColumn] = []
-    if "score_map" in entries[0]:
-        score = "accuracy" if records[0]["task"] == "classification" else "R²"
-        raw = _figure(entries[0]["score_raw"], ".4f")
-        title += f"; {records[0]['learner']} on {records[0]['rows_train']:,} rows, {score} {raw} on the raw columns"
+    if "score_map" in first:
+        title += f"; {records[0]['learner']} on {records[0]['rows_train']:,} rows, {_score_name(first)} "
+        title += f"{_score(first, 'score_raw')} on the raw columns"
         scores = [
-            TableColumn(score, [_figure(entry["score_map"], ".4f") for entry in entries]),
-            TableColumn("exact", [_mean(entry["score_exact"], ".4f") for entry in entries], 1),
-            TableColumn("on its rows", [_mean(entry["score_map_exact_rows"], ".4f") for entry in entries], 2),
+            TableColumn(_score_name(first), [_score(entry, "score_map") for entry in entries]),
+            *(
+                TableColumn(spell_score(name), [_figure(entry, f"{name}_map", ".4f") for entry in entries])
+                for name in scoring[1:]
+            ),
+            TableColumn("exact", [_stated_mean(entry, entry["score_exact"]) for entry in entries], 1),
+            TableColumn(
+                "on its rows", [_stated_mean(entry, entry["score_map_exact_rows"]) for entry in entries], 2
+            ),
         ]
     figures = [
         TableColumn("D", [f"{entry['n_components']:,}" for entry in entries]), error, *scores,
@@ -168,52 +201,37 @@ def _many(report: Report, width: int | None) -> tuple[str, tuple[Table, list[str
         TableColumn("transform s", [_mean(entry["transform_seconds"], ".3f") for entry in entries], 3),
     ]  # fmt: skip
     maps = TableColumn("map", [spell_briefly(entry) for entry in entries])
-    return title + (f"; ± over {seeds} seeds" if seeds > 1 else ""), fitting(
-        maps, figures, width, framed=False
-    )
+    return title + _spread_name(first), fitting(maps, figures, width, framed=False)
+
+
+def _spread_name(entry: Summary) -> str:
+    seeds, splits = entry["seeds"], entry["splits"]
+    if splits > 1:
+        return f"; ± is the deviation over {splits} splits{f' and {seeds} seeds' if seeds > 1 else ''}"
+    return f"; ± over {seeds} seeds" if seeds > 1 else ""
 
 
 def _mean(figure: Estimate, form: str) -> str:
     return "" if figure["mean"] is None else format(figure["mean"], form)
 
 
-def _figure(figure: Estimate, form: str) -> str:
+def _stated_mean(entry: Summary, score: Estimate) -> str:
+    return "" if score["mean"] is None else f"{stated(entry, score['mean']):.4f}"
+
+
+def _score(entry: Summary, key: str) -> str:
+    """Spell a score that decides, as it is usually stated."""
+    score = estimate_of(entry, key)
+    mean = score["mean"]
+    return _spelled(entry, score if mean is None else {**score, "mean": stated(entry, mean)}, ".4f")
+
+
+def _figure(entry: Summary, key: str, form: str) -> str:
+    return _spelled(entry, estimate_of(entry, key), form)
+
+
+def _spelled(entry: Summary, figure: Estimate, form: str) -> str:
     if figure["mean"] is None:
         return "undefined"
-    error = figure["standard_error"]
+    error = spread_of(entry, figure)
     return format(figure["mean"], form) + (f" ± {error:.1g}" if error else "")
-
-
-def _notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
-    said = set()
-    for record in report["records"]:
-        if record["rows_seen_in_fit"]:
-            yield (
-                f"note: {record['map']} was fitted on this file, and {record['rows_seen_in_fit']:,} of these rows "
-                "were in the fit sample"
-            )
-        if record["rows_seen_in_fit"] is None and record["map"] not in said:
-            said.add(record["map"])
-            yield f"note: {record['map']} was fitted on another file; it is unknown whether it saw these rows"
-        if record["reference"] and record["reference"] not in said:
-            said.add(record["reference"])
-            yield f"note: {record['reference']}"
-    for which, text in (("raw", "the raw columns"), ("map", "the features"), ("exact", "the exact kernel")):
-        if not all(record.get(f"converged_{which}", True) for record in report["records"]):
-            yield f"note: on {text} the solver stopped before it converged: the score may be too low"
-    first = report["records"][0]
-    fewer = first.get("rows_exact", 0) < first.get("rows_train", 0)
-    if len(report["summary"]) > 1 and fewer and "exact" not in left_out:
-        note = f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows)"
-        if "on its rows" not in left_out:
-            note += "; `on its rows` is the score of the features trained on the same rows"
-        yield note
-    for budget in report["budgets"].get("columns", []):
-        yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"
-    for budget in report["budgets"].get("seconds", []):
-        yield f"best within {budget['budget']:.2g} s to transform these rows: {spell(budget)}"
-    entry = choose(report["summary"]) or report["summary"][0]
-    if "score_map" in entry:
-        yield from findings(report["summary"], entry)
-    if report["recommendation"]:
-        yield report["recommendation"]

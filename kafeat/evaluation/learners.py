@@ -89,6 +89,8 @@ class Learner(ABC):
     """A learner whose penalty is given, or chosen by cross-validation over the folds."""
 
     name: str
+    probabilities = False
+    """True if predictions are probabilities of the classes."""
     small_objects = False
     """True if learning makes so many small objects that tracing its memory would slow it down."""
 
@@ -145,30 +147,59 @@ class Ridge(Learner):
         return KernelRidge(K, truth.task.targets(truth.labels[rows]), truth.folds[rows], self._jobs)
 
 
+def predictions(model: Model, inputs: Inputs, rows: Mask) -> tuple[Array, Floats]:
+    """Return the numbers of the rows (n,) and what the model predicts of them (n, k)."""
+    numbers, predicted = [], []
+    for of_block, Z in inputs.blocks(rows):
+        numbers.append(of_block)
+        predicted.append(model(Z.astype(np.float64)))
+    return np.concatenate(numbers), np.concatenate(predicted)
+
+
 def score(model: Model, inputs: Inputs, test: Mask, truth: Truth, scoring: ScoringName = "auto") -> float:
     """Return the score on the test rows."""
-    predicted, labels = [], []
-    for rows, Z in inputs.blocks(test):
-        predicted.append(model(Z.astype(np.float64)))
-        labels.append(truth.labels[rows])
-    return score_of(scoring, truth.task, np.concatenate(predicted), np.concatenate(labels))
+    rows, predicted = predictions(model, inputs, test)
+    return score_of(scoring, truth.task, predicted, truth.labels[rows])
 
 
-def features_score(Z: Floats, labels: Array, train: int, scoring: ScoringName = "auto") -> float:
-    """Return the score of ridge on features Z (n, D), trained on the first `train` rows and tested on the others."""
+FeaturesScorer = Callable[[Floats, Array, int, ScoringName], float]
+"""A score of features (n, D) for labels (n,), trained on the first rows, so many, and tested on the others."""
+
+
+def features_score(
+    Z: Floats,
+    labels: Array,
+    train: int,
+    scoring: ScoringName = "auto",
+    learner: Learner | None = None,
+    penalty: float | None = None,
+) -> float:
+    """Return the score of a learner on features Z (n, D), trained on the first `train` rows and tested on the others.
+
+    Without a learner it is ridge, and without a penalty the best one of the training rows.
+    """
     task = task_of(labels)
-    return score_of(scoring, task, held_out_predictions(Z, labels, train, task), labels[train:])
+    predicted = held_out_predictions(Z, labels, train, task, learner, penalty)
+    return score_of(scoring, task, predicted, labels[train:])
 
 
-def held_out_predictions(Z: Floats, labels: Array, train: int, task: PredictionTask) -> Floats:
-    """Return what ridge on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
+def held_out_predictions(
+    Z: Floats,
+    labels: Array,
+    train: int,
+    task: PredictionTask,
+    learner: Learner | None = None,
+    penalty: float | None = None,
+) -> Floats:
+    """Return what a learner on the first `train` rows of features Z (n, D) predicts of the others, (n − train, k)."""
     numbers = np.arange(len(Z))
 
     def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
         yield numbers[rows], Z[rows]
 
     truth = Truth(task, labels, numbers % FOLDS)
-    return Ridge().linear(Inputs(Z.shape[1], blocks), numbers < train, truth)(Z[train:].astype(np.float64))
+    model = (learner or Ridge()).linear(Inputs(Z.shape[1], blocks), numbers < train, truth, penalty)
+    return model(Z[train:].astype(np.float64))
 
 
 LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")

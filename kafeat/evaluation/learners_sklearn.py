@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.errors import DataError, UsageError, first_line
+from kafeat.evaluation.kernel_ridge import rounding_of
 from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth
 from kafeat.evaluation.preparation import NO_SCALING, Scaling, scaling_of
 from kafeat.maths.task import PredictionTask
@@ -31,9 +32,6 @@ _PASSES = 1000
 # Steps of the kernel SVM, two coefficients each. Without a limit it could hang where no signal reaches it.
 _PAIRS = 1_000_000
 _MOST_BYTES = 4 << 30
-# Penalties of stochastic gradients, and the number of passes over the rows.
-_ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
-_EPOCHS = 5
 
 Make = Callable[[float, PredictionTask], Any]
 """Make an estimator from a cost."""
@@ -41,7 +39,10 @@ Make = Callable[[float, PredictionTask], Any]
 
 @dataclass(frozen=True)
 class FittedLearner:
-    """An estimator with a scaling of its inputs. A class is predicted as 1 in its column."""
+    """An estimator with a scaling of its inputs.
+
+    A class is predicted by its probability, or else by its side of the decision.
+    """
 
     estimator: Any
     task: PredictionTask
@@ -50,11 +51,17 @@ class FittedLearner:
     converged: bool = True
 
     def __call__(self, Z: Floats) -> Floats:
-        predicted = self.estimator.predict(self.scaling(Z))
-        if self.task.classes is None:
-            return np.asarray(predicted, dtype=np.float64)[:, None]
-        one_hot: Floats = np.eye(len(self.task.classes))[predicted]
-        return one_hot
+        scaled, classes = self.scaling(Z), self.task.classes
+        if classes is None:
+            return np.asarray(self.estimator.predict(scaled), dtype=np.float64)[:, None]
+        likely = hasattr(self.estimator, "predict_proba")
+        values = (self.estimator.predict_proba if likely else self.estimator.decision_function)(scaled)
+        values = np.column_stack([-values, values]) if values.ndim == 1 else values
+        # Classes of no training row come last.
+        predicted = np.empty((len(values), len(classes)))
+        predicted[:] = 0.0 if likely else values.min(axis=1, keepdims=True) - 1.0
+        predicted[:, self.estimator.classes_] = values
+        return predicted
 
     @property
     def nonzero(self) -> int:
@@ -111,84 +118,43 @@ class HeldRows:
 
 
 class LinearMachine(Learner):
-    """A linear estimator that holds its rows. Its exact counterpart is a kernel SVM."""
+    """A linear estimator that holds its rows. Its exact counterpart is a kernel SVM, if no other is given."""
 
-    def __init__(self, name: str, make: Make) -> None:
-        self.name, self._make = name, make
+    def __init__(self, name: str, make: Make, exact: Make | None = None) -> None:
+        self.name, self._make, self._exact = name, make, exact or _kernel_svm
+        self.probabilities = name == "logistic"
 
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         scaling = _scaling(inputs, train)
         rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
-        y = _answers(truth, rows)
+        y = answers(truth, rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
         return HeldRows(self._make, truth, rows, Z, y, scaling, _rows_of, -(-len(Z) // _CHOSEN_ON))
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
-        y = _answers(truth, rows)
+        y = answers(truth, rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
-        return HeldRows(_exact, truth, rows, K, y, NO_SCALING, _square_of)
-
-
-class OnlineMachine(LinearMachine):
-    """Stochastic gradient descent on blocks of rows."""
-
-    small_objects = True
-
-    def __init__(self) -> None:
-        super().__init__("sgd", _sgd)
-
-    def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
-        return StreamedRows(inputs, train, truth, _scaling(inputs, train))
-
-
-@dataclass(frozen=True)
-class StreamedRows:
-    """Rows that are read again for every pass of stochastic gradient descent."""
-
-    inputs: Inputs
-    train: Mask
-    truth: Truth
-    scaling: Scaling
-
-    def search(self) -> float:
-        truth, inputs = self.truth, self.inputs
-        tried = {alpha: _sgd(1.0 / alpha, truth.task) for alpha in _ALPHAS}
-        self._pass(tried.values(), self.train & (truth.folds != 0))
-        missed = dict.fromkeys(tried, 0.0)
-        for rows, Z in inputs.blocks(self.train & (truth.folds == 0)):
-            y = _answers(truth, rows)
-            for alpha, estimator in tried.items():
-                predicted = estimator.predict(self.scaling(Z))
-                missed[alpha] += float(
-                    (predicted != y).sum() if truth.task.classes is not None else ((predicted - y) ** 2).sum()
-                )
-        return min(missed, key=lambda one: missed[one])
-
-    def model(self, penalty: float) -> Model:
-        chosen = _sgd(1.0 / penalty, self.truth.task)
-        for _ in range(_EPOCHS):
-            self._pass([chosen], self.train)
-        return FittedLearner(chosen, self.truth.task, self.scaling, penalty)
-
-    def _pass(self, estimators: Iterable[Any], rows: Mask) -> None:
-        classes = self.truth.task.classes
-        more = {} if classes is None else {"classes": np.arange(len(classes))}
-        for numbers, Z in self.inputs.blocks(rows):
-            scaled, y = self.scaling(Z), _answers(self.truth, numbers)
-            for estimator in estimators:
-                with _refusals():
-                    estimator.partial_fit(scaled, y, **more)
+        return HeldRows(self._exact, truth, rows, K, y, NO_SCALING, _square_of)
 
 
 def learner(name: str, tau: float) -> Learner:
     """Return a learner by its name; `dual_l1` uses τ."""
     if name == "sgd":
-        return OnlineMachine()
+        from kafeat.evaluation.online import OnlineMachine
+
+        return OnlineMachine(LinearMachine(name, _linear_svc_hinge))
+    if name == "logistic":
+        return LinearMachine(name, _logistic, _kernel_logistic)
+    if name == "dual_l1":
+        return LinearMachine(
+            name,
+            lambda cost, task: _dual_l1(cost, task, tau),
+            lambda cost, task: _dual_l1_exact(cost, task, tau),
+        )
     return LinearMachine(name, {
         "linear_svc": _linear_svc, "linear_svc_hinge": _linear_svc_hinge, "linear_svc_l1": _linear_svc_l1,
-        "logistic": _logistic, "dual_l1": lambda cost, task: _dual_l1(cost, task, tau),
     }[name])  # fmt: skip
 
 
@@ -211,20 +177,27 @@ def _linear_svc_l1(cost: float, task: PredictionTask) -> Any:
         raise UsageError(
             "learner linear_svc_l1: expected classes, got a number to predict; try ridge or linear_svc"
         )
-    return LinearSVC(C=cost, penalty="l1", dual=False, tol=_NEAR, max_iter=_STEPS)
+    # The solver takes the columns in a random order.
+    return LinearSVC(C=cost, penalty="l1", dual=False, tol=_NEAR, max_iter=_STEPS, random_state=0)
 
 
 def _dual_l1(cost: float, task: PredictionTask, tau: float) -> Any:
-    """Add −τ‖α‖₁ to the dual. For regression, the loss then ignores errors up to τ.
+    """Add −τ‖α‖₁ to the dual: the loss then ignores errors of a number up to τ.
 
-    For classes the loss is max(0, 1 − τ − yz)². Its solution is (1 − τ) times the one without τ, which is the same
-    classifier, so τ is not used.
+    For classes the hinge becomes max(0, 1 − τ − yz). Its solution is (1 − τ) times that with the cost C/(1 − τ), which
+    predicts the same. (With the squared hinge τ would only scale the solution.)
     """
     if task.classes is None:
         return LinearSVR(
             C=cost, epsilon=tau, loss="squared_epsilon_insensitive", dual=False, tol=_NEAR, max_iter=_STEPS
         )
-    return _linear_svc(cost, task)
+    return _linear_svc_hinge(cost / (1.0 - tau), task)
+
+
+def _dual_l1_exact(cost: float, task: PredictionTask, tau: float) -> Any:
+    if task.classes is None:
+        return SVR(kernel="precomputed", C=cost, epsilon=tau, max_iter=_PAIRS)
+    return _kernel_svm(cost / (1.0 - tau), task)
 
 
 def _logistic(cost: float, task: PredictionTask) -> Any:
@@ -233,18 +206,31 @@ def _logistic(cost: float, task: PredictionTask) -> Any:
     return LogisticRegression(C=cost, max_iter=1000)
 
 
-def _sgd(cost: float, task: PredictionTask) -> Any:
-    if task.classes is None:
-        return SGDRegressor(alpha=1.0 / cost, random_state=0)
-    return SGDClassifier(alpha=1.0 / cost, random_state=0)
+class KernelLogisticRegression(LogisticRegression):  # type: ignore[misc]  # scikit-learn has no types
+    """Logistic regression with a kernel matrix: K = LLᵀ, so that L are features with this kernel."""
+
+    def fit(self, K: Floats, y: Array) -> KernelLogisticRegression:
+        from scipy.linalg import cholesky, solve_triangular
+
+        jitter = rounding_of(float(np.abs(K).max()), len(K))
+        L = cholesky(K + jitter * np.eye(len(K)), lower=True)
+        super().fit(L, y)
+        w: Floats = self.coef_
+        self.coef_: Floats = solve_triangular(L, w.T, trans="T", lower=True).T  # f(x) = k(x, ·)L⁻ᵀw
+        return self
 
 
-def _exact(cost: float, task: PredictionTask) -> Any:
+def _kernel_logistic(cost: float, _task: PredictionTask) -> Any:
+    return KernelLogisticRegression(C=cost, max_iter=1000)
+
+
+def _kernel_svm(cost: float, task: PredictionTask) -> Any:
     make = SVR if task.classes is None else SVC
     return make(kernel="precomputed", C=cost, max_iter=_PAIRS)
 
 
-def _answers(truth: Truth, rows: Array) -> Array:
+def answers(truth: Truth, rows: Array) -> Array:
+    """Return the class numbers (r,) of these rows, or their scaled numbers."""
     labels = truth.labels[rows]
     return truth.task.targets(labels)[:, 0] if truth.task.classes is None else truth.task.numbers(labels)
 
@@ -253,7 +239,7 @@ def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
     """Fit an estimator; return it, and True if the solver converged."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ConvergenceWarning)
-        with _refusals():
+        with refusals():
             estimator.fit(Z, y)
     return estimator, not any(issubclass(one.category, ConvergenceWarning) for one in warned)
 
@@ -295,7 +281,7 @@ def _scaling(inputs: Inputs, train: Mask) -> Scaling:
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def refusals() -> Iterator[None]:
     """Convert the ValueErrors of scikit-learn about its input to DataErrors."""
     try:
         yield

@@ -93,3 +93,17 @@ def scaling_of(blocks: Iterable[Floats]) -> Scaling:
     spread = np.sqrt(np.maximum(square / n - (total / n) ** 2, 0.0)) * units
     varies = spread > 1e-12 * np.abs(pivot)
     return Scaling(pivot + total / n * units, np.where(varies, spread, np.inf))
+
+
+def unit_scaling_of(blocks: Iterable[Floats], standardize: bool) -> Scaling:
+    """Return a scaling to rows of mean 0 and mean square norm 1, as stochastic gradients need for their steps.
+
+    All columns have one divisor, or each has its own if they are to be standardized first.
+    """
+    scaling = scaling_of(blocks)
+    varies = np.isfinite(scaling.spread)
+    if standardize:
+        return Scaling(scaling.mean, scaling.spread * np.sqrt(max(int(varies.sum()), 1)))
+    largest = float(scaling.spread[varies].max(initial=0.0))
+    shares = scaling.spread[varies] / largest if largest else scaling.spread[varies]
+    return Scaling(scaling.mean, np.where(varies, largest * float(np.linalg.norm(shares)), np.inf))

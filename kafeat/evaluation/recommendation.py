@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafeat.evaluation.records import Edge, Named, Summary, estimate_of
-from kafeat.evaluation.summary import comparable, deciding, goodness, is_number, margin_of, spell
+from kafeat.evaluation.records import Edge, Estimate, EvaluationRecord, Named, Summary, estimate_of
+from kafeat.evaluation.summary import (
+    comparable,
+    deciding,
+    estimate,
+    goodness,
+    is_number,
+    margin_of,
+    scoring_of,
+    spell,
+    stated,
+    summarize,
+)
+from kafeat.maths.scoring import spell_score
 
 
 def choose(summaries: Sequence[Summary]) -> Summary | None:
@@ -17,8 +29,8 @@ def choose(summaries: Sequence[Summary]) -> Summary | None:
     return min(enough, key=lambda s: (s["n_components"], -goodness(s)))
 
 
-def recommend(summaries: Sequence[Summary]) -> str | None:
-    """Return one line that recommends a map and gives the reason."""
+def recommend(summaries: Sequence[Summary], choice: Estimate | None = None) -> str | None:
+    """Return one line that recommends a map and gives the reason; `choice` is what `score_of_choice` returns."""
     chosen = choose(summaries)
     if chosen is None:
         if len(summaries) < 2 or "score_map" in summaries[0]:
@@ -28,30 +40,55 @@ def recommend(summaries: Sequence[Summary]) -> str | None:
             "a label (--label) tells which kernel suits the data"
         )
     best = max(summaries, key=goodness)
-    reason = _of_score(chosen, best) if "score_map" in best else _of_error(chosen, best)
+    reason = _of_score(chosen, best, choice) if "score_map" in best else _of_error(chosen, best)
     ends = [_spelled(edge, "score_map" in best) for edge in edges(summaries, chosen)]
     return "; ".join([f"take {spell(chosen)}: {reason}", *ends])
 
 
-def _of_score(chosen: Summary, best: Summary) -> str:
+def score_of_choice(records: Sequence[EvaluationRecord]) -> Estimate | None:
+    """Return the test score of the map that each split chooses by its own rows; None with a single split or map.
+
+    The rows that choose in one split are test rows of another, so the test scores of one map over all splits are too
+    good to expect of a choice.
+    """
+    groups: dict[int | None, list[EvaluationRecord]] = {}
+    for record in records:
+        groups.setdefault(record["split_seed"], []).append(record)
+    chosen = [choose(summarize(group)) for group in groups.values()]
+    scores = [one["score_map"]["mean"] for one in chosen if one is not None and "score_map" in one]
+    if len(groups) < 2 or len(scores) < len(groups):
+        return None
+    first = records[0]
+    return estimate(scores, first["rows_test"] / first["rows_train"])
+
+
+def _of_score(chosen: Summary, best: Summary, choice: Estimate | None) -> str:
     margin = margin_of(best)
-    score = "accuracy" if best["task"] == "classification" else "R²"
-    reason = f"{score} {goodness(chosen):.4f}"
+    reason = f"{spell_score(scoring_of(best))} {_told(chosen, goodness(chosen))}"
     if "rows_validation" in chosen:
         reason += f" on {chosen['rows_validation']:,} rows kept to choose by"
     if chosen is not best:
         reason += f", within {margin:.4f} (its uncertainty) of the best, {spell(best)} with "
-        reason += f"{goodness(best):.4f}, for {chosen['n_components']:,} columns in place of "
+        reason += f"{_told(best, goodness(best))}, for {chosen['n_components']:,} columns in place of "
         reason += f"{best['n_components']:,}"
     else:
         reason += ", and nothing with fewer columns comes within its uncertainty"
     test = chosen["score_map"]["mean"]
-    if "rows_validation" in chosen and test is not None:
-        reason += f"; on the {chosen['rows_test']:,} test rows, which had no part in this, {test:.4f}"
+    if choice is not None and choice["mean"] is not None:
+        reason += f"; chosen anew in each of {chosen['splits']} splits, the test rows give "
+        reason += f"{_told(chosen, choice['mean'])} ± {choice['deviation'] or 0.0:.4f}"
+    elif "rows_validation" in chosen and test is not None:
+        reason += (
+            f"; on the {chosen['rows_test']:,} test rows, which had no part in this, {_told(chosen, test)}"
+        )
     raw = estimate_of(best, deciding(best, "raw"))["mean"]
     if raw is not None and raw >= goodness(best) - margin:
-        reason += f"; but the raw columns alone give {raw:.4f}: no map is better by more than chance"
+        reason += f"; but the raw columns alone give {_told(best, raw)}: no map is better by more than chance"
     return reason
+
+
+def _told(summary: Summary, score: float) -> str:
+    return f"{stated(summary, score):.4f}"
 
 
 def _of_error(chosen: Summary, best: Summary) -> str:

@@ -38,10 +38,26 @@ class Distortion(TypedDict, total=False):
     """ε of the lemma of Johnson and Lindenstrauss for these rows and columns; 1 if it promises nothing."""
 
 
-class Scores(TypedDict, total=False):
-    """Scores and costs of a learner on raw columns, on features, and on the exact kernel; only with a label.
+class KernelPca(TypedDict, total=False):
+    """Comparison with exact kernel PCA; only for a map followed by pca. The errors are against its centred kernel."""
 
-    A score is the accuracy of a classification, or R² of a regression. Keys that are the same for all three:
+    kernel_pca_error_least: float
+    """Relative Frobenius error of the best matrix of the same rank."""
+    kernel_pca_spectrum: float
+    """Σ|λ̂_i − λ_i|/Σλ_i over the leading eigenvalues."""
+    kernel_pca_subspace: float
+    """Mean cos² of the angles between the spaces of the leading eigenvectors."""
+
+
+class ClosedForm(TypedDict, total=False):
+    """Error of a homogeneous map at the ratios y/x of the data, per √(xy); only with such a map."""
+
+    closed_form_error_max: float
+    closed_form_error_mean: float
+
+
+class Costs(TypedDict, total=False):
+    """Costs of a learner; each key ends in `_raw`, `_map` and `_exact`.
 
     - `learn_seconds`: to learn once, with the penalty that was chosen; `search_seconds`: to choose it.
     - `total_seconds`: to fit the map, make the features or the kernel matrix of the training rows, and learn once.
@@ -50,68 +66,94 @@ class Scores(TypedDict, total=False):
     - `matrix_bytes`: size of the columns, features or kernel matrix of all training rows.
     """
 
-    label: str | list[str] | None
-    split: str | None
-    task: Literal["classification", "regression"]
-    learner: str
-    rows_train: int
-    rows_test: int
-    score_raw: float | None
     learn_seconds_raw: float
     search_seconds_raw: float
     total_seconds_raw: float
     predict_seconds_raw: float
     peak_bytes_raw: int | None
     matrix_bytes_raw: int
-    nonzero_raw: int
-    """Number of coefficients that are not 0."""
-    penalty_raw: float
-    """Penalty that validation chose."""
-    converged_raw: bool
-    score_map: float | None
     learn_seconds_map: float
     search_seconds_map: float
     total_seconds_map: float
     predict_seconds_map: float
     peak_bytes_map: int | None
     matrix_bytes_map: int
-    nonzero_map: int
-    penalty_map: float
-    converged_map: bool
-    score_exact: float | None
     learn_seconds_exact: float
     search_seconds_exact: float
     total_seconds_exact: float
     predict_seconds_exact: float
     peak_bytes_exact: int
     matrix_bytes_exact: int
-    nonzero_exact: int
-    penalty_exact: float
-    converged_exact: bool
     transform_seconds_map: float
     """Seconds to transform the training rows."""
     kernel_seconds_exact: float
     """Seconds to compute the kernel matrix of the training rows of the exact machine."""
+    total_seconds_map_exact_rows: float
+
+
+class Scores(TypedDict, total=False):
+    """Scores of a learner on raw columns, on features, and on the exact kernel; only with a label.
+
+    `score` is the one that decides, and higher is better: an error is negative. Every score and error of the task is
+    there by its name too (`figure_names` of `kafeat.maths.scoring`), with `_raw`, `_map` and `_exact`.
+    """
+
+    label: str | list[str] | None
+    split: str | None
+    task: Literal["classification", "regression"]
+    classes: int | None
+    """Number of classes; None for a number."""
+    learner: str
+    scoring: str
+    """Name of the score that decides."""
+    rows_train: int
+    rows_test: int
+    score_raw: float | None
+    training_score_raw: float | None
+    """The score on the rows that it was trained on."""
+    nonzero_raw: int
+    """Number of coefficients that are not 0."""
+    penalty_raw: float
+    """Penalty that validation chose."""
+    converged_raw: bool
+    score_map: float | None
+    training_score_map: float | None
+    nonzero_map: int
+    penalty_map: float
+    converged_map: bool
+    score_exact: float | None
+    training_score_exact: float | None
+    nonzero_exact: int
+    penalty_exact: float
+    converged_exact: bool
     rows_exact: int
     """Number of training rows of the exact kernel."""
     rows_test_exact: int
     score_map_exact_rows: float | None
     """Score on the features, trained on the rows of the exact kernel."""
-    total_seconds_map_exact_rows: float
+    score_uncertainty_map: float
+    """Standard error of the score by resampled rows; only for scores without a formula of it."""
     rows_validation: int
     """Number of training rows that the recommendation is chosen on; only with several maps."""
     score_raw_validation: float | None
     score_map_validation: float | None
     """Score on these rows, trained on the other training rows."""
+    score_uncertainty_map_validation: float
 
 
-class EvaluationRecord(Named, KernelError, Distortion, Scores):
-    """The evaluation of one map with one setting and seed."""
+class EvaluationRecord(Named, KernelError, Distortion, KernelPca, ClosedForm, Scores, Costs):
+    """The evaluation of one map with one setting, one seed and one split of the rows."""
 
     seed: int
+    split_seed: int | None
+    """Seed of the choice of the held-out rows; None if a column names them."""
     kinds: list[str]
     rows: int
     """Number of rows of the kernel matrices."""
+    data_rows: int
+    """Number of rows of the data."""
+    missing_share: float
+    """Share of missing entries in the rows of the kernel matrices."""
     rows_seen_in_fit: int | None
     """Number of these rows that the map was fitted on; None if it was fitted on another file."""
     n_components: int
@@ -128,14 +170,18 @@ class EvaluationRecord(Named, KernelError, Distortion, Scores):
 
 
 class Estimate(TypedDict):
-    """A mean over seeds and its standard error; None if it is undefined."""
+    """A mean over seeds and splits, its standard error, and the standard deviation; None if it is undefined."""
 
     mean: float | None
     standard_error: float | None
+    deviation: float | None
 
 
 class Summary(TypedDict, total=False):
-    """Means over the seeds of a map with one setting; keys that every seed shares stay as in the records."""
+    """Means over the seeds and splits of a map with one setting; keys that all share stay as in the records.
+
+    Every figure of the records that varies is an `Estimate` under its own key; `estimate_of` reads it.
+    """
 
     map: Required[str]
     setting: Required[dict[str, Any]]
@@ -144,52 +190,21 @@ class Summary(TypedDict, total=False):
     rows: Required[int]
     n_features_in: Required[int]
     task: Literal["classification", "regression"]
+    scoring: str
     rows_train: int
     rows_test: int
     rows_exact: int
     rows_validation: int
     seeds: Required[int]
+    splits: Required[int]
     relative_frobenius: Required[Estimate]
-    relative_spectral: Required[Estimate]
-    max_abs_error: Required[Estimate]
-    mean_abs_error: Required[Estimate]
-    bias: Required[Estimate]
     kernel_mean: Required[Estimate]
     fit_seconds: Required[Estimate]
     transform_seconds: Required[Estimate]
-    exact_seconds: Required[Estimate]
-    distortion_max: Estimate
-    distortion_mean: Estimate
     score_raw: Estimate
     score_map: Estimate
     score_exact: Estimate
     score_map_exact_rows: Estimate
-    total_seconds_map_exact_rows: Estimate
-    transform_seconds_map: Estimate
-    kernel_seconds_exact: Estimate
-    score_raw_validation: Estimate
-    score_map_validation: Estimate
-    nonzero_raw: Estimate
-    nonzero_map: Estimate
-    nonzero_exact: Estimate
-    learn_seconds_raw: Estimate
-    search_seconds_raw: Estimate
-    total_seconds_raw: Estimate
-    predict_seconds_raw: Estimate
-    peak_bytes_raw: Estimate
-    matrix_bytes_raw: Estimate
-    learn_seconds_map: Estimate
-    search_seconds_map: Estimate
-    total_seconds_map: Estimate
-    predict_seconds_map: Estimate
-    peak_bytes_map: Estimate
-    matrix_bytes_map: Estimate
-    learn_seconds_exact: Estimate
-    search_seconds_exact: Estimate
-    total_seconds_exact: Estimate
-    predict_seconds_exact: Estimate
-    peak_bytes_exact: Estimate
-    matrix_bytes_exact: Estimate
 
 
 Edge = TypedDict(
@@ -222,6 +237,8 @@ class Report(TypedDict):
     budgets: dict[str, list[Budget]]
     """The best map for each budget; keys are `columns` and `seconds`."""
     recommendation: str | None
+    score_of_choice: Estimate | None
+    """Test score of the map that each split chooses by its own rows; None with a single split or map."""
     edges: list[Edge]
     """Parameters of the recommended setting that are the largest or smallest value tried."""
 

@@ -16,25 +16,35 @@ from kafeat.evaluation.records import (
     estimate_of,
     known_mean,
 )  # fmt: skip
+from kafeat.maths.scoring import figure_names, lower_is_better, usual_scoring
 
 # Kernels whose means differ by more than this share are different kernels.
 _SAME_KERNEL = 0.1
 # Times of one short run that differ by less than this factor are treated as equal.
 _SAME_TIME = 2.0
 
+_MACHINES = ("raw", "map", "exact")
+_SCORES = ("score", "training_score", *figure_names("classification"), *figure_names("regression"))
+_COSTS = ("learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")
+
 FIGURES = (
     "relative_frobenius", "relative_spectral", "max_abs_error", "mean_abs_error", "bias", "distortion_max",
-    "distortion_mean", "score_raw", "score_map", "score_exact", "score_map_exact_rows", "nonzero_raw",
-    "score_raw_validation", "score_map_validation",
-    "nonzero_map", "nonzero_exact", "kernel_mean", "fit_seconds", "transform_seconds", "exact_seconds",
-    "transform_seconds_map", "kernel_seconds_exact", "total_seconds_map_exact_rows",
-    *(f"{cost}_{which}" for which in ("raw", "map", "exact") for cost in (
-        "learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")),
+    "distortion_mean", "kernel_pca_error_least", "kernel_pca_spectrum", "kernel_pca_subspace", "closed_form_error_max",
+    "closed_form_error_mean", "kernel_mean", "fit_seconds", "transform_seconds", "exact_seconds",
+    "transform_seconds_map", "kernel_seconds_exact", "score_map_exact_rows", "total_seconds_map_exact_rows",
+    "score_raw_validation", "score_map_validation", "score_uncertainty_map", "score_uncertainty_map_validation",
+    *(f"{key}_{which}" for key in (*_SCORES, "nonzero", *_COSTS) for which in _MACHINES),
+)  # fmt: skip
+"""The keys of records of which a summary has the mean."""
+
+_SHARED = (
+    "map", "setting", "n_components", "n_features_in", "bytes_per_row", "rows", "task", "scoring", "rows_train",
+    "rows_test", "rows_exact", "rows_validation",
 )  # fmt: skip
 
 
 def summarize(records: Iterable[EvaluationRecord]) -> list[Summary]:
-    """Return, for each map and setting, the mean of every figure over the seeds and its standard error s/√n."""
+    """Return, for each map and setting, the mean of every figure over the seeds and splits, and its standard error."""
     groups: dict[tuple[str, str], list[EvaluationRecord]] = {}
     for record in records:
         groups.setdefault((record["map"], repr(record["setting"])), []).append(record)
@@ -44,26 +54,44 @@ def summarize(records: Iterable[EvaluationRecord]) -> list[Summary]:
 def _summary(group: Sequence[EvaluationRecord]) -> Summary:
     records = cast(Sequence[Mapping[str, Any]], group)
     first = records[0]
-    same = ("map", "setting", "n_components", "n_features_in", "bytes_per_row", "rows", "task", "rows_train",
-            "rows_test", "rows_exact", "rows_validation")  # fmt: skip
+    splits = len({record.get("split_seed") for record in records})
     values = {
-        **{key: first[key] for key in same if key in first},
-        "seeds": len(group),
-        **{key: _figure([record[key] for record in records]) for key in FIGURES if key in first},
+        **{key: first[key] for key in _SHARED if key in first},
+        "seeds": len(group) // splits,
+        "splits": splits,
+        **{
+            key: estimate([record[key] for record in records], _overlap(first, key) if splits > 1 else 0.0)
+            for key in FIGURES
+            if key in first
+        },
     }
     return cast(Summary, values)
 
 
-def _figure(values: Sequence[float | None]) -> Estimate:
+def _overlap(record: Mapping[str, Any], key: str) -> float:
+    """Return the number of scored rows to that of training rows, for a score; 0 for other figures.
+
+    Splits share training rows, so that their scores vary less than those of new data (Nadeau & Bengio 2003).
+    """
+    if not key.startswith(tuple(_SCORES)):
+        return 0.0
+    if key.endswith("_validation"):
+        scored = int(record["rows_validation"])
+        return scored / max(int(record["rows_train"]) - scored, 1)
+    return int(record["rows_test"]) / int(record["rows_train"])
+
+
+def estimate(values: Sequence[float | None], overlap: float) -> Estimate:
+    """Return the mean, its standard error s·√(1/n + overlap), and the deviation s."""
     known = [value for value in values if value is not None]
     if not known:
-        return {"mean": None, "standard_error": None}
+        return {"mean": None, "standard_error": None, "deviation": None}
     if min(known) == max(known):  # rounding would give equal numbers a nonzero spread
-        return {"mean": float(known[0]), "standard_error": 0.0 if len(known) > 1 else None}
-    return {
-        "mean": float(np.mean(known)),
-        "standard_error": float(np.std(known, ddof=1) / np.sqrt(len(known))),
-    }
+        spread = 0.0 if len(known) > 1 else None
+        return {"mean": float(known[0]), "standard_error": spread, "deviation": spread}
+    deviation = float(np.std(known, ddof=1))
+    error = deviation * float(np.sqrt(1.0 / len(known) + overlap))
+    return {"mean": float(np.mean(known)), "standard_error": error, "deviation": deviation}
 
 
 def goodness(summary: Summary) -> float:
@@ -125,18 +153,46 @@ def comparable(summaries: Sequence[Summary]) -> bool:
 
 
 def margin_of(best: Summary) -> float:
-    """Return the standard error of the best: over the seeds, or that of its score on the rows if larger.
+    """Return the standard error of the best: over the seeds or splits, or that of its score on the rows if larger.
 
-    It is √(p(1 − p)/n) for an accuracy p, and 2|R|(1 − R²)/√n for R² (Olkin & Finn 1995).
+    It is √(p(1 − p)/n) for an accuracy p, 2|R|(1 − R²)/√n for R² (Olkin & Finn 1995), and for other scores that of
+    resampled rows. Several splits score more rows, at most all of them.
     """
     if "score_map" not in best:
         return best["relative_frobenius"]["standard_error"] or 0.0
-    figure, rows = estimate_of(best, deciding(best)), best.get("rows_validation", best["rows_test"])
-    of_seeds = figure["standard_error"] or 0.0
-    share = min(max(known_mean(figure), 0.0), 1.0)
-    if best["task"] == "classification":
-        return max(of_seeds, float(np.sqrt(share * (1.0 - share) / max(rows, 1))))
-    return max(of_seeds, float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share)))
+    key = deciding(best)
+    figure = estimate_of(best, key)
+    rows = best.get("rows_validation", best["rows_test"])
+    splits = best.get("splits", 1)
+    scored = rows if splits == 1 else min(splits * rows, best["rows_train"] + best["rows_test"])
+    of_rows = _of_rows(best, known_mean(figure), rows, key) * float(np.sqrt(rows / max(scored, 1)))
+    return max(figure["standard_error"] or 0.0, of_rows)
+
+
+def _of_rows(best: Summary, score: float, rows: int, key: str) -> float:
+    """Return the standard error of a score on so many rows."""
+    scoring, share = scoring_of(best), min(max(abs(score), 0.0), 1.0)
+    if scoring in ("accuracy", "error_rate"):
+        return float(np.sqrt(share * (1.0 - share) / max(rows, 1)))
+    if scoring == "r2":
+        share = share if score > 0.0 else 0.0
+        return float(2.0 * np.sqrt(share / max(rows, 1)) * (1.0 - share))
+    return estimate_of(best, key.replace("score_map", "score_uncertainty_map"))["mean"] or 0.0
+
+
+def scoring_of(summary: Summary) -> str:
+    """Return the name of the score that decides."""
+    return summary.get("scoring") or usual_scoring(summary.get("task", "regression"))
+
+
+def stated(summary: Summary, score: float) -> float:
+    """Return a score as it is usually stated: an error is positive."""
+    return -score if lower_is_better(scoring_of(summary)) else score
+
+
+def spread_of(summary: Summary, figure: Estimate) -> float | None:
+    """Return what stands behind ± : the deviation over several splits, else the standard error over the seeds."""
+    return figure["deviation"] if summary.get("splits", 1) > 1 else figure["standard_error"]
 
 
 def deciding(summary: Summary, which: str = "map") -> str:

@@ -1,4 +1,4 @@
-"""Scores of predicted targets, by name. A higher score is better."""
+"""Scores of predicted targets, by name. A higher score is better, so an error counts as negative."""
 
 from __future__ import annotations
 
@@ -8,43 +8,78 @@ from typing import Literal
 import numpy as np
 
 from kafeat.errors import DataError
-from kafeat.maths.task import PredictionTask, r2
+from kafeat.maths.task import Kind, PredictionTask, r2
 from kafeat.types import Array, Floats
 
 ScoringName = Literal["auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"]
 
 
-def score_of(scoring: ScoringName, task: PredictionTask, predicted: Floats, labels: Array) -> float:
+def score_of(scoring: str, task: PredictionTask, predicted: Floats, labels: Array) -> float:
     """Return the score of predicted targets (n, k); errors are negative. NaN if it is not defined.
 
-    `f1` and `auc` are means over the classes, each against the others (Hand & Till 2001, without weights).
+    `f1` and `auc` are means over the classes, each against the others (Hand & Till 2001, without weights). `log_loss`
+    takes the predictions as probabilities.
     """
     if scoring == "auto":
         return task.score(predicted, labels)
+    check_scoring(scoring, task.kind)
+    measure = figure_of(scoring, task, predicted, labels)
+    return -measure if lower_is_better(scoring) else measure
+
+
+def figure_of(name: str, task: PredictionTask, predicted: Floats, labels: Array) -> float:
+    """Return a score or an error by its name, as it is usually stated: an error is positive."""
     if not np.isfinite(predicted).all():
         return float("nan")
     if task.classes is None:
-        if scoring not in _OF_NUMBERS:
-            raise DataError(f"scoring: expected {_named(_OF_NUMBERS)} for a label of numbers, got {scoring}")
-        return _OF_NUMBERS[scoring](predicted * task.unit, task.targets(labels) * task.unit)
-    if scoring not in _OF_CLASSES:
-        raise DataError(f"scoring: expected {_named(_OF_CLASSES)} for a label of classes, got {scoring}")
+        unit = 1.0 if name == "r2" else task.unit  # squares in the unit of the label may overflow
+        return _OF_NUMBERS[name](predicted * unit, task.targets(labels) * unit)
     if predicted.shape[1] == 1:
         predicted = np.hstack([-predicted, predicted])
-    return _OF_CLASSES[scoring](predicted, task.numbers(labels))
+    return _OF_CLASSES[name](predicted, task.numbers(labels))
+
+
+def figure_names(kind: Kind) -> tuple[str, ...]:
+    """Return the names of the scores and errors of a task."""
+    return tuple(_OF_NUMBERS if kind == "regression" else _OF_CLASSES)
+
+
+def usual_scoring(kind: Kind) -> str:
+    """Return the score that counts if none is asked for."""
+    return "r2" if kind == "regression" else "accuracy"
+
+
+def check_scoring(scoring: str, kind: Kind) -> None:
+    """Refuse a score of the other task."""
+    if scoring not in figure_names(kind):
+        label = "numbers" if kind == "regression" else "classes"
+        raise DataError(
+            f"scoring: expected {' or '.join(figure_names(kind))} for a label of {label}, got {scoring}"
+        )
+
+
+def lower_is_better(name: str) -> bool:
+    """Return True for errors."""
+    return name in ("error_rate", "log_loss", "mae", "mse")
+
+
+def spell_score(name: str) -> str:
+    """Return the name of a score for people."""
+    known = {"auc": "AUC", "f1": "F1", "r2": "R²", "mae": "MAE", "mse": "MSE"}
+    return known.get(name, name.replace("_", " "))
 
 
 def highest_score(scoring: ScoringName) -> float:
     """Return the score of perfect predictions."""
-    return 0.0 if scoring in ("mae", "mse") else 1.0
-
-
-def _named(scores: dict[str, Callable[[Floats, Array], float]]) -> str:
-    return " or ".join(scores)
+    return 0.0 if lower_is_better(scoring) else 1.0
 
 
 def _accuracy(predicted: Floats, classes: Array) -> float:
     return float((predicted.argmax(axis=1) == classes).mean())
+
+
+def _error_rate(predicted: Floats, classes: Array) -> float:
+    return float((predicted.argmax(axis=1) != classes).mean())
 
 
 def _balanced_accuracy(predicted: Floats, classes: Array) -> float:
@@ -75,18 +110,37 @@ def _auc(predicted: Floats, classes: Array) -> float:
     return float(np.mean(each))
 
 
+def _log_loss(predicted: Floats, classes: Array) -> float:
+    """Return the mean of −log p of the true class; p is at least the machine epsilon."""
+    of_class = predicted[np.arange(len(classes)), classes]
+    return -float(np.log(np.maximum(of_class, np.finfo(np.float64).eps)).mean())
+
+
 def _mae(predicted: Floats, Y: Floats) -> float:
-    return -float(np.abs(Y - predicted).mean())
+    return float(np.abs(Y - predicted).mean())
 
 
 def _mse(predicted: Floats, Y: Floats) -> float:
-    return -float(((Y - predicted) ** 2).mean())
+    return float(((Y - predicted) ** 2).mean())
+
+
+def rates(predicted: Floats, positive: Array) -> tuple[Floats, Floats]:
+    """Return the shares of false and of true positives at every threshold of predictions (n,), both from 0 to 1.
+
+    `positive` (n,) is true for the rows of the second class.
+    """
+    order = np.argsort(-predicted, kind="stable")
+    last = np.append(np.diff(predicted[order]) != 0.0, True)  # equal predictions share a threshold
+    true, false = np.cumsum(positive[order])[last], np.cumsum(~positive[order])[last]
+    return np.append(0.0, false / max(false[-1], 1)), np.append(0.0, true / max(true[-1], 1))
 
 
 _OF_CLASSES: dict[str, Callable[[Floats, Array], float]] = {
     "accuracy": _accuracy,
+    "error_rate": _error_rate,
     "balanced_accuracy": _balanced_accuracy,
     "f1": _f1,
     "auc": _auc,
+    "log_loss": _log_loss,
 }
 _OF_NUMBERS: dict[str, Callable[[Floats, Array], float]] = {"r2": r2, "mae": _mae, "mse": _mse}

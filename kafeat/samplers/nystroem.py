@@ -99,7 +99,8 @@ class Nystroem(Step):
         "how the landmarks are chosen; auto: residual with a label, else kmeans, or rpcholesky if only rows will do",
     )
     dual_l1: Annotated[float, Field(ge=0, lt=1)] = parameter(
-        0.0, "τ, the ℓ1 penalty on the duals of dual_weighted and dual_kmeans"
+        0.0,
+        "τ of dual_weighted and dual_kmeans for a label of numbers: rows with a smaller error get no weight",
     )
     tolerance: Annotated[float, Field(gt=0, lt=1)] | None = parameter(
         None,

@@ -2,9 +2,12 @@
 
 import io
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
+import kafeat
 from kafeat.cli.evaluate_tables import show
 from kafeat.cli.tables import TableColumn, fitting
 
@@ -49,6 +52,7 @@ def figure(mean, error=None):
 def test_what_is_left_out_is_said(monkeypatch, capsys):
     entry = {
         "map": "configs/nystroem.yaml", "setting": {"gamma": 0.001, "n_components": 16}, "n_components": 16, "seeds": 2,
+        "splits": 1,
         "relative_frobenius": figure(0.272, 0.00003), "score_raw": figure(0.9526, 0.0),
         "score_map": figure(0.9123, 0.001),
         "score_exact": figure(0.9638), "score_map_exact_rows": figure(0.9206), "fit_seconds": figure(0.28),
@@ -86,3 +90,29 @@ def test_kinds_stand_in_columns():
     lines = CliRunner().invoke(kinds).output.splitlines()
     starts = {line.index(line.split(maxsplit=1)[1]) for line in lines if line.startswith("  ")}
     assert starts == {2 + max(map(len, registry.kinds())) + 2}
+
+
+def test_splits_and_scores_by_name_are_in_the_tables(capsys):
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": (X[:, 0] > 0).astype(int)})
+    asked = {
+        "data": table,
+        "label": "y",
+        "rows": 10,
+        "jobs": 1,
+        "splits": 2,
+        "scoring": ["error_rate", "auc"],
+    }
+    for sweep in ({}, {"n_components": [2, 4]}):
+        report = kafeat.evaluate(
+            config={"steps": [{"kind": "fourier", "n_components": 4}]}, sweep=sweep, **asked
+        )
+        show(report, ("error_rate", "auc"))
+        text = capsys.readouterr().out
+        assert "2 splits" in text
+        for entry in report["summary"]:
+            mean, deviation = entry["score_map"]["mean"], entry["score_map"]["deviation"]
+            assert f"{-mean:.4f}" + (f" ± {deviation:.1g}" if deviation else "") in text
+            assert f"{entry['auc_map']['mean']:.4f}" in text
+        assert "error rate" in text
+        assert "AUC" in text

@@ -7,7 +7,7 @@ import pytest
 
 from kafeat.errors import UsageError
 from kafeat.evaluation.learners import LEARNERS, Inputs, Truth, features_score, learner_of, score
-from kafeat.evaluation.preparation import split
+from kafeat.evaluation.preparation import split, unit_scaling_of
 from kafeat.maths.task import task_of
 
 
@@ -107,7 +107,8 @@ def test_no_warning_of_a_solver_escapes(ring):
         learner_of("linear_svc").linear(inputs(Z * 1e3), ~held.test, truth)
 
 
-def test_penalties_of_sgd_are_tried_on_rows_that_it_has_not_seen(ring):
+def test_sgd_stops_on_rows_that_it_has_not_seen_and_learns_from_all_afterwards(ring, monkeypatch):
+    monkeypatch.setattr("kafeat.evaluation.online._HELD_BYTES", 0)  # then every pass reads
     _X, Z, held, truth = ring
     table, asked = inputs(Z), []
 
@@ -115,11 +116,61 @@ def test_penalties_of_sgd_are_tried_on_rows_that_it_has_not_seen(ring):
         asked.append(rows.copy())
         return table.blocks(rows)
 
-    learner_of("sgd").linear(Inputs(Z.shape[1], blocks), ~held.test, truth)
-    fitted, tried, *final = asked
-    assert not (fitted & tried).any()
-    assert ((fitted | tried) == ~held.test).all()
-    assert all((rows == ~held.test).all() for rows in final)
+    train = ~held.test
+    training = learner_of("sgd").on_rows(Inputs(Z.shape[1], blocks), train, truth)
+    (scaled,) = asked
+    assert (scaled == train).all()
+    asked.clear()
+    training.model(1e-4)
+    all_rows = [(rows == train).all() for rows in asked]
+    passes = all_rows.index(True)  # in pairs: learn from two folds, and test on the third
+    assert passes >= 2
+    assert all(all_rows[passes:])
+    for learned, tested in zip(asked[:passes:2], asked[1:passes:2], strict=True):
+        assert not (learned & tested).any()
+        assert ((learned | tested) == train).all()
+    # It ends four passes after the best one, and learns from all rows in as many passes as were best, or at the most.
+    assert passes // 2 in (len(asked) - passes + 4, training.most)
+
+
+def test_sgd_averages_and_neither_the_scale_nor_the_order_of_the_rows_matters(ring):
+    _X, Z, held, truth = ring
+    learner = learner_of("sgd")
+    model = learner.linear(inputs(Z), ~held.test, truth, 1e-4)
+    assert model.estimator.average
+    moved = learner.linear(inputs(1e4 * Z + 1e3), ~held.test, truth, 1e-4)
+    np.testing.assert_allclose(moved(1e4 * Z + 1e3), model(Z), rtol=1e-3, atol=1e-3)  # float32 holds the rows
+    order = np.argsort(truth.labels, kind="stable")  # as in a file that is sorted by its label
+    sorted_truth = Truth(truth.task, truth.labels[order], truth.folds[order])
+    sorted_model = learner.linear(inputs(Z[order]), ~held.test[order], sorted_truth, 1e-4)
+    right = truth.task.score(sorted_model(Z[held.test]), truth.labels[held.test])
+    # Each is right about at least 0.9 of 120 rows; chance moves that by less than four standard errors, 0.11.
+    assert abs(right - truth.task.score(model(Z[held.test]), truth.labels[held.test])) < 0.11
+
+
+def test_the_scaling_of_sgd_has_one_divisor_unless_columns_have_units():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((200, 3)) * [1.0, 10.0, 0.0] + 5.0
+    for standardize in (False, True):
+        scaling = unit_scaling_of(iter([Z[:50], Z[50:]]), standardize)
+        scaled = scaling(Z)
+        assert np.square(scaled).sum(axis=1).mean() == pytest.approx(1.0)
+        np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-12)
+        spread = scaled.std(axis=0)
+        assert spread[1] / spread[0] == pytest.approx(1.0 if standardize else Z[:, 1].std() / Z[:, 0].std())
+
+
+def test_tau_acts_for_classes_as_the_cost_divided_by_one_minus_tau(ring):
+    _X, Z, held, truth = ring
+    rows = np.flatnonzero(~held.test)
+    K = (Z @ Z.T)[np.ix_(rows, rows)]
+    dual, hinge = learner_of("dual_l1", tau=0.6), learner_of("linear_svc_hinge")
+    for learn in (
+        lambda learner, penalty: learner.linear(inputs(Z), ~held.test, truth, penalty)(Z),
+        lambda learner, penalty: learner.exact(K, rows, truth, penalty)(K),
+    ):
+        np.testing.assert_array_equal(learn(dual, 1.0), learn(hinge, 0.4))
+        assert (learn(dual, 1.0) != learn(hinge, 1.0)).any()
 
 
 def test_features_score_is_ridge_on_the_last_rows(ring):
@@ -184,3 +235,27 @@ def test_the_hinge_is_that_of_the_kernel_machine(ring):
     slopes, same = linear.coef_[0], exact.dual_coef_[0] @ Z[rows[exact.support_]]
     # Both solvers stop at 1e-3, and liblinear penalizes the intercept: the slopes differ by less than two hundredths.
     assert np.linalg.norm(slopes - same) < 0.02 * np.linalg.norm(same)
+
+
+def test_the_exact_machine_of_logistic_is_kernel_logistic_regression(ring):
+    """With a linear kernel it is logistic regression on the columns, whose penalty is on the same norm."""
+    _X, Z, held, truth = ring
+    rows, tests = np.flatnonzero(~held.test), np.flatnonzero(held.test)
+    learner = learner_of("logistic")
+    linear = learner.linear(inputs(Z), ~held.test, truth, 0.5)(Z[tests])
+    exact = learner.exact((Z @ Z.T)[np.ix_(rows, rows)], rows, truth, 0.5)((Z @ Z.T)[np.ix_(tests, rows)])
+    np.testing.assert_allclose(exact.sum(axis=1), 1.0)
+    np.testing.assert_allclose(exact, linear, atol=1e-3)  # both stop at a gradient of 1e-4
+
+
+@pytest.mark.parametrize("name", ["linear_svc", "logistic", "sgd"])
+def test_classes_of_no_training_row_come_last(name):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(["a", "b", "c", "z"], 30)
+    Z = np.eye(4)[np.repeat(np.arange(4), 30)] + 0.1 * rng.standard_normal((120, 4))
+    truth, train = Truth(task_of(labels), labels, np.arange(120) % 3), labels != "b"
+    predicted = learner_of(name).linear(inputs(Z), train, truth, 0.01)(Z)
+    assert predicted.shape == (120, 4)
+    assert (predicted.argmax(axis=1)[train] == truth.task.numbers(labels)[train]).mean() > 0.9
+    if name != "sgd":  # its estimator knows all classes
+        assert (predicted[:, 1] == predicted.min(axis=1)).all()

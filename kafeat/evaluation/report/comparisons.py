@@ -13,7 +13,8 @@ from kafeat.evaluation.cost_rows import cost_rows
 from kafeat.evaluation.records import Summary, estimate_of, known_mean
 from kafeat.evaluation.report.canvas import Style, cycle, legend
 from kafeat.evaluation.report.figure_data import MapFigures
-from kafeat.evaluation.summary import is_number, spell
+from kafeat.evaluation.summary import is_number, scoring_of, spell, spread_of, stated
+from kafeat.maths.scoring import spell_score
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,13 @@ def swept(summaries: Sequence[Summary]) -> list[Axis]:
 
 
 def error_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
-    """Plot relative Frobenius errors; over columns, add the slope of random features."""
+    """Plot relative Frobenius and spectral errors; over columns, add the slope of random features."""
     top: tuple[float, float] | None = None
     for (name, entries), hue in zip(axis.lines(summaries).items(), cycle(style), strict=False):
         _bars(axes, axis, entries, "relative_frobenius", hue, name)
+        if "relative_spectral" in entries[0]:
+            spectral = [_stated(entry, "relative_spectral") for entry in entries]
+            axes.plot([axis.of(entry) for entry in entries], spectral, "--", lw=1.2, color=hue)
         first = entries[0]["relative_frobenius"]["mean"]
         if first and (top is None or first > top[1]):
             top = axis.of(entries[0]), first
@@ -86,11 +90,13 @@ def score_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axi
     if axis != SECONDS:  # there they are points only
         raw = [entry["score_raw"]["mean"] for entry in summaries if entry["score_raw"]["mean"] is not None]
         if raw:
-            axes.axhline(max(raw), ls="--", lw=1.2, color=style.ink, label="raw columns, linear")
+            axes.axhline(
+                stated(summaries[0], max(raw)), ls="--", lw=1.2, color=style.ink, label="raw columns, linear"
+            )
         _exact(axes, style, lines, axis, f"exact kernel, {summaries[0]['rows_exact']:,} rows")
     if axis in (COLUMNS, SECONDS):
         _points(axes, style, summaries, axis)
-    axes.set(ylabel="accuracy" if summaries[0].get("task") == "classification" else "R²")
+    axes.set(ylabel=spell_score(scoring_of(summaries[0])))
     _along(axes, axis, summaries)
     legend(axes, style)
 
@@ -101,15 +107,18 @@ def _points(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) 
     for which, mark, label in (("raw", "s", "linear machine on raw columns"), ("exact", "D", exact)):
         points = [row for row in rows if row.which == which]
         x = [row.width if axis == COLUMNS else row.total for row in points]
-        y = [np.nan if row.score["mean"] is None else row.score["mean"] for row in points]
+        y = [
+            np.nan if row.score["mean"] is None else stated(summaries[0], row.score["mean"]) for row in points
+        ]
         axes.scatter(x, y, marker=mark, s=36, color=style.ink, label=label, zorder=3)
 
 
 def predictions_over(axes: Axes, style: Style, exhibits: Sequence[MapFigures]) -> None:
     """Plot the seconds to predict over the number of rows."""
-    first = exhibits[0]
-    lines = [(spell(one.record), one.predictions["map"]) for one in exhibits if one.predictions]
-    others = [(name, first.predictions[which]) for which, name in _MACHINES if first.predictions]
+    first = exhibits[0].learning.predictions or {}
+    known = [(spell(one.record), one.learning.predictions) for one in exhibits]
+    lines = [(name, predictions["map"]) for name, predictions in known if predictions]
+    others = [(name, first[which]) for which, name in _MACHINES if which in first]
     for (name, points), hue in zip(lines, cycle(style), strict=False):
         axes.plot(*zip(*points, strict=True), "-", marker="o", ms=4, color=hue, label=name)
     for (name, points), dash in zip(others, ("--", "-."), strict=False):
@@ -123,15 +132,33 @@ def predictions_over(axes: Axes, style: Style, exhibits: Sequence[MapFigures]) -
 _MACHINES = (("raw", "raw columns"), ("exact", "exact kernel"))
 
 
+def rates_of(axes: Sequence[Axes], style: Style, exhibits: Sequence[MapFigures]) -> None:
+    """Plot true over false positives, and the miss rate over false positives on logarithmic axes."""
+    first = exhibits[0].learning.rates
+    curves = [(spell(one.record), one.learning.rates["map"], "-") for one in exhibits if one.learning.rates]
+    hues = [hue for _, hue in zip(curves, cycle(style), strict=False)]
+    curves += [
+        (name, first[which], dash) for (which, name), dash in zip(_MACHINES, ("--", "-."), strict=True)
+    ]
+    for (name, (false, true), dash), hue in zip(curves, [*hues, style.ink, style.ink], strict=True):
+        axes[0].plot(false, true, dash, lw=1.4, color=hue, label=name, drawstyle="steps-post")
+        missed, some = 1.0 - true, (false > 0.0) & (true < 1.0)
+        axes[1].plot(false[some], missed[some], dash, lw=1.4, color=hue, drawstyle="steps-post")
+    axes[0].plot([0, 1], [0, 1], ":", lw=1, color=style.faint)
+    axes[0].set(xlabel="false positives", ylabel="true positives")
+    axes[1].set(xscale="log", yscale="log", xlabel="false positives", ylabel="miss rate")
+    legend(axes[0], style)
+
+
 def _exact(axes: Axes, style: Style, lines: Mapping[str, Sequence[Summary]], axis: Axis, label: str) -> None:
     """Plot the score of the exact kernel: one line for all maps, or one per map if their kernels differ."""
-    points_of = {
-        name: [(axis.of(entry), entry["score_exact"]["mean"]) for entry in entries]
+    points_of: dict[str, list[tuple[float, float]]] = {
+        name: [(axis.of(entry), _stated(entry, "score_exact")) for entry in entries]
         for name, entries in lines.items()
     }
     scores = {score for points in points_of.values() for _, score in points}
     only = next(iter(scores)) if len(scores) == 1 else None
-    if scores == {None}:
+    if all(np.isnan(score) for score in scores):
         return
     if only is not None:
         axes.axhline(only, ls="-.", lw=1.2, color=style.ink, label=label)
@@ -163,13 +190,20 @@ def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 def _bars(
     axes: Axes, axis: Axis, entries: Sequence[Summary], key: str, hue: str, label: str, line: str = "-"
 ) -> None:
-    figures = [estimate_of(entry, key) for entry in entries]
-    means = [np.nan if figure["mean"] is None else figure["mean"] for figure in figures]
-    errors = [figure["standard_error"] or 0.0 for figure in figures]
+    means = [_stated(entry, key) for entry in entries]
+    errors = [spread_of(entry, estimate_of(entry, key)) or 0.0 for entry in entries]
     axes.errorbar(
         [axis.of(entry) for entry in entries], means, yerr=errors,
         marker="o", ms=4, ls=line, lw=1.5, capsize=2, color=hue, label=label,
     )  # fmt: skip
+
+
+def _stated(entry: Summary, key: str) -> float:
+    """Return a mean as it is usually stated, NaN if it is undefined."""
+    mean = estimate_of(entry, key)["mean"]
+    if mean is None:
+        return float("nan")
+    return stated(entry, mean) if key.startswith("score") else mean
 
 
 def _along(axes: Axes, axis: Axis, summaries: Sequence[Summary]) -> None:

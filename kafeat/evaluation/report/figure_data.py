@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kafeat.chain.chain import Chain
 from kafeat.errors import KafeatError
+from kafeat.evaluation.closed_form import before, error_curve
 from kafeat.evaluation.records import EvaluationRecord, Named
+from kafeat.evaluation.scores import Curve
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats
 
@@ -16,6 +17,34 @@ _GRAM_ROWS = 200
 _PAIRS = 40_000
 _SPECTRUM_ROWS = 600
 _LINE = 161
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What each machine predicts in the plane of two columns, as numbers of classes or scaled numbers."""
+
+    corners: tuple[Floats, Floats]
+    """The smallest and the largest values (2,) of the columns."""
+    planes: dict[str, Floats]
+    """Predictions (g, g) of raw, map and exact; the first axis is that of the second column."""
+    rows: Floats
+    """Some test rows (n, 2)."""
+    labels: Floats
+    """Their labels (n,)."""
+    names: tuple[str, ...]
+    """Names of the columns."""
+
+
+@dataclass(frozen=True)
+class LearningFigures:
+    """The data of the figures of the learner, on raw columns, on features and with the exact kernel."""
+
+    predictions: dict[str, list[tuple[int, float]]] | None = None
+    """Numbers of rows and the seconds to predict them."""
+    rates: dict[str, Curve] = field(default_factory=dict)
+    """Shares of false and true positives; only of two classes."""
+    surface: Surface | None = None
+    """Only of data of two columns."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +69,7 @@ class MapFigures:
     """Rows and landmarks, projected to the first two principal components of the rows."""
     importance: dict[str, float] | None = None
     """The share of each input in a metric that was learned from the label, the heaviest first."""
-    predictions: dict[str, list[tuple[int, float]]] | None = None
-    """Numbers of rows and the seconds to predict them: raw, map and exact."""
+    learning: LearningFigures = LearningFigures()
 
 
 @dataclass
@@ -66,12 +94,12 @@ class FigureData:
         Z: Floats,
         between: bool,
         importance: dict[str, float] | None = None,
-        predictions: dict[str, list[tuple[int, float]]] | None = None,
+        learning: LearningFigures | None = None,
     ) -> None:
         """Add a map: its input X (n, d), the exact kernel K (n, n) and the features Z (n, D).
 
         `between` is False if points between two rows have no meaning, as with codes of categories. `importance` is the
-        share of each column in a metric, if the map has one. `predictions` are rows and seconds.
+        share of each column in a metric, if the map has one.
         """
         if self.has(record):
             return
@@ -98,10 +126,10 @@ class FigureData:
                     _eigenvalues(_gram(Z[:_SPECTRUM_ROWS])),
                 ),
                 line=_line(fm, X, K) if between else None,
-                curve=_curve(fm, X),
+                curve=error_curve(fm, X),
                 landmarks=_landmarks(fm, X),
                 importance=importance,
-                predictions=predictions,
+                learning=learning or LearningFigures(),
             )
         )
 
@@ -137,24 +165,12 @@ def _line(fm: FeatureMap, X: Floats, K: Floats) -> tuple[Floats, Floats, Floats]
         return None
 
 
-def _before(fm: FeatureMap, index: int, X: Floats) -> Floats:
-    """Return the input of the step with this index."""
-    return X if not index else Chain(fm.chain.steps[:index]).transform(X)
-
-
-def _curve(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats, Floats] | None:
-    for index, fitted in enumerate(fm.chain.steps):
-        if fitted.step.kind == "homogeneous":
-            return fitted.step.error_curve(fitted.state, _before(fm, index, X))  # type: ignore[attr-defined, no-any-return]  # the kind says so
-    return None
-
-
 def _landmarks(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats] | None:
     for index, fitted in enumerate(fm.chain.steps):
         L = fitted.state.get("landmarks")
         if L is None:
             continue
-        rows = _before(fm, index, X).astype(np.float64)
+        rows = before(fm, index, X).astype(np.float64)
         if L.ndim != 2 or L.shape[1] != rows.shape[1] or rows.shape[1] < 2:
             return None
         mean = rows.mean(axis=0)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, cast
 
 from kafeat.evaluation.cost_rows import cost_rows, findings, spell_megabytes, spell_seconds
 from kafeat.evaluation.recommendation import choose
-from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
+from kafeat.evaluation.records import EvaluationRecord, Report, Summary, estimate_of, known_mean
 from kafeat.evaluation.report.canvas import Picture
 from kafeat.evaluation.report.document import document, figures, table
-from kafeat.evaluation.summary import spell, spell_briefly
+from kafeat.evaluation.summary import scoring_of, spell, spell_briefly, spread_of, stated
+from kafeat.maths.scoring import spell_score
 
 # Columns in the order of a reader's questions: errors, scores, costs.
 _WORDS = {
-    "relative_frobenius": ("error", ".4f"), "score_map": ("score", ".4f"), "score_exact": ("exact kernel", ".4f"),
+    "relative_frobenius": ("error", ".4f"), "score_map": ("score", ".4f"),
+    "training_score_map": ("on training rows", ".4f"), "score_exact": ("exact kernel", ".4f"),
     "score_map_exact_rows": ("on its rows", ".4f"), "nonzero_map": ("columns used", ",.0f"),
-    "distortion_max": ("distance", ".3f"), "bytes_per_row": ("bytes/row", ",d"), "fit_seconds": ("fit s", ".2f"),
-    "transform_seconds": ("transform s", ".3f"),
+    "distortion_max": ("distance", ".3f"), "kernel_pca_error_least": ("least of rank", ".4f"),
+    "kernel_pca_spectrum": ("eigenvalues", ".4f"), "kernel_pca_subspace": ("eigenvectors cos²", ".4f"),
+    "closed_form_error_max": ("closed form", ".4f"), "bytes_per_row": ("bytes/row", ",d"),
+    "fit_seconds": ("fit s", ".2f"), "transform_seconds": ("transform s", ".3f"),
     "relative_spectral": ("spectral", ".4f"), "max_abs_error": ("largest", ".3f"),
 }  # fmt: skip
 _PLAIN = ("exact kernel", "fit s", "transform s")
@@ -31,7 +35,8 @@ def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
     body = [
         f"<h1>What the maps are worth on {escape(data)}</h1>",
         f'<p class="answer">{escape(_answer(report))}</p>',
-        f"<p>{escape(_asked(first))}</p>",
+        f"<p>{escape(_asked(first, report['summary'][0]['splits']))}</p>",
+        "<h2>Data</h2>", *_data(report),
         "<h2>Maps</h2>", *_table(report),
         *_costs(report),
         *_budgets(report),
@@ -55,25 +60,29 @@ def _answer(report: Report) -> str:
     if lost is not None:
         answer += f" Against the exact kernel its matrix is off by {100.0 * lost:.2g} %."
     if "score_map" in best:
-        scores = {which: estimate_of(best, f"score_{which}")["mean"] for which in ("map", "raw", "exact")}
-        if None not in scores.values():
-            answer += f" Score: {scores['raw']:.4f} on the raw columns, {scores['map']:.4f} on the features."
+        known = {which: estimate_of(best, f"score_{which}")["mean"] for which in ("map", "raw", "exact")}
+        scores = {which: stated(best, mean) for which, mean in known.items() if mean is not None}
+        if len(scores) == len(known):
+            name = spell_score(scoring_of(best))
+            answer += f" {name[0].upper()}{name[1:]}: {scores['raw']:.4f} on the raw columns, {scores['map']:.4f} on "
+            answer += "the features."
             same, rows = best["score_map_exact_rows"]["mean"], report["records"][0]["rows_exact"]
             if same is not None:
                 answer += (
-                    f" Trained on the same {rows:,} rows: {scores['exact']:.4f} with the exact kernel, {same:.4f} on "
-                    "the features."
+                    f" Trained on the same {rows:,} rows: {scores['exact']:.4f} with the exact kernel, "
+                    f"{stated(best, same):.4f} on the features."
                 )
     return answer
 
 
-def _asked(first: EvaluationRecord) -> str:
+def _asked(first: EvaluationRecord, splits: int) -> str:
     text = f"Errors: on {first['rows']:,} rows that no map was fitted on here."
     if first["rows_seen_in_fit"]:
         text = f"Errors: on {first['rows']:,} rows; the fit of the map saw {first['rows_seen_in_fit']:,} of them."
     if "task" in first:
-        score = "accuracy" if first["task"] == "classification" else "R²"
+        score = spell_score(first["scoring"])
         held = f"those that {first['split']} names" if first["split"] else "a random fifth"
+        held += f", in each of {splits} splits; ± is the deviation over these" if splits > 1 else ""
         label = first["label"]
         names = ", ".join(label) if isinstance(label, list) else label or "an array"
         text += f" Label: {names}; test rows: {held}."
@@ -85,13 +94,29 @@ def _asked(first: EvaluationRecord) -> str:
     return text
 
 
+def _data(report: Report) -> Iterator[str]:
+    """Yield a small table of the data."""
+    first = report["records"][0]
+    widths = sorted({record["n_features_in"] for record in report["records"]})
+    cells = {
+        "rows": f"{first['data_rows']:,}",
+        "columns": " to ".join(f"{width:,}" for width in dict.fromkeys((widths[0], widths[-1]))),
+    }
+    if "task" in first:
+        classes = first["classes"]
+        cells["label"] = "a number" if classes is None else f"{classes:,} classes"
+        cells["rows to train"], cells["rows to test"] = f"{first['rows_train']:,}", f"{first['rows_test']:,}"
+    missing = max(record["missing_share"] for record in report["records"])
+    cells["missing"] = f"{100.0 * missing:.2g} %" if missing else "none"
+    yield from table(list(cells), [list(cells.values())])
+
+
 def _table(report: Report) -> Iterator[str]:
     entries = report["summary"]
     keys = [key for key in _WORDS if any(_known(entry.get(key)) for entry in entries)]
-    heads = ["map", "columns", *(_WORDS[key][0] for key in keys)]
+    heads = ["map", "columns", *(_head(entries[0], key) for key in keys)]
     rows = [
-        [escape(spell_briefly(entry)), f"{entry['n_components']:,}"]
-        + [_cell(entry.get(key), *_WORDS[key]) for key in keys]
+        [escape(spell_briefly(entry)), f"{entry['n_components']:,}"] + [_cell(entry, key) for key in keys]
         for entry in entries
     ]
     best = choose(entries)
@@ -104,13 +129,14 @@ def _costs(report: Report) -> Iterator[str]:
     if "score_map" not in entries[0]:
         return
     rows = [
-        (row.name, f"{row.width:,}", "" if row.score["mean"] is None else f"{row.score['mean']:.4f}",
+        (row.name, f"{row.width:,}",
+         "" if row.score["mean"] is None else f"{stated(entries[0], row.score['mean']):.4f}",
          *map(spell_seconds, (row.fit, row.made, row.learn, row.total, row.same_rows, row.search or None, row.predict)),
          spell_megabytes(row.peak_bytes), spell_megabytes(row.matrix_bytes))
         for row in cost_rows(entries)
     ]  # fmt: skip
-    heads = ("on", "columns", "score", "fit s", "Z or K s", "learn s", "total s", "on K's rows", "search s",
-             "predict s", "peak MB", "Z or K MB")  # fmt: skip
+    heads = ("on", "columns", spell_score(scoring_of(entries[0])), "fit s", "Z or K s", "learn s", "total s",
+             "on K's rows", "search s", "predict s", "peak MB", "Z or K MB")  # fmt: skip
     yield "<h2>Costs</h2>"
     yield '<div class="wide"><table><thead><tr>' + "".join(f"<th>{head}</th>" for head in heads)
     yield "</tr></thead><tbody>"
@@ -133,15 +159,21 @@ def _known(figure: Any) -> bool:
     return figure is not None and (not isinstance(figure, Mapping) or figure["mean"] is not None)
 
 
-def _cell(figure: Any, head: str, form: str) -> str:
+def _head(entry: Summary, key: str) -> str:
+    return escape(spell_score(scoring_of(entry))) if key == "score_map" else _WORDS[key][0]
+
+
+def _cell(entry: Summary, key: str) -> str:
+    figure, (head, form) = cast(Mapping[str, Any], entry).get(key), _WORDS[key]
     if not _known(figure):
         return ""
     if not isinstance(figure, Mapping):
         return format(figure, form)
-    error = figure["standard_error"]
+    estimate = estimate_of(entry, key)
+    error, mean = spread_of(entry, estimate), known_mean(estimate)
     # below the mean, because the table would otherwise be wider than a screen
     beside = f" <small>± {error:.1g}</small>" if error and head not in _PLAIN else ""
-    return format(figure["mean"], form) + beside
+    return format(stated(entry, mean) if "score" in key else mean, form) + beside
 
 
 def _budgets(report: Report) -> Iterator[str]:

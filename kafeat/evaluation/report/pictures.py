@@ -20,12 +20,19 @@ def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> It
     """Yield the figures that apply to these maps, comparisons first."""
     yield from _comparisons(summaries)
     best = list(_best_of_each(summaries, exhibits))
-    if any(exhibit.predictions for exhibit in best):
+    if any(exhibit.learning.predictions for exhibit in best):
         yield drawn(
             "predictions-over-rows", "svg", "Seconds to predict over rows",
             "From the columns that the map reads to the predictions: a map transforms the rows first, the exact "
             "machine compares them with its training rows.",
             partial(comparisons.predictions_over, exhibits=best),
+        )  # fmt: skip
+    if any(exhibit.learning.rates for exhibit in best):
+        yield drawn(
+            "rates", "svg", "True positives and misses over false positives",
+            "Of the second of the two classes, at every threshold of the predictions of the test rows. Left, the "
+            "receiver operating characteristic, whose area is the AUC; right, the share that is missed.",
+            partial(comparisons.rates_of, exhibits=best), columns=2,
         )  # fmt: skip
     for exhibit in best:
         yield from _of_one(exhibit)
@@ -41,7 +48,7 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
             f"error-over-{_slug(over)}", "svg", f"Error over {over}", _OF_ERROR[axis == comparisons.COLUMNS],
             partial(comparisons.error_over, summaries=summaries, axis=axis),
         )  # fmt: skip
-    if "score_map" in summaries[0] and len(summaries) > 1:
+    if "score_map" in summaries[0]:
         for axis in [*([comparisons.COLUMNS] if widths else []), *others, comparisons.SECONDS]:
             over = {comparisons.COLUMNS: "columns", comparisons.SECONDS: "time"}.get(axis, axis.key)
             yield drawn(
@@ -58,8 +65,10 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
 
 
 _OF_ERROR = {
-    True: "Relative Frobenius error of the kernel matrix; bars are standard errors over the seeds. The dotted line "
-    "falls like 1/√D, as random Fourier features do: what is below it, or steeper, does better than chance.",
+    True: "Relative Frobenius error of the kernel matrix and, dashed, the same in the spectral norm, which theorems "
+    "bound; bars are standard errors over the seeds, or deviations over the splits. The dotted line falls like "
+    "1/√D, as random Fourier features do: what is below it, or steeper, does "
+    "better than chance.",
     False: "Relative Frobenius error of the kernel matrix, each setting against its own exact kernel; bars are "
     "standard errors over the seeds. Errors against different kernels say how near each map is to its own, not which "
     "suits.",
@@ -122,6 +131,13 @@ def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
 
 def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
     name, what = _slug(exhibit.record["map"]), spell(exhibit.record)
+    if exhibit.learning.surface is not None:
+        yield drawn(
+            f"surface-{name}", "png", f"Decision surfaces: {what}",
+            "What each machine predicts in the plane of the two columns. Points are test rows in the colours of their "
+            "labels.",
+            lambda axes, style: portraits.surface(axes, style, exhibit), columns=3,
+        )  # fmt: skip
     yield drawn(
         f"gram-{name}", "png", f"Gram matrices: {what}",
         "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",

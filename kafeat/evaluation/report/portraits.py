@@ -107,6 +107,33 @@ def curve(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     axes.set(xlabel="log(y/x)", ylabel="error / √(xy)")
 
 
+_PANELS = (("raw", "raw columns"), ("map", "the map's features"), ("exact", "exact kernel"))
+
+
+def surface(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
+    """Draw what each machine predicts in the plane of two columns, with test rows in the colours of their labels."""
+    plane = exhibit.learning.surface
+    if plane is None:
+        return
+    (left, bottom), (right, top) = plane.corners
+    every = [plane.labels, *(values.ravel() for values in plane.planes.values())]
+    limits = {
+        "vmin": min(one.min() for one in every),
+        "vmax": max(one.max() for one in every),
+        "cmap": "viridis",
+    }
+    for one, (which, title) in zip(axes, _PANELS, strict=True):
+        one.imshow(
+            plane.planes[which], extent=(left, right, bottom, top), origin="lower", aspect="auto", alpha=0.55,
+            interpolation="nearest", **limits,
+        )  # fmt: skip
+        one.scatter(
+            plane.rows[:, 0], plane.rows[:, 1], c=plane.labels, s=7, lw=0.3, edgecolors=style.ink, **limits
+        )
+        one.set(title=title, xlabel=plane.names[0])
+    axes[0].set(ylabel=plane.names[1])
+
+
 def landmarks(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     """Draw the rows and the landmarks."""
     if exhibit.landmarks is None:

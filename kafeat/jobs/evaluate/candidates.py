@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,13 @@ import numpy as np
 from kafeat.config import Config, load_config
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.evaluation.costs import cost_of
+from kafeat.evaluation.learners import Learner, features_score
 from kafeat.io.storage.location import Location
 from kafeat.jobs.evaluate.inputs import RereadableData
+from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.evaluate.sweep import Sweep, settings
 from kafeat.jobs.fit.fit import read_sample
-from kafeat.jobs.fit.labels import LabelNames, parse_test_rows
+from kafeat.jobs.fit.labels import parse_test_rows
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
@@ -73,17 +76,26 @@ class Candidate:
                 raise UsageError(f"evaluate: {step.no_exact}")
 
     def fit(
-        self, data: RereadableData, labels: LabelNames, split: str | None, held_out: Array, listener: Listener
+        self,
+        data: RereadableData,
+        request: EvaluationRequest,
+        learner: Learner | None,
+        held_out: Array,
+        listener: Listener,
     ) -> Fit:
-        """Return the map and what its fit costs; a recipe is fitted on the rows that are not held out."""
+        """Return the map and what its fit costs; a recipe is fitted on the rows that are not held out.
+
+        The learner, if there is one, scores the values of `validate` in a recipe.
+        """
         if self.config is None:
             if self.model is None:
                 raise TypeError("a candidate has a model or a config")
             return Fit(self.model, None, None)
         with data.open() as source:
             learn = read_sample(
-                self.config, source, labels, split=split, held_out=held_out, listener=listener, final=False
-            )
+                self.config, source, request.labels, split=request.split, held_out=held_out, listener=listener,
+                final=False, scorer=partial(features_score, learner=learner, penalty=request.penalty),
+            )  # fmt: skip
             fitted: list[FeatureMap] = []
             costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))
             return Fit(fitted[0], *costs)

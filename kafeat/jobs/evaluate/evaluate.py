@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
-from kafeat.errors import DataError, GateError, KafeatWarning, UsageError
-from kafeat.evaluation.recommendation import choose, edges, recommend
-from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
+from kafeat.errors import DataError, KafeatWarning, UsageError, quoted
+from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
+from kafeat.evaluation.records import EvaluationRecord, Report
 from kafeat.evaluation.report.figure_data import FigureData
-from kafeat.evaluation.summary import budgets, spell, summarize
+from kafeat.evaluation.summary import budgets, summarize
 from kafeat.jobs.evaluate.candidates import Candidate, list_candidates
-from kafeat.jobs.evaluate.inputs import rereadable
-from kafeat.jobs.evaluate.measure import EvaluationRequest, Evaluator, Say, Task
+from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
+from kafeat.jobs.evaluate.measure import Evaluator, request_learner
 from kafeat.jobs.evaluate.report import report_folder, write_report
+from kafeat.jobs.evaluate.request import EvaluationRequest, Say, Task
+from kafeat.jobs.evaluate.rows import choose_rows
 from kafeat.jobs.evaluate.sweep import Sweep, read_sweep
 from kafeat.jobs.fit.labels import check_label, label_names
 from kafeat.jobs.fit.messages import Listener
@@ -41,11 +44,13 @@ def evaluate(
     config: Recipe | Sequence[Recipe] = (),
     sweep: Sequence[str] | Mapping[str, Sequence[Any]] = (),
     seeds: int = 1,
+    splits: int = 1,
     split: str | None = None,
     task: Task = "auto",
     learner: str = "ridge",
     tau: float = 0.1,
     penalty: float | None = None,
+    scoring: str | Sequence[str] = (),
     exact_rows: int = 2000,
     jobs: int | None = None,
     output_dtype: str | None = None,
@@ -74,6 +79,8 @@ def evaluate(
         combination is evaluated.
     seeds : int, default 1
         Number of seeds to fit each recipe with.
+    splits : int, default 1
+        Number of random splits into rows to train and to test on. Recipes are fitted anew in each.
     split : str or None, default None
         Column that says train or test; None holds rows out at random.
     task : {"auto", "classification", "regression"}, default "auto"
@@ -85,6 +92,9 @@ def evaluate(
     penalty : float or None, default None
         Penalty of the learner, on the raw columns, on the features and with the exact kernel: λ of ridge, 1/C of the
         machines, α of sgd. None searches for the best of each.
+    scoring : str or list of str, default ()
+        Scores by name: "accuracy", "error_rate", "balanced_accuracy", "f1", "auc" and "log_loss" of classes; "r2",
+        "mae" and "mse" of numbers. The first decides; without any it is the accuracy or R².
     exact_rows : int, default 2000
         Largest number of training rows of the exact kernel machine.
     jobs : int or None, default None
@@ -101,8 +111,8 @@ def evaluate(
     Returns
     -------
     dict
-        `records`, one for each map, setting and seed, their `summary`, and a recommendation; docs/evaluate.md lists all
-        keys. If there is a single record, its keys are at the top too.
+        `records`, one for each map, setting, seed and split, their `summary`, and a recommendation; docs/evaluate.md
+        lists all keys. If there is a single record, its keys are at the top too.
 
     Raises
     ------
@@ -131,7 +141,17 @@ def evaluate(
         raise UsageError(f"penalty: expected a number above 0, got {penalty}")
     labels = label_names(label)
     request = EvaluationRequest(
-        labels, split, task, learner, tau, penalty, rows, exact_rows, jobs, output_dtype
+        labels,
+        split,
+        task,
+        learner,
+        tau,
+        penalty,
+        tuple(_as_list(scoring)),
+        rows,
+        exact_rows,
+        jobs,
+        output_dtype,
     )
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
@@ -140,6 +160,7 @@ def evaluate(
     listener = (listener or Listener(warn=messages.append)).once()
     figure_data = None if report is None else FigureData()
     candidates = list_candidates(_as_list(model), _as_list(config), sweeps, seeds)
+    _check_splits(splits, split, candidates)
     for candidate in candidates:
         if candidate.config is not None:
             check_label(candidate.config, labels)
@@ -151,11 +172,7 @@ def evaluate(
         np.errstate(over="ignore", divide="ignore", invalid="ignore"),
     ):
         with rereadable(data, reading) as rows_source:
-            evaluator = Evaluator(rows_source, request, candidates, figure_data)
-            records = [
-                _finite(_record(evaluator, candidate, say, listener, len(candidates)))
-                for candidate in candidates
-            ]
+            records = _records(rows_source, request, candidates, splits, figure_data, say, listener)
         result = _report(records)
         if report is not None and figure_data is not None:
             write_report(report, rows_source.name, result, figure_data)
@@ -178,43 +195,61 @@ def _refuse_values(argument: str, column: object) -> None:
         )
 
 
+def _check_splits(splits: int, split: str | None, candidates: Sequence[Candidate]) -> None:
+    """Refuse several splits of rows that are split already, or that a model was fitted on."""
+    if splits < 1:
+        raise UsageError(f"--splits: expected at least 1, got {splits}")
+    if splits > 1 and split is not None:
+        raise UsageError(f"--splits: expected no --split with it, got {quoted(split)}, which splits the rows")
+    fitted = next((one.name for one in candidates if one.config is None), None)
+    if splits > 1 and fitted is not None:
+        raise UsageError(
+            f"--splits: expected recipes (--config), which are fitted in each split, got the model {fitted}"
+        )
+
+
+def _records(
+    data: RereadableData,
+    request: EvaluationRequest,
+    candidates: Sequence[Candidate],
+    splits: int,
+    figure_data: FigureData | None,
+    say: Say | None,
+    listener: Listener,
+) -> list[EvaluationRecord]:
+    """Evaluate every map in every split."""
+    for candidate in candidates:
+        candidate.refuse_features(request.reserved)
+        candidate.refuse_without_exact()
+    learner = request_learner(request)
+    records = []
+    for i, rows in enumerate(choose_rows(data, request, candidates, splits)):
+        evaluator = Evaluator(data, request, learner, rows, figure_data)
+        place = f"split {i + 1} of {splits}: " if splits > 1 else ""
+        tell = say if say is None or not place else partial(_tell, say, place)
+        records += [
+            _finite(_record(evaluator, candidate, tell, listener, len(candidates)))
+            for candidate in candidates
+        ]
+    return records
+
+
+def _tell(say: Say, place: str, step: str) -> None:
+    say(f"{place}{step}")
+
+
 def _report(records: list[EvaluationRecord]) -> Report:
     """Return the records with their summary and the recommendation."""
     summary = summarize(records)
-    chosen = choose(summary)
+    chosen, choice = choose(summary), score_of_choice(records)
     return {
         "records": records,
         "summary": summary,
         "budgets": budgets(summary) if len(summary) > 1 else {},
-        "recommendation": recommend(summary),
+        "recommendation": recommend(summary, choice),
+        "score_of_choice": choice,
         "edges": [] if chosen is None else edges(summary, chosen),
     }
-
-
-def check_bounds(max_error: float | None, min_score: float | None) -> None:
-    """Refuse bounds of a gate that are no finite numbers, as these would let everything pass."""
-    for option, bound in (("--max-error", max_error), ("--min-score", min_score)):
-        if bound is not None and not np.isfinite(bound):
-            raise UsageError(f"{option}: expected a number, got {bound}")
-
-
-def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
-    """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
-    check_bounds(max_error, min_score)
-    missed = []
-    for entry in report["summary"]:
-        for key, bound, sign in (("relative_frobenius", max_error, 1.0), ("score_map", min_score, -1.0)):
-            if bound is None:
-                continue
-            if key not in entry:
-                raise UsageError("--min-score: expected --label, as without one there is no score")
-            value = estimate_of(entry, key)["mean"]
-            if value is None or sign * value > sign * bound:
-                most = "at most" if sign > 0 else "at least"
-                got = "none" if value is None else f"{value:.4g}"
-                missed.append(f"{spell(entry)}: {key}: expected {most} {bound:g}, got {got}")
-    if missed:
-        raise GateError("\n".join(missed))
 
 
 def _as_list(value: Any) -> list[Any]:

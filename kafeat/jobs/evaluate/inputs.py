@@ -92,6 +92,16 @@ class EvaluatedMap:
         width = self.numbers(np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)).shape[1]
         return TimedInputs(width, self._matrices, self.numbers, standardize=True)
 
+    @property
+    def between(self) -> bool:
+        """True if points between two rows have a meaning, as they have not with codes of categories."""
+        return not (any(self._fm.columns.n_categories) or self._fm.columns.missing)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns that the map reads."""
+        return tuple(self._fm.columns.names)
+
     def numbers(self, X: Floats) -> Floats:
         """Return rows with missing numbers filled, and categories coded, as the map does."""
         return self._fm.chain.numbers(X)

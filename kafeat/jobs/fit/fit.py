@@ -13,6 +13,7 @@ from kafeat.config import Config, load_config
 from kafeat.contract.imports import allowing_imports, imports_allowed
 from kafeat.contract.step import refuse_not_imported, takes_missing
 from kafeat.errors import KafeatWarning
+from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
@@ -171,6 +172,7 @@ def read_sample(
     final: bool = True,
     summary: LabelSummary | None = None,
     weight: str | None = None,
+    scorer: FeaturesScorer = features_score,
     with_mean: bool = False,
 ) -> Callable[[Listener], FeatureMap]:
     """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
@@ -178,8 +180,9 @@ def read_sample(
     `with_mean` records the mean of the features, which takes as long as a transform of the sample.
 
     Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
-    `held_out` (n_rows,), if given, decides this in the place of `split`. A predictor of the config is left out; the
-    labels of all training rows are added to `summary`, which it needs. The column `weight` is no feature.
+    `held_out` (n_rows,), if given, decides this in the place of `split`. `scorer` scores values of `validate`. A
+    predictor of the config is left out; the labels of all training rows are added to `summary`, which it needs. The
+    column `weight` is no feature.
     """
     check_label(config, label)
     refuse_not_imported(config.steps, "config")
@@ -209,6 +212,7 @@ def read_sample(
             with_mean=with_mean,
             locate=source.locate,
             listener=listener,
+            scorer=scorer,
         )
 
     return learn

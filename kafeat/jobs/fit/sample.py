@@ -16,6 +16,7 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.step import DOUBLE, Sample
 from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
+from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
@@ -144,12 +145,13 @@ class SampledFit:
         with_mean: bool = True,
         locate: Callable[[int], tuple[str, int]] | None = None,
         listener: Listener = SILENT,
+        scorer: FeaturesScorer = features_score,
     ) -> FeatureMap:
         """Fit the map on the sample so far.
 
         `place` and `digest` name the data for messages and provenance. If not `final`, more rows may be read later.
         `with_mean` records the mean of the features, for tests of drift.
-        `locate` returns the file and row of a row of the data set, for messages.
+        `locate` returns the file and row of a row of the data set, for messages. `scorer` scores values of `validate`.
         """
         if self.chosen.empty:
             kind = "row to fit on" if split is None else "row of train"
@@ -173,7 +175,7 @@ class SampledFit:
         user_rows, row_origins = read_given_rows(config, columns, labels)
         sample = replace(sample, given=user_rows)
         with _naming_rows(place, rows, columns, locate), one_blas_thread(linalg=True):
-            chain, searches = self._chain(place, sample, listener)
+            chain, searches = self._chain(place, sample, listener, scorer)
             mean = _feature_mean(chain, X, config) if with_mean else None
         provenance = Provenance(
             sources=[Origin(name=printable(Location.parse(place).name), rows=sample.n_rows, sha256=digest)],
@@ -196,7 +198,9 @@ class SampledFit:
             feature_mean=mean,
         )
 
-    def _chain(self, place: str, sample: Sample, listener: Listener) -> tuple[Chain, list[Search]]:
+    def _chain(
+        self, place: str, sample: Sample, listener: Listener, scorer: FeaturesScorer
+    ) -> tuple[Chain, list[Search]]:
         """Fit the chain on the sample; return it and the searches for its sizes."""
         config = self.config
 
@@ -214,7 +218,7 @@ class SampledFit:
         if any(step.searches for step in config.map_steps):
             listener.phase("choosing parameters from the data")
         options = config.search or SearchOptions()
-        steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options)
+        steps, searches = settle(config.map_steps, sample, _stream(config.seed, 3), options, scorer)
         chain = Chain.fit(steps, sample, _stream(config.seed, 1), on_step)
         if config.prune is not None:
             listener.phase("pruning outputs")

@@ -16,6 +16,7 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.step import Sample, Step
 from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.kernel_error import relative_frobenius
+from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.jobs.fit.subsets import Subset, folds_of, train_and_test
 from kafeat.jobs.fit.validation import Recipe, choose_values, fit_chain, open_searches, trying
 from kafeat.model.provenance import Search
@@ -26,7 +27,11 @@ _FIRST_WIDTH, _LAST_WIDTH = 16, 16_384
 
 
 def settle(
-    steps: Sequence[Step], sample: Sample, rng: np.random.Generator, options: SearchOptions
+    steps: Sequence[Step],
+    sample: Sample,
+    rng: np.random.Generator,
+    options: SearchOptions,
+    scorer: FeaturesScorer = features_score,
 ) -> tuple[tuple[Step, ...], list[Search]]:
     """Return the steps with a value in the place of every search, and the record of each search."""
     if not any(step.searches for step in steps):
@@ -40,7 +45,7 @@ def settle(
     train, test = train_and_test(sample, rng, options.rows)
     folds = [(train, test)] if options.folds is None else folds_of(sample, rng, options.folds, options.rows)
     # Values first, as the width that a map needs depends on them.
-    records = choose_values(recipes, folds, rng, options)
+    records = choose_values(recipes, folds, rng, options, scorer)
     for place, holder, key in list(open_searches(recipes, "target_error")):
         record = _reach(recipes, holder, holder[key]["target_error"], train, test, rng, place)
         holder[key] = record["chosen"]

@@ -1,4 +1,4 @@
-"""Choose values of parameters by the score of ridge on the features, on rows that the chain was not fitted on.
+"""Choose values of parameters by the score of a learner on the features, on rows that the chain was not fitted on.
 
 `{validate: [...]}` may stand in the place of any parameter of any step. With few combinations every one is tried.
 Otherwise one parameter after the other is set to its best value while the others stay, until nothing changes.
@@ -22,7 +22,7 @@ from kafeat.chain.fit_step import FitCache
 from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.errors import DataError, InvalidValueError
-from kafeat.evaluation.learners import features_score
+from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.jobs.fit.subsets import Subset
 from kafeat.model.provenance import Search
 from kafeat.registry import build_step
@@ -99,16 +99,17 @@ def choose_values(
     folds: list[tuple[Subset, Subset]],
     rng: np.random.Generator,
     options: SearchOptions,
+    scorer: FeaturesScorer = features_score,
 ) -> list[Search]:
     """Put the best values in the place of every `validate`, and return the record of each choice.
 
-    A fold is the rows to fit on, and those to score on.
+    A fold is the rows to fit on, and those to score on. `scorer` scores the features, by default with ridge.
     """
     searches = list(open_searches(recipes, "validate"))
     if not searches:
         return []
     values = {place: list(holder[key]["validate"]) for place, holder, key in searches}
-    trials = _Trials(recipes, searches, folds, rng, options)
+    trials = _Trials(recipes, searches, folds, rng, options, scorer)
     count = prod(map(len, values.values()))
     if options.method == "full" or (options.method == "auto" and count <= _FEW):
         if count > _MOST_COMBINATIONS:
@@ -150,6 +151,7 @@ class _Trials:
     folds: list[tuple[Subset, Subset]]
     rng: np.random.Generator
     options: SearchOptions
+    scorer: FeaturesScorer
     scores: dict[str, tuple[dict[str, Any], float]] = field(default_factory=dict)
     caches: list[FitCache] = field(init=False)
 
@@ -182,7 +184,7 @@ class _Trials:
                 holder[key] = before[place]
         features = np.concatenate([subset.features(chain) for subset in (train, test)])
         labels = np.concatenate([of_train, of_test])
-        found = features_score(features, labels, len(train), self.options.scoring)
+        found = self.scorer(features, labels, len(train), self.options.scoring)
         if not np.isfinite(found):
             raise DataError(
                 f"validate: expected a score for every value, got none: labels must differ among the {len(test):,} rows"

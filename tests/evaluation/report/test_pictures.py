@@ -1,6 +1,7 @@
 """Pictures of a sweep: of which setting they are, what they compare, and that legends cover no data."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -12,8 +13,17 @@ import kafeat.evaluation.report.pictures
 from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import STYLES
 from kafeat.evaluation.report.comparisons import Axis
-from kafeat.evaluation.report.figure_data import MapFigures
+from kafeat.evaluation.report.figure_data import FigureData, MapFigures
 from kafeat.evaluation.report.pictures import pictures
+from kafeat.evaluation.scores import Scoring
+from kafeat.jobs.evaluate.candidates import list_candidates
+from kafeat.jobs.evaluate.inputs import rereadable
+from kafeat.jobs.evaluate.measure import Evaluator, request_learner
+from kafeat.jobs.evaluate.request import EvaluationRequest
+from kafeat.jobs.evaluate.rows import choose_rows
+from kafeat.jobs.fit.messages import SILENT
+from kafeat.maths.scoring import rates, score_of
+from kafeat.maths.task import task_of
 
 STYLE = STYLES[0]
 T = np.linspace(0.0, 1.0, 5)
@@ -180,3 +190,48 @@ def test_a_legend_covers_no_data(what, names):
     assert box.y1 <= figure.bbox.y1 + 1.0
     assert box.x1 <= figure.bbox.x1 + 1.0
     assert plot.height > 150.0  # of 340: the figure has grown by the legend's lines
+
+
+def test_rates_end_at_the_corners_and_their_area_is_the_auc():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=3000)
+    predicted = np.round(rng.normal(size=3000) + labels, 1)[:, None]  # with ties
+    task = task_of(labels)
+    false, true = rates(predicted[:, 0], labels == 1)
+    assert (false[0], true[0], false[-1], true[-1]) == (0.0, 0.0, 1.0, 1.0)
+    assert np.trapezoid(true, false) == pytest.approx(score_of("auc", task, predicted, labels))
+    some = Scoring(task, "auc", False).curve(rng.normal(size=(3000, 1)) + labels[:, None], labels)
+    assert len(some[0]) <= 400
+    # Its steps are at most 2/399 of the way, so the area is off by less than that.
+    assert np.trapezoid(some[1], some[0]) == pytest.approx(0.76, abs=0.03)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (300, 2))
+    y = X[:, 0] if regression else (X[:, 0] > 0.0).astype(int)
+    data = {"a": X[:, 0], "b": X[:, 1], "y": y}
+    gathered = FigureData()
+    with rereadable(pa.table(data), None) as source:
+        request = EvaluationRequest(labels=("y",), rows=50, exact_rows=50, jobs=1)
+        config = {"steps": [{"kind": "fourier", "n_components": 64}]}
+        (candidate,) = list_candidates([], [config], [], 1)
+        (rows,) = choose_rows(source, request, [candidate], 1)
+        Evaluator(source, request, request_learner(request), rows, gathered).record(candidate, None, SILENT)
+    learning = gathered.exhibits[0].learning
+    assert set(learning.rates) == (set() if regression else {"raw", "map", "exact"})
+    for values in learning.surface.planes.values():
+        left, right = values[:, :20].mean(), values[:, -20:].mean()
+        assert right > left + 0.8
+    figure = Figure()
+    portraits.surface(figure.subplots(1, 3), STYLE, gathered.exhibits[0])
+
+
+def test_the_spectral_norm_is_beside_the_frobenius_norm():
+    entries = [
+        {**summary({"n_components": D}, 0.5), "relative_spectral": figure_of(1.0 / D)} for D in (8, 32)
+    ]
+    _, axes = axes_of(lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS))
+    (line,) = dashed(axes, "--")
+    np.testing.assert_allclose(line.get_ydata(), [1 / 8, 1 / 32])

@@ -17,7 +17,9 @@ from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
 from kafeat.evaluation.records import Budget, Edge, Estimate, EvaluationRecord, Report, Summary
 from kafeat.evaluation.summary import FIGURES, budgets, summarize
-from kafeat.jobs.evaluate.evaluate import gate
+from kafeat.jobs.evaluate.gate import gate
+from kafeat.maths.scoring import figure_names, figure_of
+from kafeat.maths.task import task_of
 
 STEP = {"kind": "fourier", "n_components": 32, "frequencies": "iid", "weights": "uniform", "gamma": 0.5}
 CONFIG = {"fit_rows": "all", "steps": [STEP]}
@@ -96,11 +98,20 @@ def test_a_penalty_is_used_for_all_and_nothing_is_searched(rings):
 
 
 def test_records_and_summaries_have_the_documented_keys(compared):
-    figures = {"distortion_max", "distortion_mean", "distortion_bound"}  # only of projections
+    absent = {
+        "distortion_max", "distortion_mean", "distortion_bound",  # only of projections
+        "kernel_pca_error_least", "kernel_pca_spectrum", "kernel_pca_subspace",  # only of pca after a map
+        "closed_form_error_max", "closed_form_error_mean",  # only of homogeneous maps
+        "score_uncertainty_map", "score_uncertainty_map_validation",  # only of scores without a formula of it
+    }  # fmt: skip
+    named = {
+        f"{name}_{which}" for name in figure_names("classification") for which in ("raw", "map", "exact")
+    }
     for record in compared["records"]:
-        assert set(record) == set(EvaluationRecord.__annotations__) - figures
+        assert set(record) == set(EvaluationRecord.__annotations__) - absent | named
     for summary in compared["summary"]:
-        assert set(summary) == set(Summary.__annotations__) - figures
+        figures = {key for key in FIGURES if key in record}
+        assert set(summary) == set(Summary.__annotations__) | figures
         assert all(set(summary[key]) == set(Estimate.__annotations__) for key in FIGURES if key in summary)
     assert set(compared) == set(Report.__annotations__)
     for budget in compared["budgets"]["columns"]:
@@ -123,7 +134,11 @@ def test_the_summary_is_of_its_records(compared):
         for key in FIGURES:
             if key in entry:
                 values = [record[key] for record in group]
+                if None in values:  # log loss without probabilities
+                    assert entry[key]["mean"] is None
+                    continue
                 assert entry[key]["mean"] == pytest.approx(np.mean(values))
+                assert entry[key]["deviation"] == pytest.approx(np.std(values, ddof=1))
                 assert entry[key]["standard_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(2))
 
 
@@ -342,7 +357,7 @@ def test_equal_figures_have_no_uncertainty():
         for error in (0.1, 0.2, 0.3)
     ]
     found = summarize(records)[0]
-    assert found["score_raw"] == {"mean": score, "standard_error": 0.0}
+    assert found["score_raw"] == {"mean": score, "standard_error": 0.0, "deviation": 0.0}
     assert found["relative_frobenius"]["standard_error"] == pytest.approx(0.1 / np.sqrt(3))
 
 
@@ -355,7 +370,9 @@ def test_one_seed_has_no_standard_error():
         "rows": 5,
         "relative_frobenius": 0.5,
     }
-    assert summarize([record])[0]["relative_frobenius"] == {"mean": 0.5, "standard_error": None}
+    assert summarize([record])[0]["relative_frobenius"] == {
+        "mean": 0.5, "standard_error": None, "deviation": None,
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -600,12 +617,12 @@ def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):
 
     watched("kernel_error", kafeat.jobs.evaluate.measure)
     watched("solved", kafeat.evaluation.kernel_ridge)
-    watched("score", kafeat.jobs.evaluate.machines)
+    watched("predictions", kafeat.jobs.evaluate.machines)
     with threadpool_limits(limits=2, user_api="blas"):
         kafeat.evaluate(
             data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, rows=60
         )
-    assert {name for name, *_ in seen} == {"kernel_error", "solved", "score"}
+    assert {name for name, *_ in seen} == {"kernel_error", "solved", "predictions"}
     assert all(set(threads) == {1} for _, *threads in seen)
 
 
@@ -754,3 +771,141 @@ def test_rows_to_choose_by_decide_and_the_test_score_is_told():
     said = recommend(entries)
     assert said.startswith("take a: accuracy 0.9500 on 400 rows kept to choose by, and nothing")
     assert said.endswith("on the 1,000 test rows, which had no part in this, 0.9000")
+
+
+@pytest.fixture(scope="module")
+def over_splits(rings):
+    return kafeat.evaluate(
+        data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}},
+        sweep={"n_components": [2, 32]}, splits=3, exact_rows=100, rows=60, jobs=1, scoring=["auc", "error_rate"],
+    )  # fmt: skip
+
+
+def test_each_split_is_an_evaluation_of_its_own(rings, over_splits):
+    """It is that of the recipe with the seed of the split, where no randomness of the map is left."""
+    seeds = [record["split_seed"] for record in over_splits["records"]]
+    assert seeds == [0, 0, 1, 1, 2, 2]
+    config = {"columns": {"include": ["a", "b"]}, "steps": [{"kind": "polynomial_features", "degree": 2}]}
+    asked = {"data": rings[1], "label": "y", "exact_rows": 100, "rows": 60, "jobs": 1}
+    several = kafeat.evaluate(config=config, splits=3, **asked)
+    for record, seed in zip(several["records"], (0, 1, 2), strict=True):
+        alone = kafeat.evaluate(config={**config, "seed": seed}, **asked)
+        for key in ("score_raw", "score_map", "score_exact", "relative_frobenius", "kernel_mean"):
+            assert record[key] == alone[key], key
+    scores = [record["score_map"] for record in several["records"]]
+    assert len(set(scores)) > 1
+    (entry,) = several["summary"]
+    assert (entry["seeds"], entry["splits"]) == (1, 3)
+    assert entry["score_map"]["mean"] == pytest.approx(np.mean(scores))
+    assert entry["score_map"]["deviation"] == pytest.approx(np.std(scores, ddof=1))
+    # Nadeau & Bengio 2003, with 180 test rows for 720 training rows
+    error = np.std(scores, ddof=1) * np.sqrt(1 / 3 + 180 / 720)
+    assert entry["score_map"]["standard_error"] == pytest.approx(error)
+    assert several["score_of_choice"] is None
+
+
+def test_the_score_of_the_choice_is_that_of_choices_made_in_each_split(over_splits):
+    chosen = []
+    for seed in (0, 1, 2):
+        records = [one for one in over_splits["records"] if one["split_seed"] == seed]
+        best = choose(summarize(records))["setting"]
+        chosen.append(next(one["score_map"] for one in records if one["setting"] == best))
+    assert over_splits["score_of_choice"]["mean"] == pytest.approx(np.mean(chosen))
+    assert "chosen anew in each of 3 splits, the test rows give" in over_splits["recommendation"]
+
+
+def test_scores_by_name_are_those_of_scikit_learn(over_splits, rings):
+    from sklearn.metrics import f1_score, roc_auc_score
+
+    for record in over_splits["records"]:
+        assert record["scoring"] == "auc"
+        for which in ("raw", "map", "exact"):
+            assert record[f"score_{which}"] == record[f"auc_{which}"]
+            assert record[f"error_rate_{which}"] == pytest.approx(1.0 - record[f"accuracy_{which}"])
+            assert record[f"log_loss_{which}"] is None
+        assert 0 < record["score_uncertainty_map_validation"] < 0.2
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=200)
+    predicted = rng.normal(size=(200, 3)) + np.eye(3)[labels]
+    task = task_of(labels)
+    each = [roc_auc_score(labels == c, predicted[:, c]) for c in range(3)]
+    assert figure_of("auc", task, predicted, labels) == pytest.approx(np.mean(each))
+    macro = f1_score(labels, predicted.argmax(axis=1), average="macro")
+    assert figure_of("f1", task, predicted, labels) == pytest.approx(macro)
+
+
+@pytest.mark.parametrize("learner", ["ridge", "linear_svc"])
+def test_errors_of_numbers_are_in_the_unit_of_the_label_and_rank_as_negative(wave, learner):
+    wide = wave.set_column(2, "y", pa.array(wave["y"].to_numpy() * 100.0))
+    config = {"fit_rows": "all", "steps": [{**STEP, "n_components": 64}]}
+    asked = {"config": config, "label": "y", "learner": learner, "exact_rows": 200, "rows": 50, "jobs": 1}
+    one = kafeat.evaluate(data=wave, scoring="mse", **asked)
+    other = kafeat.evaluate(data=wide, scoring="mse", **asked)
+    # the same test rows: 1 − R² is the mean squared error over the variance of their labels
+    assert other["mse_map"] == pytest.approx(1e4 * one["mse_map"], rel=0.01)
+    assert one["score_map"] == -one["mse_map"]
+    assert one["mse_map"] / (1 - one["r2_map"]) == pytest.approx(one["mse_raw"] / (1 - one["r2_raw"]))
+    assert one["mae_map"] <= np.sqrt(one["mse_map"])
+
+
+def test_probabilities_give_a_log_loss_and_kernel_logistic_regression_is_the_exact_machine(rings):
+    found = kafeat.evaluate(
+        data=rings[1], label="y", config={**CONFIG, "columns": {"exclude": ["part"]}}, learner="logistic",
+        scoring="log_loss", exact_rows=200, rows=50, jobs=1, penalty=0.1,
+    )  # fmt: skip
+    # A guess by the shares of the classes has at least the entropy of these, which is at most log 2.
+    assert 0 < found["log_loss_exact"] < 0.5 * np.log(2) < found["log_loss_raw"]
+    assert found["score_exact"] == -found["log_loss_exact"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"scoring": "r2"}, DataError, "scoring: expected accuracy or .* for a label of classes, got r2"),
+        (
+            {"scoring": "log_loss"},
+            UsageError,
+            "scoring: expected --learner logistic with log_loss, got ridge",
+        ),
+        ({"splits": 0}, UsageError, "--splits: expected at least 1, got 0"),
+        ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),
+    ],
+)
+def test_scores_and_splits_that_cannot_be(rings, options, error, message):
+    config = {"columns": {"include": ["a", "b"]}, "steps": [STEP]}
+    with pytest.raises(error, match=message):
+        kafeat.evaluate(data=rings[1], label="y", config=config, **options)
+
+
+def test_a_model_is_not_split_again(rings):
+    fm = kafeat.fit({"columns": {"include": ["a", "b"]}, "steps": [STEP]}, rings[1])
+    with pytest.raises(UsageError, match="--splits: expected recipes .*got the model map 1"):
+        kafeat.evaluate(fm, rings[1], splits=2)
+
+
+def test_values_of_validate_are_scored_with_the_learner_that_is_asked_for(rings, monkeypatch):
+    from kafeat.evaluation import learners
+
+    table, seen = rings[0].drop(["part"]), []
+    inner = learners.held_out_predictions
+
+    def watched(Z, labels, train, task, learner=None, penalty=None):
+        seen.append((None if learner is None else learner.name, penalty))
+        return inner(Z, labels, train, task, learner, penalty)
+
+    monkeypatch.setattr(learners, "held_out_predictions", watched)
+    config = {"steps": [{**STEP, "gamma": {"validate": [0.1, 1.0]}}]}
+    kafeat.evaluate(
+        data=table,
+        label="y",
+        config=config,
+        learner="linear_svc",
+        penalty=0.5,
+        rows=20,
+        exact_rows=40,
+        jobs=1,
+    )
+    assert set(seen) == {("linear_svc", 0.5)}
+    seen.clear()
+    kafeat.fit(config, table, label="y")
+    assert set(seen) == {(None, None)}  # ridge

@@ -19,7 +19,8 @@ def dual_weights(view: FitSample, m: int, rng: np.random.Generator) -> tuple[Ind
 
     Classes: one-vs-rest squared hinge, α_i = max(0, 1 − τ − y_i f(x_i)). A numeric target, standardized: squared
     loss, α_i = max(0, |y_i − f(x_i)| − τ). τ is `dual_l1`: −(τ/n)‖α‖₁ in the dual (Nyström based kernel classification
-    for big data, 2015, equations 5–6). The ridge is the mean ‖z‖². The features are (n, m): where that is more than
+    for big data, 2015, equations 5–6). For classes it scales α by 1 − τ, so that the
+    landmarks stay the same. The ridge is the mean ‖z‖². The features are (n, m): where that is more than
     2²⁶ numbers, a random subset of the rows takes part.
     """
     if view.label is None:

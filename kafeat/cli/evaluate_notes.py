@@ -1,0 +1,46 @@
+"""The notes of `kafeat evaluate`: what a reader of its tables should know, and the recommendation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafeat.evaluation.cost_rows import findings
+from kafeat.evaluation.recommendation import choose
+from kafeat.evaluation.records import Report
+from kafeat.evaluation.summary import spell
+
+
+def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
+    """Yield the notes; `left_out` are the columns that a narrow terminal does not show."""
+    said = set()
+    for record in report["records"]:
+        if record["rows_seen_in_fit"]:
+            yield (
+                f"note: {record['map']} was fitted on this file, and {record['rows_seen_in_fit']:,} of these rows "
+                "were in the fit sample"
+            )
+        if record["rows_seen_in_fit"] is None and record["map"] not in said:
+            said.add(record["map"])
+            yield f"note: {record['map']} was fitted on another file; it is unknown whether it saw these rows"
+        if record["reference"] and record["reference"] not in said:
+            said.add(record["reference"])
+            yield f"note: {record['reference']}"
+    for which, text in (("raw", "the raw columns"), ("map", "the features"), ("exact", "the exact kernel")):
+        if not all(record.get(f"converged_{which}", True) for record in report["records"]):
+            yield f"note: on {text} the solver stopped before it converged: the score may be too low"
+    first = report["records"][0]
+    fewer = first.get("rows_exact", 0) < first.get("rows_train", 0)
+    if len(report["summary"]) > 1 and fewer and "exact" not in left_out:
+        note = f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows)"
+        if "on its rows" not in left_out:
+            note += "; `on its rows` is the score of the features trained on the same rows"
+        yield note
+    for budget in report["budgets"].get("columns", []):
+        yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"
+    for budget in report["budgets"].get("seconds", []):
+        yield f"best within {budget['budget']:.2g} s to transform these rows: {spell(budget)}"
+    entry = choose(report["summary"]) or report["summary"][0]
+    if "score_map" in entry:
+        yield from findings(report["summary"], entry)
+    if report["recommendation"]:
+        yield report["recommendation"]

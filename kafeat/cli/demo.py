@@ -25,14 +25,16 @@ def demo(folder: str) -> None:
     Files of the same content are left alone, and no other file is replaced.
     """
     import os
+    import shlex
 
     from kafeat.jobs.demo import write_demo
 
+    folder = folder or "."
     files = write_demo(folder)
     click.echo(
         f"{len(files)} files in {os.path.join(folder, 'sample_data')} and {os.path.join(folder, 'configs')}"
     )
-    place = "" if os.path.samefile(folder, ".") else f"cd {folder} && "
+    place = "" if os.path.samefile(folder, ".") else f"cd {shlex.quote(folder)} && "
     click.echo(
         f"next: {place}kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m"
     )

@@ -80,7 +80,7 @@ Examples:
 )
 @click.option(
     "--splits",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 100),
     default=1,
     show_default=True,
     help="Number of random splits into rows to train and to test on. Recipes are fitted anew in each.",

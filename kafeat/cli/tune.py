@@ -13,6 +13,7 @@ from kafeat.cli.option_groups import GroupedCommand
 
 if TYPE_CHECKING:
     from kafeat.jobs.transform.options import InputOptions
+    from kafeat.jobs.tune.last_step import PredictorKind
     from kafeat.jobs.tune.tuning import Tuning
     from kafeat.maths.scoring import ScoringName
     from kafeat.maths.task import TaskKind
@@ -86,6 +87,11 @@ Example:
     help="Config to start from: keep its seed and columns, and try its steps as well.",
 )  # fmt: skip
 @click.option(
+    "--predictor", type=click.Choice(["ridge", "logistic"]),
+    help="End the config in this predictor, so that `kafeat fit` makes a model for `kafeat predict` of it. A predictor "
+    "of BASE.yaml is kept.",
+)  # fmt: skip
+@click.option(
     "--seeds", type=click.IntRange(min=1), default=2, show_default=True, metavar="N",
     help="Number of splits, with draws of their own, that the last candidates are scored on.",
 )  # fmt: skip
@@ -122,6 +128,7 @@ def tune(
     task: TaskKind,
     scoring: ScoringName,
     base: str | None,
+    predictor: PredictorKind | None,
     seeds: int,
     json_file: str | None,
     report: str | None,
@@ -159,8 +166,8 @@ def tune(
         result = job(
             data, labels, columns, max_bytes_per_row=max_bytes_per_row,
             max_seconds_per_million_rows=max_seconds_per_million_rows, time=seconds, trials=trials, split=split,
-            task=task, scoring=scoring, base=base, seeds=seeds, jobs=jobs, reading=reading, progress=show,
-            listener=log.listener(quiet), report=report, journal=_journal(config, resume), resume=resume,
+            task=task, scoring=scoring, base=base, predictor=predictor, seeds=seeds, jobs=jobs, reading=reading,
+            progress=show, listener=log.listener(quiet), report=report, journal=_journal(config, resume), resume=resume,
             config_name=config, stops=(Interrupted,),
         )  # fmt: skip
     if result.interrupted:
@@ -214,7 +221,10 @@ def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) ->
         lines.append(f"interrupted after {counted(result.trials, 'trial')}; --resume goes on")
     if report is not None:
         lines.append(f"page: {os.path.join(report, 'index.html')}")
-    lines += [f"next: {command}" for command in result.commands(config)[:1]]
+    lines += [
+        f"next: {command}"
+        for command in result.commands(config)[: 1 if result.config.predictor is None else 2]
+    ]
     for line in lines:
         if to_stderr:
             log.say(line)

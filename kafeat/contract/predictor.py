@@ -69,6 +69,8 @@ class Predictor(Step):
     """A recipe of a predictor."""
 
     last_only: ClassVar[bool] = True
+    classes_only: ClassVar[bool] = False
+    """True if it predicts classes and no numbers."""
 
     task: Literal["auto", "classification", "regression"] = parameter(
         "auto", "classes or numbers; auto: text, booleans and few different whole numbers are classes"

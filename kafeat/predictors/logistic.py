@@ -32,6 +32,7 @@ class Logistic(LinearPredictor):
     Source: Hastie, Tibshirani & Friedman 2009, section 4.4; Böhning 1992 (preconditioner).
     """
 
+    classes_only: ClassVar[bool] = True
     penalties: ClassVar[tuple[float, ...]] = tuple(10.0**power for power in range(-6, 0))
 
     task: Literal["auto", "classification"] = parameter(

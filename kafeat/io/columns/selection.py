@@ -84,7 +84,7 @@ def _special(
         if not features:
             raise DataError(
                 f"{table.location}: column {quoted(names[0])}: expected a feature, as {kind} names it, got a column "
-                "that is left out or is the label"
+                "that is left out, or is the label, the weight or the split"
             )
         special |= dict.fromkeys(features, requested[request])
     return special

@@ -80,7 +80,7 @@ def evaluate(
     seeds : int, default 1
         Number of seeds to fit each recipe with.
     splits : int, default 1
-        Number of random splits into rows to train and to test on. Recipes are fitted anew in each.
+        Number of random splits into rows to train and to test on, at most 100. Recipes are fitted anew in each.
     split : str or None, default None
         Column that says train or test; None holds rows out at random.
     task : {"auto", "classification", "regression"}, default "auto"
@@ -195,10 +195,14 @@ def _refuse_values(argument: str, column: object) -> None:
         )
 
 
+# The rows of all splits are in memory, and more splits than this hardly change a mean.
+MOST_SPLITS = 100
+
+
 def _check_splits(splits: int, split: str | None, candidates: Sequence[Candidate]) -> None:
     """Refuse several splits of rows that are split already, or that a model was fitted on."""
-    if splits < 1:
-        raise UsageError(f"--splits: expected at least 1, got {splits}")
+    if not 1 <= splits <= MOST_SPLITS:
+        raise UsageError(f"--splits: expected 1 to {MOST_SPLITS}, got {splits:,}")
     if splits > 1 and split is not None:
         raise UsageError(f"--splits: expected no --split with it, got {quoted(split)}, which splits the rows")
     fitted = next((one.name for one in candidates if one.config is None), None)

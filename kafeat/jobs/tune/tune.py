@@ -16,6 +16,7 @@ from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.tune.budget import Budget
 from kafeat.jobs.tune.importance import column_importance
+from kafeat.jobs.tune.last_step import PredictorKind, with_predictor
 from kafeat.jobs.tune.report import write_tuning
 from kafeat.jobs.tune.search import Search, Trial
 from kafeat.jobs.tune.space import SearchSpace
@@ -45,6 +46,7 @@ def tune(
     task: TaskKind = "auto",
     scoring: ScoringName = "auto",
     base: str | os.PathLike[str] | Mapping[str, object] | Config | None = None,
+    predictor: PredictorKind | None = None,
     seeds: int = 2,
     jobs: int | None = None,
     reading: InputOptions | None = None,
@@ -86,6 +88,9 @@ def tune(
         Score to maximize; "auto" is the accuracy for classes and R² for numbers.
     base : str, path, mapping, Config or None, default None
         Config to start from: its seed, columns and other settings are kept, and its steps are one of the candidates.
+        A predictor at its end is kept.
+    predictor : {"ridge", "logistic"} or None, default None
+        Predictor to end the config in, if `base` has none. The search itself is the same.
     seeds : int, default 2
         Number of splits, each with random draws of its own, that the last candidates are scored on.
     jobs : int or None, default None
@@ -128,6 +133,7 @@ def tune(
     32
     """
     start = Config.model_validate({"steps": [{"kind": "standardize"}]}) if base is None else load_config(base)
+    start = with_predictor(start, predictor, task)
     budget = Budget(columns, max_bytes_per_row, max_seconds_per_million_rows)
     _check(time, trials, seeds)
     budget.check(start.dtype)

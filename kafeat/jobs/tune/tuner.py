@@ -20,6 +20,7 @@ from kafeat.jobs.tune.ablation import worth_of_choices
 from kafeat.jobs.tune.budget import Budget
 from kafeat.jobs.tune.comments import comments
 from kafeat.jobs.tune.journal import Journal
+from kafeat.jobs.tune.last_step import check_predictor
 from kafeat.jobs.tune.notes import notes
 from kafeat.jobs.tune.search import Search
 from kafeat.jobs.tune.space import SearchSpace
@@ -79,6 +80,7 @@ class Tuner:
             score_of(self.scoring.name, goal, np.zeros_like(goal.targets(table.labels)), table.labels)
         except DataError as error:
             raise DataError(f"{table.place}: {error}") from None
+        check_predictor(self.start, goal, table.place)
         if goal.classes is not None and 2 * len(goal.classes) > len(table.labels):
             raise DataError(
                 f"{table.place}: label: expected classes that several rows have, got {len(goal.classes):,} in "

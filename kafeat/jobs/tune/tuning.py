@@ -101,17 +101,20 @@ class Tuning:
         if not self._words:
             return []
         data, split, reading = self._words[0], list(self._words[1:3]), list(self._words[3:])
+        predicts = self.config.predictor is not None
+        model, use = ("model.joblib", "predict") if predicts else ("map.joblib", "transform")
+        output = "predictions.csv" if predicts else "features.parquet"
         label = [word for name in self._labels for word in ("--label", name)]
         keep, split = [word for name in self._labels for word in ("--keep", name)], split if split[0] else []
         return [
             shlex.join(["kafeat", *words])
             for words in (
-                ["fit", "--config", config, data, "map.joblib", *label, *split, *reading],
-                ["transform", "--model", "map.joblib", data, "features.parquet", *keep, *reading],
+                ["fit", "--config", config, data, model, *label, *split, *reading],
+                [use, "--model", model, data, output, *keep, *reading],
                 # Without a split the map has seen all rows, so that only a map fitted anew can be judged.
                 [
                     "evaluate",
-                    *(["--model", "map.joblib"] if split else ["--config", config]),
+                    *(["--model", model] if split else ["--config", config]),
                     data,
                     *label,
                     *split,

@@ -867,7 +867,8 @@ def test_probabilities_give_a_log_loss_and_kernel_logistic_regression_is_the_exa
             UsageError,
             "scoring: expected --learner logistic with log_loss, got ridge",
         ),
-        ({"splits": 0}, UsageError, "--splits: expected at least 1, got 0"),
+        ({"splits": 0}, UsageError, "--splits: expected 1 to 100, got 0"),
+        ({"splits": 1_000_000}, UsageError, "--splits: expected 1 to 100, got 1,000,000"),
         ({"splits": 2, "split": "part"}, UsageError, "--splits: expected no --split with it, got 'part'"),
     ],
 )

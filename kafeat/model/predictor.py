@@ -62,6 +62,10 @@ class PredictedLabels:
             raise ValueError("labels.classes: expected a list of at least two classes")
         if any(type(one) is not _TYPES[kind] for one in classes):
             raise ValueError(f"labels.classes: expected classes of the type {kind}")
+        if kind == "integer" and np.array(classes).dtype.kind == "O":
+            raise ValueError("labels.classes: expected whole numbers that fit 64 bits")
+        if kind == "text" and any("\ud800" <= sign <= "\udfff" for one in classes for sign in one):
+            raise ValueError("labels.classes: expected text that UTF-8 can hold")
         if not all(one < other for one, other in pairwise(classes)):
             raise ValueError("labels.classes: expected classes in ascending order, each once")
         return cls(tuple(names), kind, tuple(classes))  # type: ignore[arg-type]

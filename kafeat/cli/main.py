@@ -164,10 +164,13 @@ def _run() -> int:
         return _failed(_noted("interrupted", error), 130)
     except Terminated as error:
         return _failed(_noted("terminated", error), 143)
-    except SystemExit:
+    except SystemExit as error:
         # With standalone_mode off, click itself exits in two cases: the reader of a pipe closed it, or a shell asked
-        # for completions.
-        return 0
+        # for completions. Code of the user, such as an imported kernel, must not pass for success.
+        *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("click", "kafeat"):
+            return 0
+        return _failed(f"{frame.f_code.co_filename}: expected code that returns, got exit({error.code})", 2)
     except MemoryError as error:
         return _failed(f"out of memory ({error}): lower chunk_rows, n_components or --jobs", 5)
     except OSError as error:

@@ -22,6 +22,12 @@ def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
         if record["rows_seen_in_fit"] is None and record["map"] not in said:
             said.add(record["map"])
             yield f"note: {record['map']} was fitted on another file; it is unknown whether it saw these rows"
+        if record.get("test_rows_seen_model"):
+            seen = f"{record['test_rows_seen_model']:,}"
+            yield (
+                f"note: the predictor of {record['map']} may have learned from {seen} of the test rows: "
+                "its scores are of new rows only if it was fitted with the same --split"
+            )
         if record["reference"] and record["reference"] not in said:
             said.add(record["reference"])
             yield f"note: {record['reference']}"

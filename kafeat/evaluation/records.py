@@ -141,7 +141,17 @@ class Scores(TypedDict, total=False):
     score_uncertainty_map_validation: float
 
 
-class EvaluationRecord(Named, KernelError, Distortion, KernelPca, ClosedForm, Scores, Costs):
+class ModelScores(TypedDict, total=False):
+    """Scores of the predictions of a map that ends in a predictor: each by its name, with `_model`."""
+
+    score_model: float | None
+    calibration_error_model: float
+    """Expected calibration error in 15 bins; only of classes."""
+    test_rows_seen_model: int | None
+    """Number of test rows that the predictor may have learned from; None if it was fitted on another file."""
+
+
+class EvaluationRecord(Named, KernelError, Distortion, KernelPca, ClosedForm, Scores, Costs, ModelScores):
     """The evaluation of one map with one setting, one seed and one split of the rows."""
 
     seed: int

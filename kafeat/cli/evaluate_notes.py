@@ -35,6 +35,9 @@ def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
         if not all(record.get(f"converged_{which}", True) for record in report["records"]):
             yield f"note: on {text} the solver stopped before it converged: the score may be too low"
     first = report["records"][0]
+    same = first.get("equivalent_model") or first.get("equivalent_map")
+    if same and len(report["records"]) == 1:
+        yield f"the same model of scikit-learn on the features: {same}"
     fewer = first.get("rows_exact", 0) < first.get("rows_train", 0)
     if len(report["summary"]) > 1 and fewer and "exact" not in left_out:
         note = f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows)"

@@ -10,6 +10,7 @@ import numpy as np
 
 from kafeat.evaluation.closed_form import closed_form, components, kernel_before_pca, kernel_pca
 from kafeat.evaluation.costs import repeated, seconds_of
+from kafeat.evaluation.equivalent import equivalent_learner
 from kafeat.evaluation.kernel_error import distortion, kernel_error
 from kafeat.evaluation.learners import Learner, learner_of
 from kafeat.evaluation.records import EvaluationRecord, Named
@@ -139,6 +140,9 @@ class Evaluator:
             "learner": request.learner, "scoring": self._scoring.first,
             "rows_train": len(rows.split.test) - n_test, "rows_test": n_test,
             **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
+            "equivalent_map": equivalent_learner(
+                request.learner, self._scoring.task.kind, features.trained.model.penalty
+            ),
             "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
             "rows_exact": len(exact.rows), "rows_test_exact": exact.rows_test,
             "score_map_exact_rows": same_rows.scores.score,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafeat.config import Config
+from kafeat.evaluation.equivalent import equivalent_predictor
 from kafeat.evaluation.learners import Truth
 from kafeat.evaluation.model_scores import ModelFigures, ModelScoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
@@ -42,9 +43,9 @@ def score_model(
     rows, outputs = subject.predictions(fm, test)
     outputs, labels = outputs[:, order] if predictor.labels.classes is None else outputs, truth.labels[rows]
     figures = scoring.figures(outputs, labels, deciding)
-    return ScoredModel(
-        {f"{key}_model": value for key, value in figures.items()}, scoring.drawn(outputs, labels)
-    )
+    keys: dict[str, Any] = {f"{key}_model": value for key, value in figures.items()}
+    keys |= {"equivalent_model": equivalent_predictor(predictor)}
+    return ScoredModel(keys, scoring.drawn(outputs, labels))
 
 
 def _order(predictor: FittedPredictor, labels: Sequence[str]) -> list[int] | None:

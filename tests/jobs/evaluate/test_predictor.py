@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, log_loss, roc_auc_score
 
 import kafeat
@@ -82,6 +83,7 @@ def test_rows_that_were_learned_from_are_noted(table, tmp_path, in_process):
     kafeat.fit(config("ridge", ["t", "u", "part"]), data, label="y", jobs=1).save(model)
     done = in_process("evaluate", "--model", model, data, "--label", "y", "--exact-rows", "60")
     assert "may have learned from 60 of the test rows" in done.stdout
+    assert "the same model of scikit-learn on the features: RidgeClassifier(alpha=" in done.stdout
 
 
 def test_a_model_beside_a_map(table, tmp_path, in_process):
@@ -125,6 +127,35 @@ def test_a_model_of_the_other_task_is_refused(table):
     numbers = table.set_column(table.column_names.index("y"), "y", table["t"])
     with pytest.raises(DataError, match="expected classes, which the model predicts, got numbers"):
         kafeat.evaluate(fm, numbers, "y", **FEW)
+
+
+MODELS = {"Ridge": Ridge, "RidgeClassifier": RidgeClassifier}
+
+
+@pytest.mark.parametrize("label", ["t", "y"])
+def test_ridge_of_scikit_learn_with_the_value_told_scores_the_same(table, label):
+    recipe = config("ridge", [name for name in "ytu" if name != label])
+    told = kafeat.evaluate(config=recipe, data=table, label=label, split="part", **FEW)
+    fm = kafeat.fit(recipe, table, label=label, split="part", jobs=1)
+    Z, y = fm.transform(table).astype(float), table[label].to_numpy()
+    test = table["part"].to_numpy() == "test"
+    for which in ("map", "model"):
+        theirs = eval(told[f"equivalent_{which}"], MODELS).fit(Z[~test], y[~test])
+        assert theirs.score(Z[test], y[test]) == pytest.approx(told[f"score_{which}"], rel=1e-6)
+
+
+@pytest.mark.parametrize("classes", ["abc", "ab"])
+def test_logistic_regression_of_scikit_learn_with_the_value_told_scores_the_same(table, classes):
+    rows = table.filter(pa.compute.is_in(table["y"], pa.array(list(classes))))
+    recipe = config("logistic", ["t", "u"])
+    told = kafeat.evaluate(config=recipe, data=rows, label="y", split="part", **FEW)
+    fm = kafeat.fit(recipe, rows, label="y", split="part", jobs=1)
+    Z, y = fm.transform(rows).astype(float), rows["y"].to_numpy().astype(str)
+    test = rows["part"].to_numpy() == "test"
+    made = eval(told["equivalent_model"], {"LogisticRegression": LogisticRegression})
+    theirs = made.set_params(tol=1e-9, max_iter=10_000).fit(Z[~test], y[~test])
+    # Both minimize the same strictly convex loss: they differ by their tolerances only.
+    assert log_loss(y[test], theirs.predict_proba(Z[test])) == pytest.approx(told["log_loss_model"], rel=1e-4)
 
 
 def test_calibration_error_is_the_mean_gap_of_the_bins():

@@ -6,9 +6,9 @@
 DATA_FOLDER holds NAME.parquet and tabular/NAME.parquet, with a target (`label` or `medianHouseValue`) and `split`.
 Every side gets the same rows: text is one-hot, missing numbers are medians. γ (a multiple of the median rule), the
 penalty of ridge and every other choice are made on a fifth of the training rows, or in five folds where there are fewer
-than 2,000, and the test rows are used once. The
-error is the error rate for classes, and RMSE/σ for numbers. Writes FILE.json, every figure, which a
-later run goes on with, and prints the table; --page puts it into docs/accuracy.md.
+than 2,000, and the test rows are used once. The error is the error rate for classes, and RMSE/σ for numbers. Writes
+every figure to --out, which a later run goes on with, and prints the table; --page puts it into docs/accuracy.md, whose
+figures are in benchmarks/results/scores.json.
 """
 
 import argparse
@@ -334,12 +334,22 @@ def cell(errors):
     return f"{np.mean(errors):.3f}" + (f" ± {np.std(errors):.3f}" if len(errors) > 1 else "")
 
 
+def short(table):
+    """Return the table without deviations."""
+    return re.sub(r" ± [\d.]+", "", table)
+
+
 def write_page(page, table):
     """Put the table between the marks of a page."""
     text = page.read_text()
     page.write_text(
         re.sub(r"(<!-- made: scores -->\n).*?(<!-- end -->)", rf"\1\n{table}\n\n\2", text, flags=re.S)
     )
+
+
+def write_records(path, records):
+    """Write a record a line."""
+    path.write_text("[\n" + ",\n".join(map(json.dumps, records)) + "\n]\n")
 
 
 def main():
@@ -386,11 +396,11 @@ def main():
                     print(
                         f"{name} {side} D = {width or '-'} seed {seed}: {error:.4f} ({seconds} s)", flush=True
                     )
-                    args.out.write_text(json.dumps(records, indent=0))
+                    write_records(args.out, records)
     table = table_of(records, sides)
     print(table)
     if args.page:
-        write_page(args.page, table)
+        write_page(args.page, short(table))
 
 
 if __name__ == "__main__":

@@ -28,19 +28,24 @@ def traces(features: Floats, rng: np.random.Generator) -> Floats:
     half = len(order) // 2
     U = (features[order[:half]].astype(np.float64) - features[order[half : 2 * half]]) / np.sqrt(2.0)
     products = U @ U.T
-    first = float(products.diagonal().mean()) if half else 0.0
+    first = products.diagonal().mean() if half else np.float64(0.0)
     np.fill_diagonal(products, 0.0)
-    second = float((products**2).sum()) / max(1, half * (half - 1))
-    third = float(((products @ products) * products).sum()) / max(1, half * (half - 1) * (half - 2))
+    second = (products**2).sum() / max(1, half * (half - 1))
+    third = ((products @ products) * products).sum() / max(1, half * (half - 1) * (half - 2))
     return _consistent(first, second, third)
 
 
-def _consistent(first: float, second: float, third: float) -> Floats:
-    """Take the traces into the bounds that those of a covariance have, which estimates may leave."""
+def _consistent(first: np.float64, second: np.float64, third: np.float64) -> Floats:
+    """Take the traces into the bounds that those of a covariance have, which estimates may leave.
+
+    They are numbers of NumPy, as those of Python cannot overflow to infinity.
+    """
     second = min(second, first**2)
     if not second > 0.0:
         second = first**2  # of one pair, or of features that do not vary
-    third = min(max(third, second**2 / first if first else 0.0), second**1.5)
+    third = min(max(third, second**2 / first if first else np.float64(0.0)), second**1.5)
+    if not third > 0.0:  # too small for a number: both stand for features that do not vary
+        second = third
     return np.array([first, second, third])
 
 

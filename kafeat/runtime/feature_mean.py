@@ -39,13 +39,17 @@ class FeatureMean:
     @classmethod
     def of_sample(
         cls, transform: Transform, X: Floats, dtype: np.dtype[Any], rng: np.random.Generator
-    ) -> Self:
-        """Transform rows X (n, d), or some of them if they are many."""
+    ) -> Self | None:
+        """Transform rows X (n, d), or some of them if they are many; None if squares of the features overflow."""
         if len(X) > MOST_ROWS:
             X = X[np.sort(rng.choice(len(X), size=MOST_ROWS, replace=False))]
         features = np.empty((len(X), transform.n_features_out), dtype=dtype)
         TileLoop(transform, dtype)(X, features)
-        return cls(features.mean(axis=0, dtype=np.float64), traces(features, rng), len(X))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, powers = features.mean(axis=0, dtype=np.float64), traces(features, rng)
+        if not (np.isfinite(mean).all() and np.isfinite(powers).all()):
+            return None
+        return cls(mean, powers, len(X))
 
     def test(self, total: Array, rows: int) -> DriftTest | None:
         """Compare with `rows` rows whose features have the sum `total` (D,); None if there are no rows."""

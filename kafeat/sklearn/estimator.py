@@ -38,8 +38,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         default name is the kind; repeated names get numbers, `fourier-1` and `fourier-2`. A search sets parameters
         such as `fourier__n_components`.
     config : dict, str or os.PathLike, optional
-        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs`. Its steps have
-        no names.
+        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs` and
+        `random_state`. Its steps have no names.
     seed : int, default 0
         Seed of every random draw.
     dtype : {"float32", "float64"}, optional
@@ -53,6 +53,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         `matrix: sparse`. No dense features are made on the way.
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). The features do not depend on it.
+    random_state : int or RandomState, optional
+        Seed as scikit-learn spells it, in the place of `seed`, also that of `config`.
 
     Attributes
     ----------
@@ -93,6 +95,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         fit_rows: int | str = 100_000,
         chunk_rows: int = 8192,
         n_jobs: int | None = None,
+        random_state: Any = None,
         sparse_output: bool = False,
     ) -> None:
         self.steps = steps
@@ -102,6 +105,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         self.fit_rows = fit_rows
         self.chunk_rows = chunk_rows
         self.n_jobs = n_jobs
+        self.random_state = random_state
         self.sparse_output = sparse_output
 
     def fit(self, X: Any, y: Any = None) -> Self:

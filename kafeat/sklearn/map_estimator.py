@@ -42,6 +42,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         fit_rows: int | str = 100_000,
         chunk_rows: int = 8192,
         n_jobs: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.steps = steps
         self.config = config
@@ -50,6 +51,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         self.fit_rows = fit_rows
         self.chunk_rows = chunk_rows
         self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; with `deep`, also `name` and `name__parameter` of every step."""

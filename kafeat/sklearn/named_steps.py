@@ -98,16 +98,26 @@ def plain(value: Any) -> Any:
     return value
 
 
+def _seed_of(random_state: Any) -> Any:
+    """Return the seed that scikit-learn's parameter stands for. A RandomState is not advanced, so it gives it again."""
+    if not isinstance(random_state, np.random.RandomState):
+        return plain(random_state)
+    copy = np.random.RandomState()
+    copy.set_state(random_state.get_state())
+    return int(copy.randint(2**31 - 1))
+
+
 DEFAULT_STEPS = {"kind": "fourier"}
 
 
 def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Config:
     """Return the checked config; `ConfigError` lists every mistake. The default dtype is float64."""
+    state = parameters["random_state"]
     if parameters["config"] is None:
         steps, dtype = parameters["steps"], parameters["dtype"]
         return load_config(
             {
-                "seed": plain(parameters["seed"]),
+                "seed": plain(parameters["seed"]) if state is None else _seed_of(state),
                 "dtype": "float64" if dtype is None else plain(dtype),
                 "fit_rows": plain(parameters["fit_rows"]),
                 "chunk_rows": plain(parameters["chunk_rows"]),
@@ -123,4 +133,9 @@ def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Con
         raise UsageError(
             f"config: expected it without {', '.join(repeated)}, which the config sets, got both"
         )
-    return load_config(parameters["config"])
+    config = load_config(parameters["config"])
+    if state is None:
+        return config
+    return config.model_copy(
+        update={"seed": load_config({"seed": _seed_of(state), "steps": [DEFAULT_STEPS]}).seed}
+    )

@@ -24,7 +24,7 @@ from kafeat.types import Array, Floats
 class _PredictingEstimator(MapEstimator):
     """What the classifier and the regressor share."""
 
-    _default_steps: ClassVar[Any] = ["standardize", {"kind": "fourier", "n_components": 256}, "ridge"]
+    _default_steps: ClassVar[Any] = ["standardize", "fourier", "ridge"]
     _task: ClassVar[Literal["classification", "regression"]]
 
     def _fit(self, X: Any, y: Array) -> Self:
@@ -68,9 +68,10 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
     ----------
     steps : str, dict or list, optional
         Steps as for `FeatureMap`, with a predictor last: `ridge` or `logistic`. Without one, `ridge` is added. The
-        default is `standardize`, `fourier` with 256 features, and `ridge`.
+        default is `standardize`, `fourier` with 512 features, and `ridge`.
     config : dict, str or os.PathLike, optional
-        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs`.
+        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs` and
+        `random_state`.
     seed : int, default 0
         Seed of every random draw.
     dtype : {"float32", "float64"}, optional
@@ -81,6 +82,8 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
         Number of rows transformed at once.
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). Predictions do not depend on it.
+    random_state : int or RandomState, optional
+        Seed as scikit-learn spells it, in the place of `seed`, also that of `config`.
 
     Attributes
     ----------
@@ -134,9 +137,10 @@ class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore
     ----------
     steps : str, dict or list, optional
         Steps as for `FeatureMap`, with the predictor `ridge` last; it is added where it is missing. The default is
-        `standardize`, `fourier` with 256 features, and `ridge`.
+        `standardize`, `fourier` with 512 features, and `ridge`.
     config : dict, str or os.PathLike, optional
-        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs`.
+        A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs` and
+        `random_state`.
     seed : int, default 0
         Seed of every random draw.
     dtype : {"float32", "float64"}, optional
@@ -147,6 +151,8 @@ class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore
         Number of rows transformed at once.
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). Predictions do not depend on it.
+    random_state : int or RandomState, optional
+        Seed as scikit-learn spells it, in the place of `seed`, also that of `config`.
 
     Attributes
     ----------

@@ -100,7 +100,7 @@ def test_steps_have_the_names_of_their_kinds_or_given_ones() -> None:
     assert params["last__gamma"] == "median"
     assert params["steps"] is steps
     assert set(fm.get_params(deep=False)) == {
-        "steps", "config", "seed", "dtype", "fit_rows", "chunk_rows", "n_jobs", "sparse_output",
+        "steps", "config", "seed", "dtype", "fit_rows", "chunk_rows", "n_jobs", "random_state", "sparse_output",
     }  # fmt: skip
     fm.set_params(**{"minmax-1": "standardize", "last__n_components": 4, "minmax-2__clip": True})
     assert steps[0] == "minmax"
@@ -440,3 +440,24 @@ def test_the_way_back(digits: np.ndarray) -> None:
     np.testing.assert_allclose(fm.inverse_transform(fm.transform(digits)), digits, rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match="inverse_transform: normalize: expected steps that have an inverse"):
         FeatureMap("normalize").fit(digits).inverse_transform(digits)
+
+
+def test_random_state_is_the_seed_as_scikit_learn_spells_it():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+
+    def features(**parameters):
+        return clone(FeatureMap({"kind": "fourier", "n_components": 8}, **parameters)).fit_transform(X)
+
+    expected = features(seed=7)
+    np.testing.assert_array_equal(features(random_state=7), expected)
+    np.testing.assert_array_equal(features(seed=1, random_state=np.int64(7)), expected)
+    state = np.random.RandomState(7)
+    np.testing.assert_array_equal(
+        features(random_state=state), features(random_state=np.random.RandomState(7))
+    )
+    assert state.get_state()[2] == np.random.RandomState(7).get_state()[2]
+    assert not np.array_equal(features(random_state=state), expected)
+    config = {"seed": 3, "dtype": "float64", "steps": [{"kind": "fourier", "n_components": 8}]}
+    np.testing.assert_array_equal(FeatureMap(config=config, random_state=7).fit_transform(X), expected)
+    with pytest.raises(ValueError, match="seed"):
+        features(random_state="seven")

@@ -227,7 +227,7 @@ class SampledFit:
 
 
 def _feature_mean(chain: Chain, X: Floats, config: Config) -> FeatureMean | None:
-    """Return the mean of the features; None if some have none in the map's dtype, which a transform will tell."""
+    """Return the mean of the features; None if it overflows, or if rows have none, which a transform will tell."""
     dtype = np.dtype(config.dtype)
     try:
         return FeatureMean.of_sample(chain.bind(dtype), X, dtype, _stream(config.seed, 4))

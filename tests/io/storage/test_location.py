@@ -51,7 +51,7 @@ def test_a_standard_stream_is_no_file_of_that_name(tmp_path: Path, monkeypatch: 
 
 
 def test_the_statistics_of_parts_show_no_secrets() -> None:
-    run = DatasetResult(1, 0, 2, 2, 64, 4, 0.5, 0, 0, (), (), (), None, 0)
+    run = DatasetResult(1, 0, 2, 2, 64, 4, "features", 0.5, 0, 0, (), (), (), None, 0)
     place = Location.parse(SECRET)
     found = str(stats_of_parts(run, SECRET, place, place))
     assert "hush" not in found

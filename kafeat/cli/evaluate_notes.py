@@ -22,6 +22,12 @@ def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
         if record["rows_seen_in_fit"] is None and record["map"] not in said:
             said.add(record["map"])
             yield f"note: {record['map']} was fitted on another file; it is unknown whether it saw these rows"
+        if record.get("test_rows_seen_model"):
+            seen = f"{record['test_rows_seen_model']:,}"
+            yield (
+                f"note: the predictor of {record['map']} may have learned from {seen} of the test rows: "
+                "its scores are of new rows only if it was fitted with the same --split"
+            )
         if record["reference"] and record["reference"] not in said:
             said.add(record["reference"])
             yield f"note: {record['reference']}"
@@ -29,6 +35,9 @@ def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
         if not all(record.get(f"converged_{which}", True) for record in report["records"]):
             yield f"note: on {text} the solver stopped before it converged: the score may be too low"
     first = report["records"][0]
+    same = first.get("equivalent_model") or first.get("equivalent_map")
+    if same and len(report["records"]) == 1:
+        yield f"the same model of scikit-learn on the features: {same}"
     fewer = first.get("rows_exact", 0) < first.get("rows_train", 0)
     if len(report["summary"]) > 1 and fewer and "exact" not in left_out:
         note = f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows)"

@@ -13,7 +13,7 @@ from kafeat.cli.tables import TableColumn, fitting
 from kafeat.evaluation.cost_rows import cost_rows, spell_megabytes, spell_seconds
 from kafeat.evaluation.records import Estimate, EvaluationRecord, Report, Summary, estimate_of
 from kafeat.evaluation.summary import scoring_of, spell, spell_briefly, spread_of, stated
-from kafeat.maths.scoring import spell_score
+from kafeat.maths.scoring import figure_names, spell_score
 
 # The width of lines in a pipe or a file.
 _ENDLESS = 100_000
@@ -86,6 +86,8 @@ def _one(
             f"{record['learner']}, {record['rows_train']:,} rows to train, {record['rows_test']:,} to test",
             _scores(entry, record, scoring, width),
         )
+        if "score_model" in record:
+            yield "", _listed("the model's own predictions", list(_model(entry)), width)
         yield _cost_title(entry), _learning_costs(report, width)
 
 
@@ -120,6 +122,13 @@ def _scores(
         texts.append(_score(entry, "score_map_exact_rows"))
         for column in (training, counts, *others.values()):
             column.append("")
+    if "score_model" in record:
+        names.append("the model's own predictions")
+        texts.append(_score(entry, "score_model"))
+        for column in (training, counts):
+            column.append("")
+        for name, column in others.items():
+            column.append(_figure(entry, f"{name}_model", ".4f"))
     figures = [
         TableColumn(_score_name(entry), texts),
         *(TableColumn(spell_score(name), column) for name, column in others.items()),
@@ -127,6 +136,13 @@ def _scores(
         TableColumn("nonzero coefficients", counts, 1),
     ]
     return fitting(TableColumn("on", names), figures, width)
+
+
+def _model(entry: Summary) -> Iterator[tuple[str, str]]:
+    """Yield every score of the predictions of a model."""
+    for name in (*figure_names(entry["task"]), "calibration_error"):
+        if f"{name}_model" in entry:
+            yield spell_score(name), _figure(entry, f"{name}_model", ".4f")
 
 
 _MACHINES = ("raw", "map", "exact")
@@ -190,6 +206,7 @@ def _many(report: Report, scoring: Sequence[str], width: int | None) -> tuple[st
                 TableColumn(spell_score(name), [_figure(entry, f"{name}_map", ".4f") for entry in entries])
                 for name in scoring[1:]
             ),
+            *_predictions(entries),
             TableColumn("exact", [_stated_mean(entry, entry["score_exact"]) for entry in entries], 1),
             TableColumn(
                 "on its rows", [_stated_mean(entry, entry["score_map_exact_rows"]) for entry in entries], 2
@@ -202,6 +219,12 @@ def _many(report: Report, scoring: Sequence[str], width: int | None) -> tuple[st
     ]  # fmt: skip
     maps = TableColumn("map", [spell_briefly(entry) for entry in entries])
     return title + _spread_name(first), fitting(maps, figures, width, framed=False)
+
+
+def _predictions(entries: Sequence[Summary]) -> list[TableColumn]:
+    """Return the column of the scores of predictions; none if no map ends in a predictor."""
+    texts = [_score(entry, "score_model") if "score_model" in entry else "" for entry in entries]
+    return [TableColumn("predictions", texts, 5)] if any(texts) else []
 
 
 def _spread_name(entry: Summary) -> str:

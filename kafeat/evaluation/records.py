@@ -131,6 +131,8 @@ class Scores(TypedDict, total=False):
     rows_test_exact: int
     score_map_exact_rows: float | None
     """Score on the features, trained on the rows of the exact kernel."""
+    equivalent_map: str | None
+    """The model of scikit-learn that learns the same from the features; None if there is none."""
     score_uncertainty_map: float
     """Standard error of the score by resampled rows; only for scores without a formula of it."""
     rows_validation: int
@@ -141,7 +143,19 @@ class Scores(TypedDict, total=False):
     score_uncertainty_map_validation: float
 
 
-class EvaluationRecord(Named, KernelError, Distortion, KernelPca, ClosedForm, Scores, Costs):
+class ModelScores(TypedDict, total=False):
+    """Scores of the predictions of a map that ends in a predictor: each by its name, with `_model`."""
+
+    score_model: float | None
+    equivalent_model: str | None
+    """The model of scikit-learn on the features with these weights; None if there is none."""
+    calibration_error_model: float
+    """Expected calibration error in 15 bins; only of classes."""
+    test_rows_seen_model: int | None
+    """Number of test rows that the predictor may have learned from; None if it was fitted on another file."""
+
+
+class EvaluationRecord(Named, KernelError, Distortion, KernelPca, ClosedForm, Scores, Costs, ModelScores):
     """The evaluation of one map with one setting, one seed and one split of the rows."""
 
     seed: int

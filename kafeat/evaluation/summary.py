@@ -34,6 +34,7 @@ FIGURES = (
     "transform_seconds_map", "kernel_seconds_exact", "score_map_exact_rows", "total_seconds_map_exact_rows",
     "score_raw_validation", "score_map_validation", "score_uncertainty_map", "score_uncertainty_map_validation",
     *(f"{key}_{which}" for key in (*_SCORES, "nonzero", *_COSTS) for which in _MACHINES),
+    *(f"{key}_model" for key in (*_SCORES, "calibration_error")),
 )  # fmt: skip
 """The keys of records of which a summary has the mean."""
 

@@ -5,6 +5,8 @@ Dividing by a temperature changes no prediction, only how sure it is. Source: Gu
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kafeat.types import Array, Floats
@@ -43,3 +45,34 @@ def fit_temperature(scores: Floats, classes: Array, weights: Floats | None = Non
         options={"xatol": 1e-6},
     )
     return float(np.exp(found.x))
+
+
+_BINS = 15
+
+
+class Reliability(NamedTuple):
+    """Rows by the probability of the predicted class, in bins of equal width that are not empty."""
+
+    probability: Floats
+    """The mean probability of the predicted class in each bin."""
+    accuracy: Floats
+    """The share of right predictions in each bin."""
+    share: Floats
+    """The share of all rows in each bin."""
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: the mean of |accuracy − probability| over the rows (Guo et al. 2017)."""
+        return float((self.share * np.abs(self.accuracy - self.probability)).sum())
+
+
+def reliability(probabilities: Floats, classes: Array) -> Reliability:
+    """Compare how sure predictions (n, c) of the classes with these numbers (n,) are with how often they are right."""
+    sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == classes
+    bins = np.clip(np.ceil(sure * _BINS).astype(int) - 1, 0, _BINS - 1)
+    counts = np.bincount(bins, minlength=_BINS)
+    some = counts > 0
+    probability, hits = (
+        np.bincount(bins, values, _BINS)[some] for values in (sure, right.astype(np.float64))
+    )
+    return Reliability(probability / counts[some], hits / counts[some], counts[some] / len(sure))

@@ -8,6 +8,7 @@ import numpy as np
 
 from kafeat.errors import KafeatError
 from kafeat.evaluation.closed_form import before, error_curve
+from kafeat.evaluation.model_scores import ModelFigures
 from kafeat.evaluation.records import EvaluationRecord, Named
 from kafeat.evaluation.scores import Curve
 from kafeat.model.feature_map import FeatureMap
@@ -45,6 +46,8 @@ class LearningFigures:
     """Shares of false and true positives; only of two classes."""
     surface: Surface | None = None
     """Only of data of two columns."""
+    model: ModelFigures | None = None
+    """Only of a map that ends in a predictor."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from kafeat.maths.scoring import spell_score
 _WORDS = {
     "relative_frobenius": ("error", ".4f"), "score_map": ("score", ".4f"),
     "training_score_map": ("on training rows", ".4f"), "score_exact": ("exact kernel", ".4f"),
+    "score_model": ("predictions", ".4f"), "calibration_error_model": ("calibration", ".4f"),
     "score_map_exact_rows": ("on its rows", ".4f"), "nonzero_map": ("columns used", ",.0f"),
     "distortion_max": ("distance", ".3f"), "kernel_pca_error_least": ("least of rank", ".4f"),
     "kernel_pca_spectrum": ("eigenvalues", ".4f"), "kernel_pca_subspace": ("eigenvectors cos²", ".4f"),

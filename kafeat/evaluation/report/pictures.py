@@ -8,9 +8,10 @@ from functools import partial
 
 import numpy as np
 
+from kafeat.evaluation.model_scores import ModelFigures
 from kafeat.evaluation.recommendation import choose, same_but
 from kafeat.evaluation.records import Named, Summary
-from kafeat.evaluation.report import comparisons, portraits
+from kafeat.evaluation.report import comparisons, portraits, predictions
 from kafeat.evaluation.report.canvas import Picture, drawn
 from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.summary import spell
@@ -166,6 +167,8 @@ def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
             "have that ratio.",
             lambda axes, style: portraits.curve(axes, style, exhibit),
         )  # fmt: skip
+    if exhibit.learning.model is not None:
+        yield from _of_model(exhibit.learning.model, name, what)
     if exhibit.importance is not None:
         yield drawn(
             f"importance-{name}", "svg", f"Columns that weigh most: {what}",
@@ -177,6 +180,27 @@ def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
             f"landmarks-{name}", "png", f"Landmarks: {what}",
             "Rows and landmarks, in the plane that shows most of the rows.",
             lambda axes, style: portraits.landmarks(axes, style, exhibit),
+        )  # fmt: skip
+
+
+def _of_model(model: ModelFigures, name: str, what: str) -> Iterator[Picture]:
+    if model.reliability is not None:
+        yield drawn(
+            f"reliability-{name}", "svg", f"Reliability: {what}",
+            "Share of right predictions over the probability of the predicted class, of the test rows in bins: on the "
+            "line where probabilities are honest. Bars are the shares of the rows.",
+            partial(predictions.reliability, model=model),
+        )  # fmt: skip
+        yield drawn(
+            f"confusion-{name}", "png", f"Confusion matrix: {what}",
+            "Test rows of each class, and the share of them that was predicted as each.",
+            partial(predictions.confusion, model=model),
+        )  # fmt: skip
+    if model.residuals is not None:
+        yield drawn(
+            f"residuals-{name}", "png", f"Residuals: {what}",
+            "The true minus the predicted number of the test rows, over the latter; of several labels, the first.",
+            partial(predictions.residuals, model=model),
         )  # fmt: skip
 
 

@@ -92,6 +92,14 @@ class EvaluatedMap:
         width = self.numbers(np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)).shape[1]
         return TimedInputs(width, self._matrices, self.numbers, standardize=True)
 
+    def predictions(self, fm: FeatureMap, rows: Mask) -> tuple[Array, Floats]:
+        """Return the numbers of these rows and what `fm`, this map with a predictor, predicts for them, (r, k)."""
+        ready = replace(fm, columns=fm.columns.as_read)
+        predict = ready.predict if ready.classes is None else ready.predict_proba
+        parts = [(numbers, predict(X, self._jobs)) for numbers, X in self._matrices(rows)]
+        predicted = np.concatenate([part for _, part in parts])
+        return np.concatenate([numbers for numbers, _ in parts]), predicted.reshape(len(predicted), -1)
+
     @property
     def between(self) -> bool:
         """True if points between two rows have a meaning, as they have not with codes of categories."""

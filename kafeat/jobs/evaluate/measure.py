@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
 from kafeat.evaluation.closed_form import closed_form, components, kernel_before_pca, kernel_pca
 from kafeat.evaluation.costs import repeated, seconds_of
+from kafeat.evaluation.equivalent import equivalent_learner
 from kafeat.evaluation.kernel_error import distortion, kernel_error
 from kafeat.evaluation.learners import Learner, learner_of
 from kafeat.evaluation.records import EvaluationRecord, Named
@@ -17,6 +19,7 @@ from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.candidates import Candidate, Fit
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
 from kafeat.jobs.evaluate.machines import Machines
+from kafeat.jobs.evaluate.predictor import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.jobs.evaluate.request import EvaluationRequest, Say
 from kafeat.jobs.evaluate.rows import EvaluatedRows, check_labels
 from kafeat.jobs.fit.labels import plain_names
@@ -80,11 +83,41 @@ class Evaluator:
             tell(f"{candidate.spelled}: learning")
             scores, figures = self._scores(self._machines, subject, fit, drawn)
             values |= scores
+            if rows.truth is not None:
+                scored = self._model(candidate, fit.map, subject, listener)
+                if scored is not None:
+                    values |= scored.keys
+                    figures = replace(figures, model=scored.figures)
         record = cast(EvaluationRecord, values)
         if self._figure_data is not None:
             importance = first_importance(fit.map)
             self._figure_data.keep(record, subject.map, X, K, Z, subject.between, importance, figures)
         return record
+
+    def _model(
+        self, candidate: Candidate, fm: FeatureMap, subject: EvaluatedMap, listener: Listener
+    ) -> ScoredModel | None:
+        """Score the predictor that a model ends in; that of a recipe is fitted on the rows that are not held out."""
+        rows, request, truth = self._rows, self._request, self._rows.truth
+        if truth is None:
+            return None
+        seen: int | None = 0
+        if candidate.config is not None:
+            fm = with_predictor(
+                fm, candidate.config, self._data, request, truth.labels, rows.held_out, listener
+            )
+        scored = score_model(fm, subject, truth, rows.split.test, request, self._scoring.first)
+        if scored is None:
+            if fm.predictor is not None:
+                own = ", ".join(fm.predictor.labels.names) or "other labels"
+                listener.warn(
+                    f"{candidate.name}: predicts {own}, not {', '.join(request.labels)}: its predictions are not "
+                    "scored, only its features"
+                )
+            return None
+        if candidate.config is None:
+            seen = test_rows_seen(fm, self._data, rows.split.test)
+        return scored._replace(keys={**scored.keys, "test_rows_seen_model": seen})
 
     def _scores(
         self, machines: Machines, subject: EvaluatedMap, fit: Fit, drawn: bool
@@ -107,6 +140,9 @@ class Evaluator:
             "learner": request.learner, "scoring": self._scoring.first,
             "rows_train": len(rows.split.test) - n_test, "rows_test": n_test,
             **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
+            "equivalent_map": equivalent_learner(
+                request.learner, self._scoring.task.kind, features.trained.model.penalty
+            ),
             "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
             "rows_exact": len(exact.rows), "rows_test_exact": exact.rows_test,
             "score_map_exact_rows": same_rows.scores.score,

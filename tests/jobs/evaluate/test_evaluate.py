@@ -103,6 +103,8 @@ def test_records_and_summaries_have_the_documented_keys(compared):
         "kernel_pca_error_least", "kernel_pca_spectrum", "kernel_pca_subspace",  # only of pca after a map
         "closed_form_error_max", "closed_form_error_mean",  # only of homogeneous maps
         "score_uncertainty_map", "score_uncertainty_map_validation",  # only of scores without a formula of it
+        # only of maps that end in a predictor
+        "score_model", "calibration_error_model", "equivalent_model", "test_rows_seen_model",
     }  # fmt: skip
     named = {
         f"{name}_{which}" for name in figure_names("classification") for which in ("raw", "map", "exact")

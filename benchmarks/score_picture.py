@@ -2,7 +2,7 @@
 
     python benchmarks/score_picture.py RECORDS.json docs/pictures/scores.svg --tables letter,eeg,california
 
-The records need the sides RBFSampler, Nystroem, tune and boosting.
+The records need the sides RBFSampler, Nystroem, tune and boosting, as benchmarks/results/scores_over_columns.json has.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def draw(records, tables, path):
         axes.set(title=table, xscale="log", xlabel="columns", xticks=sorted(widths),
                  xticklabels=[str(width) for width in sorted(widths)])  # fmt: skip
         axes.minorticks_off()
-        axes.set_ylim(0.0)
+        axes.set_ylim(0.0, 1.05 * axes.get_ylim()[1])
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("test error")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)

@@ -39,7 +39,7 @@ KINDS = registry.kinds()
 RUNS_NOT = re.compile(r"\bDATA\b|\[|://|import-sklearn|COMMAND|\bKIND\b")
 RUN_ELSEWHERE = {"docs/reference/cli.md", "CHANGELOG.md"}
 # That of README and onnx.md is tested beside their parts.
-PYTHON_RUN = {"docs/start.md", "docs/recipes.md"}
+PYTHON_RUN = {"docs/start.md", "docs/recipes.md", "docs/model_behind_the_map.md"}
 # They are large to install, or take seconds to start; tests/engines has Spark.
 PYTHON_NOT_RUN = {"airflow", "pyspark"}
 

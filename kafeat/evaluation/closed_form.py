@@ -1,4 +1,4 @@
-"""What is known about single steps of a map on data: the closed-form error of homogeneous maps, and kernel PCA."""
+"""Measures of single steps of a map on data: the closed-form error of homogeneous maps, and kernel PCA."""
 
 from __future__ import annotations
 

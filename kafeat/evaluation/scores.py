@@ -20,7 +20,7 @@ Curve = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class Scoring:
-    """How predictions are scored: the task, the score that decides, and whether predictions are probabilities."""
+    """The rule that scores predictions: the task, the score that decides, and true if predictions are probabilities."""
 
     task: PredictionTask
     first: str

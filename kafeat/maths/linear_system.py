@@ -1,4 +1,4 @@
-"""What linear and kernel ridge regression share: penalties, the linear system, and threads."""
+"""The common parts of linear and kernel ridge regression: penalties, the linear system, and threads."""
 
 from __future__ import annotations
 

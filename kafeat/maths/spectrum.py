@@ -43,7 +43,7 @@ class Spectrum:
 
     @cached_property
     def imaginary(self) -> Array:
-        """Whether an output is the imaginary part, of each."""
+        """True for each output that is an imaginary part."""
         imaginary: Array = (self.frequencies > 0) & (np.arange(self.count) % 2 == self.first)
         return imaginary
 

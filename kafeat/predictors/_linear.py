@@ -1,4 +1,4 @@
-"""What the linear predictors share: their penalty, their state, and their transform."""
+"""The common base of the linear predictors: their penalty, their state, and their transform."""
 
 from __future__ import annotations
 

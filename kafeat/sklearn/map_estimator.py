@@ -1,4 +1,4 @@
-"""What the estimators share: parameters, checks of rows, and the pickle of a fitted map."""
+"""The common base of the estimators: parameters, checks of rows, and the pickle of a fitted map."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _LINE = 161
 
 @dataclass(frozen=True)
 class Surface:
-    """What each machine predicts in the plane of two columns, as numbers of classes or scaled numbers."""
+    """The predictions of each machine in the plane of two columns, as numbers of classes or scaled numbers."""
 
     corners: tuple[Floats, Floats]
     """The smallest and the largest values (2,) of the columns."""

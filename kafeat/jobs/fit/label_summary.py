@@ -1,4 +1,4 @@
-"""What the labels of all rows tell: their type, classes and spread, counted while rows are read."""
+"""Type, classes and spread of the labels of all rows, counted while rows are read."""
 
 from __future__ import annotations
 

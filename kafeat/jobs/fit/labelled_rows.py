@@ -29,7 +29,7 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class TrainingSource:
-    """What a predictor is fitted on: a source that can be read again, and its columns of labels, parts and weights.
+    """The data of a predictor: a source that can be read again, and its columns of labels, parts and weights.
 
     `held_out` (n_rows,) decides in the place of the column `split` which rows are not learned from.
     """

@@ -1,4 +1,4 @@
-"""What a transform writes of every row: the features of a map, or the predictions of one that ends in a predictor."""
+"""The output of a transform for every row: the features of a map, or the predictions of a model with a predictor."""
 
 from __future__ import annotations
 

@@ -111,6 +111,16 @@ def test_numbers_that_are_not_finite_are_noticed_wherever_they_are(
     assert all_finite(orders(np.full((37, 19), np.finfo(source).max, source))[order])
 
 
+@pytest.mark.parametrize("source", ["int64", "uint64"])
+def test_whole_numbers_are_rounded_to_a_double_first_as_in_all_formats(source: str) -> None:
+    X = np.array(
+        [[2**62 + 2**38 + 1]], source
+    )  # as a double in the middle of two floats, to the even of which it goes
+    made = np.empty((1, 1), np.float32)
+    assert cast_finite(X, made)
+    assert made[0, 0] == 2.0**62
+
+
 def test_doubles_beyond_float32_are_not_finite() -> None:
     largest = float(np.finfo(np.float32).max)
     made = np.empty((1, 1), np.float32)

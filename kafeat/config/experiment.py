@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from kafeat.config.load import read_yaml
-from kafeat.config.model import FROZEN, Config, Name
-from kafeat.contract.describe import nearest
+from kafeat.config.model import FROZEN, Config
+from kafeat.contract.describe import Described, nearest
 from kafeat.errors import UsageError
 
+Text = Annotated[str, Field(min_length=1), Described("text, not empty", "texts")]
+Maps = Annotated[
+    dict[str, Config], Field(min_length=1), Described("a mapping of names to recipes, not empty", "mappings")
+]
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -21,12 +25,12 @@ class Experiment(BaseModel):
 
     model_config = FROZEN
 
-    about: Name = Field(description="what is compared, on one line")
-    data: Name = Field(description="the table that it needs, with its columns")
+    about: Text = Field(description="what is compared, on one line")
+    data: Text = Field(description="the table that it needs, with its columns")
     options: dict[str, Any] = Field(
         default={}, description="options of `kafeat evaluate`, by their names with _ for -"
     )
-    maps: dict[str, Config] = Field(description="the recipes of the maps, by their names", min_length=1)
+    maps: Maps = Field(description="the recipes of the maps, by their names")
 
 
 def load_experiment(name: str) -> Experiment:

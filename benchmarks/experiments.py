@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -42,7 +43,13 @@ FILES = {
     "predict-a9a": "a9a.parquet",
 }
 PAGES = (ROOT / "docs/experiments.md", ROOT / "benchmarks/results/experiments.md")
-MARK = re.compile(r"(<!-- (short|long): ([\w-]+) -->\n).*?(<!-- end -->)", flags=re.S)
+# Experiment, map and columns of each row of the table of savings, with the words for it.
+SAVINGS = {
+    "bags of words, chi2 with 3 outputs": ("poster-surf", "chi2-3", 2400),
+    "MNIST 0 against 1, 2,000 Fourier features": ("notebook-mnist", "narrow", 2000),
+    "a9a, 128 Nyström features": ("predict-a9a", "nystroem", 128),
+}
+MARK = re.compile(r"(<!-- (short|long|savings): ([\w-]+) -->\n).*?(<!-- end -->)", flags=re.S)
 
 
 def main() -> None:
@@ -57,7 +64,7 @@ def main() -> None:
     asked.out.mkdir(exist_ok=True)
     for name in experiment_names():
         if not asked.tables and re.search(asked.only, name):
-            run(name, asked.data, asked.out)
+            run(name, asked.data.resolve(), asked.out)
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         page.write_text(MARK.sub(lambda part: filled(part, asked.out), text), encoding="utf-8")
@@ -92,7 +99,9 @@ def two_digits(source: Path, target: Path) -> Path:
 def filled(part: re.Match[str], out: Path) -> str:
     """The part of a page with its table, if there are results."""
     name, file = part[3], out / f"{part[3]}.json"
-    if not file.exists():
+    if part[2] == "savings":
+        return "\n".join([part[1], *savings(out), "", part[4]])
+    if not (file.exists() and file.with_suffix(".txt").exists()):  # not run, or not to its end
         return part[0]
     results = json.loads(file.read_text())
     if part[2] == "short":
@@ -113,6 +122,29 @@ def short(results: dict[str, Any]) -> Iterator[str]:
         yield (
             f"| {entry['map']} | {entry['n_components']:,} | {score(entry, 'map')} | {total(entry, 'map')} "
             f"| {score(entry, 'exact')} | {total(entry, 'exact')} |"
+        )
+
+
+def savings(out: Path) -> Iterator[str]:
+    """Markdown: total seconds on the same rows, and seconds to predict, as medians over the splits."""
+    yield "| data and map | rows | total s: map | exact | rows to predict | predict s: map | exact |"
+    yield "|---|---|---|---|---|---|---|"
+    for words, (name, title, columns) in SAVINGS.items():
+        records = [
+            one
+            for one in json.loads((out / f"{name}.json").read_text())["records"]
+            if (one["map"], one["n_components"]) == (title, columns)
+        ]
+        figures = {
+            key: seconds(median(one[key] for one in records))
+            for key in (
+                "total_seconds_map_exact_rows", "total_seconds_exact", "predict_seconds_map", "predict_seconds_exact",
+            )
+        }  # fmt: skip
+        totals, predicting = list(figures.values())[:2], list(figures.values())[2:]
+        yield (
+            f"| {words} | {records[0]['rows_exact']:,} | {' | '.join(totals)} | {records[0]['rows_test']:,} | "
+            f"{' | '.join(predicting)} |"
         )
 
 

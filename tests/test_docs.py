@@ -39,7 +39,7 @@ KINDS = registry.kinds()
 RUNS_NOT = re.compile(r"\bDATA\b|\[|://|import-sklearn|COMMAND|\bKIND\b")
 RUN_ELSEWHERE = {"docs/reference/cli.md", "CHANGELOG.md"}
 # That of README and onnx.md is tested beside their parts.
-PYTHON_RUN = {"docs/start.md", "docs/recipes.md", "docs/model_behind_the_map.md"}
+PYTHON_RUN = {"docs/start.md", "docs/python.md", "docs/recipes.md", "docs/model_behind_the_map.md"}
 # They are large to install, or take seconds to start; tests/engines has Spark.
 PYTHON_NOT_RUN = {"airflow", "pyspark"}
 
@@ -116,7 +116,10 @@ def run(text, monkeypatch, capfd):
         assert code == 0, f"{text}\n{capfd.readouterr().err}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if of_kafeat(page) and page not in RUN_ELSEWHERE])
+RUN = [page for page in PAGES if (of_kafeat(page) or page in PYTHON_RUN) and page not in RUN_ELSEWHERE]
+
+
+@pytest.mark.parametrize("page", RUN)
 @pytest.mark.slow
 def test_commands_of_the_pages_work_as_printed(page, folder, monkeypatch, capfd):
     if page == "docs/onnx.md" or "kafeat export" in (ROOT / page).read_text():

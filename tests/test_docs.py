@@ -200,7 +200,8 @@ def test_every_kind_has_a_page(kind):
     assert page.is_file(), f"{kind}: expected docs/kinds/{kind}.md; CONTRIBUTING.md tells what it holds"
     text = page.read_text()
     for part in (
-        "made: formula",
+        "\n$$\n",
+        "made: explanation",
         "## Use it when\n",
         "## Use something else when\n",
         "## Try it\n",
@@ -246,6 +247,7 @@ def test_the_references_leave_nothing_out():
 def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
     pytest.importorskip("material")
     pytest.importorskip("mkdocstrings")
+    pytest.importorskip("latex2mathml")
     # without --quiet, with which mkdocs counts no warnings and --strict means nothing
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
@@ -254,4 +256,11 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
     assert len(pages) >= len(KINDS) + 10
     loaded = r'<(?:script|img|iframe)[^>]* src="(?:https?:)?//[^"]*|<link[^>]*stylesheet[^>]* href="(?:https?:)?//[^"]*'
     for page in pages:
-        assert not re.findall(loaded, page.read_text()), page.name
+        text = page.read_text()
+        assert not re.findall(loaded, text), page.name
+        assert 'class="arithmatex"' not in text, page.name
+    for kind in KINDS:
+        assert (
+            '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">'
+            in (tmp_path / f"kinds/{kind}.html").read_text()
+        ), kind

@@ -22,8 +22,8 @@ from kafeat.types import Array, Floats, Shape, State
 
 Structure = Literal["structured", "fastfood"]
 
-# Of fewer columns there are so few products of signs that their directions are not uniform: with two columns the mean of
-# cos ω·δ misses the kernel by up to 0.3, and with 32 by less than the noise of 2¹⁸ frequencies.
+# Of fewer columns there are so few products of signs that their directions are not uniform. With two columns the mean
+# of cos ω·δ misses the kernel by up to 0.3, and with 32 by less than the noise of 2¹⁸ frequencies.
 _LEAST_WIDTH = 32
 _APART = 16
 

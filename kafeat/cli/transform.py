@@ -41,6 +41,11 @@ Examples:
     help="Write the features of a model that ends in a predictor, and not its predictions.",
 )
 @click.option(
+    "--unit-variance",
+    is_flag=True,
+    help="Multiply the features by one factor, so that their mean variance is 1 and default penalties fit.",
+)
+@click.option(
     "--keep", metavar="COLS", help="Input columns to copy to the output, separated by commas, or `all`."
 )
 @options.jobs
@@ -114,6 +119,7 @@ def transform(
     source: str,
     target: str,
     features: bool,
+    unit_variance: bool,
     keep: str | None,
     jobs: int | None,
     reading: InputOptions,
@@ -152,7 +158,7 @@ def transform(
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = OutputOptions(
         output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype,
-        features=features,
+        features=features, unit_variance=unit_variance,
     )  # fmt: skip
     place = Location.parse(source)
     rules = RowOptions(on_bad_rows, _location(rejects), stats_file is not None, max_drift, drift_test)
@@ -207,10 +213,7 @@ class _Job:
         from kafeat.jobs.transform.transform import transform_file
         from kafeat.model.load import load
 
-        fm = load(self.model)
-        if self.device is not None and fm.predictor is not None and not self.writing.features:
-            raise UsageError("--device: expected --features with a model that ends in a predictor, got none")
-        fm = self._on_device(fm)
+        fm = self._on_device(load(self.model))
         with (
             open_stats(self.stats_file, self.writing.fsync) as write_stats,
             progress("transform", self.quiet) as announce,

@@ -80,6 +80,7 @@ def stats_of_parts(run: DatasetResult, model: str, source: Location, target: Loc
             "failed": len(run.failed),
             "rows": run.rows,
             "columns": run.columns,
+            **({} if run.scale is None else {"scale": run.scale}),
             "bytes": run.bytes,
         },
         "seconds": run.seconds,

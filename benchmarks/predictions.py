@@ -57,21 +57,22 @@ def main(model: str, data: str) -> None:
     """Print the medians for one and two threads."""
     fm = kafeat.load(model)
     with tempfile.TemporaryDirectory() as folder:
-        out = str(Path(folder) / "out.parquet")
         for jobs in (1, 2):
-            writing = OutputOptions(fsync=False)
-            rows = transform_file(fm, data, out, writing=writing, jobs=jobs).rows
-            both = [
-                (
-                    timed(lambda jobs=jobs: limit(fm, rows, jobs)),
-                    timed(lambda jobs=jobs: transform_file(fm, data, out, writing=writing, jobs=jobs)),
-                )
-                for _ in range(REPEATS)
-            ]
-            for i, unit in enumerate(("seconds", "CPU seconds")):
-                alone, whole = (statistics.median(one[k][i] for one in both) for k in (0, 1))
-                share = statistics.median(one[0][i] / one[1][i] for one in both)
-                print(f"{jobs} threads, {unit}: limit {alone:.2f}, predict {whole:.2f}, ratio {share:.2f}")
+            show(fm, data, str(Path(folder) / "out.parquet"), jobs)
+
+
+def show(fm: FeatureMap, data: str, out: str, jobs: int) -> None:
+    """Print the medians for some threads."""
+
+    def predict() -> int:
+        return transform_file(fm, data, out, writing=OutputOptions(fsync=False), jobs=jobs).rows
+
+    rows = predict()
+    both = [(timed(lambda: limit(fm, rows, jobs)), timed(predict)) for _ in range(REPEATS)]
+    for i, unit in enumerate(("seconds", "CPU seconds")):
+        alone, whole = (statistics.median(one[k][i] for one in both) for k in (0, 1))
+        share = statistics.median(one[0][i] / one[1][i] for one in both)
+        print(f"{jobs} threads, {unit}: limit {alone:.2f}, predict {whole:.2f}, ratio {share:.2f}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import numpy as np
 from kafeat.chain.fitted_step import FittedStep
 from kafeat.contract.describe import spell
 from kafeat.contract.predictor import Predictor
+from kafeat.io.writers.class_column import whole_numbers
 from kafeat.model.provenance import printable
 from kafeat.registry import build_step
 from kafeat.types import Array
@@ -39,6 +40,8 @@ class PredictedLabels:
     @property
     def class_array(self) -> Array:
         """The classes as an array of their own type."""
+        if self.type == "integer" and self.classes is not None:
+            return whole_numbers([int(one) for one in self.classes])
         return np.array(self.classes, dtype=None if self.type != "text" else str)
 
     def to_plain(self) -> dict[str, Any]:

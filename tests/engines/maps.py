@@ -18,9 +18,9 @@ def fitted(table: pa.Table, seed: int = 0, **config: object) -> FeatureMap:
     return kafeat.fit({**CONFIG, "seed": seed, "steps": [STEP], **config}, table)
 
 
-def predicting(table: pa.Table, label: np.ndarray) -> FeatureMap:
+def predicting(table: pa.Table, label: np.ndarray, **ridge: object) -> FeatureMap:
     """The same map with a predictor of a label, an array (n,) or (n, k)."""
-    return kafeat.fit({**CONFIG, "steps": [STEP, {"kind": "ridge"}]}, table, label=label)
+    return kafeat.fit({**CONFIG, "steps": [STEP, {"kind": "ridge", **ridge}]}, table, label=label)
 
 
 LABELS = {

@@ -85,7 +85,8 @@ def test_predictions_are_those_of_the_model(df: Any, rows: pa.Table, kind: str) 
 
 
 def test_a_class_beyond_long_is_refused(df: Any, rows: pa.Table) -> None:
-    fm = predicting(rows, np.where(rows["x"].to_numpy() > 0.0, np.uint64(2**63), np.uint64(1)))
+    label = np.where(rows["x"].to_numpy() > 0.0, np.uint64(2**63), np.uint64(1))
+    fm = predicting(rows, label, task="classification")
     with pytest.raises(
         UsageError, match="expected classes that Spark's long can hold, got 9223372036854775808"
     ):

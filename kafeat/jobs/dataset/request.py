@@ -76,7 +76,7 @@ class DatasetPlan:
         manifest = Manifest(
             input=str(request.source),
             map=map.digest,
-            settings=_settings(request),
+            settings=_settings(request, map.map),
             engine=request.engine.name,
             foreign=sorted(previous.unknown_files),
         )
@@ -149,7 +149,7 @@ def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
     refuse_overlaps(read, written)
 
 
-def _settings(request: DatasetRequest) -> dict[str, object]:
+def _settings(request: DatasetRequest, fm: FeatureMap) -> dict[str, object]:
     """Return all options that the bytes of the parts depend on, besides the map and the input."""
     reading = request.reading
     return {
@@ -157,6 +157,7 @@ def _settings(request: DatasetRequest) -> dict[str, object]:
         "delimiter": reading.delimiter,
         "header": reading.header,
         **request.writing.content,
+        **({"scale": fm.unit_scale} if request.writing.unit_variance else {}),
         "on_bad_rows": request.rules.on_bad_rows,
         "rows_per_file": request.rows_per_file,
     }

@@ -116,3 +116,14 @@ def test_splits_and_scores_by_name_are_in_the_tables(capsys):
             assert f"{entry['auc_map']['mean']:.4f}" in text
         assert "error rate" in text
         assert "AUC" in text
+
+
+def test_the_kinds_that_most_tables_need_stand_first_and_none_is_missing(in_process):
+    from kafeat import registry
+
+    lines = in_process("kinds").stdout.splitlines()
+    listed = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert sorted(listed) == sorted(registry.kinds())
+    assert listed[:4] == ["nystroem", "fourier", "homogeneous", "arc_cosine"]
+    scalers = listed[len(registry.samplers()) :]
+    assert scalers[:3] == ["standardize", "quantile", "one_hot"]

@@ -64,7 +64,13 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
     }  # fmt: skip
     record = {"rows": 359, "rows_seen_in_fit": 0, "reference": None, "task": "classification", "learner": "ridge",
               "rows_train": 1438, "rows_exact": 300}  # fmt: skip
-    report = {"summary": [entry, entry], "records": [record], "budgets": {}, "recommendation": None}
+    report = {
+        "summary": [entry, entry],
+        "records": [record],
+        "budgets": {},
+        "rates": [],
+        "recommendation": None,
+    }
     show(report)
     whole = capsys.readouterr().out
     assert "accuracy 0.9526 on the raw columns" in whole

@@ -192,7 +192,7 @@ transform = kafeat.dask.transform
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda ddf, fm: transform(ddf[["x", "y"]], fm), DataError, "expected columns 'z.z', got x, y"),
+        (lambda ddf, fm: transform(ddf[["x", "y"]], fm), DataError, "expected the column 'z.z', got x, y"),
         (lambda ddf, fm: transform(ddf, fm, keep=["ids"]), DataError, r"keep: .* \(did you mean 'id'\?\)"),
         (lambda ddf, fm: transform(ddf, fm, keep="id"), UsageError, "expected a list of columns or 'all'"),
         (lambda ddf, fm: transform(ddf, fm, keep=["x", "x"]), UsageError, "every column once"),

@@ -165,7 +165,7 @@ transform = kafeat.spark.transform
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda df, fm: transform(df.drop("z.z"), fm), DataError, "expected columns 'z.z', got id, x"),
+        (lambda df, fm: transform(df.drop("z.z"), fm), DataError, "expected the column 'z.z', got id, x"),
         (
             lambda df, fm: transform(df.withColumn("x", df.id), fm),
             DataError,

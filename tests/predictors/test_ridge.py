@@ -330,7 +330,7 @@ def test_weights_need_a_predictor_and_a_column_of_their_own(X, y):
         UsageError, match="--weight: expected another column than those of the label and the split, got 'y'"
     ):
         kafeat.fit(config, table, "y", weight="y")
-    with pytest.raises(DataError, match="--weight: expected columns 'v', got x0"):
+    with pytest.raises(DataError, match="--weight: expected the column 'v', got x0"):
         kafeat.fit(config, table, "y", weight="v")
 
 

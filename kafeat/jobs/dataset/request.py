@@ -48,7 +48,10 @@ class DatasetRequest:
         if isinstance(self.target, StandardStream):
             raise UsageError("-: expected a folder for the parts of the output, got standard output")
         if self.resume and self.overwrite:
-            raise UsageError("--resume: expected it or --overwrite, got both: only one keeps what is done")
+            raise UsageError(
+                "--resume: expected --resume or --overwrite, got both; --resume keeps finished parts, "
+                "--overwrite makes all again"
+            )
         if self.target.kind() not in (None, "folder"):
             raise SystemRefusedError(
                 f"{self.target}: expected a folder for the parts of the output, got a file"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import kafeat
-from kafeat.evaluation.report.canvas import STYLES
+from kafeat.evaluation.closed_form import signature_curves
+from kafeat.evaluation.report import signatures
+from kafeat.evaluation.report.canvas import STYLES, drawn
 
 FOLDER = Path(__file__).parent / "pictures/kinds"
 WIDTHS = (64, 256, 1024)
@@ -207,7 +210,21 @@ def draw(kind: str) -> None:
     Image.open(buffer).convert("RGB").quantize(128).save(FOLDER / f"{kind}.png", optimize=True)
 
 
+def draw_signature() -> None:
+    """What the maps of homogeneous.md make of the chi2 kernel, as the page of an evaluation shows it."""
+    X = np.random.default_rng(1).gamma(1.0, size=(500, 10))
+    fm = kafeat.fit({"steps": [{"kind": "homogeneous", "order": 2}]}, X)
+    curves = signature_curves(fm, X)
+    if curves is None:
+        raise TypeError("a homogeneous map has a signature")
+    picture = drawn("signature", "png", "", "", partial(signatures.signature, curves=curves), columns=3)
+    image = Image.open(BytesIO(picture.files["light"])).convert("RGB").quantize(64)
+    image.save(FOLDER.parent / "signature.png", optimize=True)
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
+    if not sys.argv[1:] or "homogeneous" in sys.argv[1:]:
+        draw_signature()
     for kind in sys.argv[1:] or SHOWN:
         draw(kind)

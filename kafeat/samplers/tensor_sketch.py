@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major
@@ -37,6 +38,8 @@ class TensorSketch(Step):
 
     Source: Pham & Pagh 2013, algorithm 1.
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     degree: Degree = DEGREE
     gamma: Gamma = GAMMA

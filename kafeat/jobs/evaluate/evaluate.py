@@ -13,6 +13,7 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
 from kafeat.errors import DataError, KafeatWarning, UsageError, quoted
+from kafeat.evaluation.rates import rates
 from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
 from kafeat.evaluation.records import EvaluationRecord, Report
 from kafeat.evaluation.report.figure_data import FigureData
@@ -252,6 +253,7 @@ def _report(records: list[EvaluationRecord]) -> Report:
         "budgets": budgets(summary) if len(summary) > 1 else {},
         "recommendation": recommend(summary, choice),
         "score_of_choice": choice,
+        "rates": rates(records),
         "edges": [] if chosen is None else edges(summary, chosen),
     }
 

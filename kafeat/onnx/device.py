@@ -70,7 +70,7 @@ class DeviceMap(FeatureMap):
         if round_to(Z, out) is not None:
             return None
         target.filled(chunk.start, out)
-        return policy.observe(Transformed(chunk, out, 0), rows)
+        return policy.observe(Transformed(chunk=chunk, features=out, clipped=0), rows)
 
 
 def on_device(fm: FeatureMap, device: str, jobs: int | None = None) -> DeviceMap:

@@ -269,9 +269,9 @@ def test_each_pass_of_sgd_takes_held_rows_in_another_order_and_a_model_is_the_sa
     assert np.array_equal(orders[0], orders[2])
     assert not np.array_equal(orders[0], orders[1])
     assert all(np.array_equal(np.sort(order), np.flatnonzero(train)) for order in orders)
-    first = training.model(1e-4).predict(Z)
+    first = training.model(1e-4)(Z)
     training.search()
-    assert np.array_equal(training.model(1e-4).predict(Z), first)
+    assert np.array_equal(training.model(1e-4)(Z), first)
 
 
 def test_sgd_chooses_its_penalty_by_all_folds_of_held_rows(ring, monkeypatch):

@@ -41,19 +41,27 @@ def files() -> Iterator[tuple[Path, str]]:
 
 def filled(part: re.Match[str], kind: str) -> str:
     """A made part of a kind's page, between its marks."""
-    text = {"formula": formula, "parameters": parameters}[part[2]](kind)
+    text = {"explanation": explanation, "parameters": parameters}[part[2]](kind)
     return f"{part[1]}\n{text}\n\n{part[3]}"
 
 
-def formula(kind: str) -> str:
-    """The docstring: its first line as it is, the rest as prose."""
-    first, _, rest = cleandoc(step_class(kind).__doc__ or "").partition("\n\n")
-    return f"```text\n{broken(first)}\n```\n\n{prose(rest)}".strip()
+def explanation(kind: str) -> str:
+    """The docstring without its first paragraph, whose formula is set on the page itself."""
+    return raised(prose(cleandoc(step_class(kind).__doc__ or "").partition("\n\n")[2]))
 
 
-def broken(line: str) -> str:
-    """A headline on lines that a page has room for: its name, then its formula."""
-    return re.sub(r"(?<=[a-z0-9]): (?=\S)", ":\n    ", " ".join(line.split()), count=1)
+SUBSCRIPT = re.compile(r"((?<![^\W\d_]|\\)[^\W\d_]|[²)])\\_(\{[^}]*\}|[0-9A-Za-z]{1,2}(?![0-9A-Za-z]))")
+
+
+def raised(text: str) -> str:
+    """Prose with the subscripts of single letters, and with superscripts, in the tags of HTML."""
+    for _ in range(2):  # a subscript may have one
+        text = SUBSCRIPT.sub(_lowered, text)
+    return re.sub(r"\^(\{[^}]*\}|\w+)", lambda part: f"<sup>{part[1].strip('{}')}</sup>", text)
+
+
+def _lowered(part: re.Match[str]) -> str:
+    return f"{part[1]}<sub>{part[2].strip('{}')}</sub>"
 
 
 def parameters(kind: str) -> str:

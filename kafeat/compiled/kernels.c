@@ -240,3 +240,4 @@ INLINE double log1p_f64(double x) {
 #endif
 
 #include "scalers.h"
+#include "casts.h"

@@ -28,12 +28,18 @@ def loop(
     name: str, dtype: np.dtype[Any], *arguments: type[Any], result: type[Any] | None = None
 ) -> Loop | None:
     """Return the C function of that name for a precision, or None where NumPy has to compute."""
+    suffix = _SUFFIXES.get(dtype.name)
+    return None if suffix is None else function(f"{name}_{suffix}", *arguments, result=result)
+
+
+def function(name: str, *arguments: type[Any], result: type[Any] | None = None) -> Loop | None:
+    """Return the C function of that name, or None where NumPy has to compute."""
     library = _library()
-    if library is None or dtype.name not in _SUFFIXES:
+    if library is None:
         return None
-    function = library[f"kafeat_{name}_{_SUFFIXES[dtype.name]}"]
-    function.argtypes, function.restype = arguments, result
-    return function
+    found = library[f"kafeat_{name}"]
+    found.argtypes, found.restype = arguments, result
+    return found
 
 
 def address(array: Array) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.contract.casts import try_cast
 from kafeat.errors import InvalidValueError
 from kafeat.types import Array, Floats, State
 
@@ -43,6 +44,8 @@ def beyond(value: float, dtype: np.dtype[Any], what: str = "features") -> str:
 
 def round_to(values: Floats, out: Floats) -> tuple[int, int] | None:
     """Write `values` (n, k), rounded to the dtype of `out`; the place of the first that it cannot hold."""
+    if try_cast(values, out):
+        return None
     try:
         with np.errstate(over="raise"):
             out[...] = values

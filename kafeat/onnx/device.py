@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.contract.casts import all_finite
 from kafeat.contract.checks import round_to
 from kafeat.contract.tile import dense
 from kafeat.errors import SystemRefusedError, first_line
-from kafeat.io.columns.numbers import all_finite
 from kafeat.io.readers.base import Chunk
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.agreement import as_given

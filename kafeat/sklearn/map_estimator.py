@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from scipy.sparse import issparse
@@ -15,11 +17,14 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from kafeat.config import Config
 from kafeat.contract.step import takes_missing
-from kafeat.errors import DataError, KafeatError, UsageError
+from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
+from kafeat.jobs.fit.landmarks import limit_landmarks
+from kafeat.jobs.fit.messages import Listener
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.model.load import loads
+from kafeat.registry import build_step
 from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
 from kafeat.types import Array
 
@@ -91,6 +96,27 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         single = source.fields[0].spelled.endswith("float32")
         kept = self.config is None and self.dtype is None and single
         return config.model_copy(update={"dtype": "float32"}) if kept else config
+
+    def _with_landmarks_of(self, config: Config, n_rows: int | None) -> Config:
+        """Lower the number of landmarks to that of the rows; warn as scikit-learn's Nystroem does if it was given."""
+        sizes = [size for size in (n_rows, config.fit_rows) if isinstance(size, int)]
+        recipes = [step.live_recipe() for step in config.steps]
+        asked = limit_landmarks(recipes, min(sizes)) if sizes else None
+        if asked is None:
+            return config
+        if self.steps is not None or self.config is not None:
+            warnings.warn(
+                f"nystroem: expected at least as many rows as landmarks ({asked:,}), got {min(sizes):,}: n_components "
+                "is lowered to the number of rows",
+                KafeatWarning,
+                stacklevel=4,
+            )
+        return config.model_copy(update={"steps": tuple(build_step(recipe) for recipe in recipes)})
+
+    @property
+    def _listener(self) -> Listener:
+        """Return callbacks of a fit that pass its warnings on."""
+        return Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
 
     def _source(self, X: Any, config: Config, reset: bool) -> Reader:
         """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""

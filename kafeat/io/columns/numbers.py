@@ -82,6 +82,13 @@ def to_doubles(values: pa.Array) -> Doubles:
     return _plain(values)
 
 
+def to_numbers(values: pa.Array) -> Array:
+    """Return the values as they are stored if all are numbers of a type that NumPy has, else as float64."""
+    kind = values.type
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return stored(values) if plain and not values.null_count else to_doubles(values)
+
+
 def _plain(values: pa.Array) -> Doubles:
     numbers = stored(values).astype(np.float64, copy=False)
     if values.null_count:
@@ -115,19 +122,19 @@ def _one(text: str | None) -> float:
         return np.nan
 
 
-def lists_to_doubles(values: pa.Array, width: int) -> Doubles:
+def lists_to_numbers(values: pa.Array, width: int) -> Array:
     """Return the rows of a list column as (n, width). A row that is null or of another length is all NaN."""
     fixed = pa.types.is_fixed_size_list(values.type)
     if fixed and not values.null_count:
         first = values.offset * width
         inner = values.values.slice(first, len(values) * width)
-        return to_doubles(inner).reshape(len(values), width)
+        return to_numbers(inner).reshape(len(values), width)
     import pyarrow.compute as pc
 
     length = pc.fill_null(pc.list_value_length(values), -1).to_numpy(zero_copy_only=False)
     good = length == width
     if good.all():
-        return to_doubles(values.flatten()).reshape(len(values), width)
+        return to_numbers(values.flatten()).reshape(len(values), width)
     numbers = np.full((len(values), width), np.nan)
     numbers[good] = to_doubles(values.filter(pa.array(good)).flatten()).reshape(-1, width)
     return numbers
@@ -178,31 +185,6 @@ def indices_of(values: pa.DictionaryArray, null: int) -> npt.NDArray[np.int64]:
     if codes.null_count:
         indices[~valid(codes)] = null
     return indices
-
-
-TILE = 1 << 16
-
-
-def cast_finite(values: Array, out: Floats) -> bool:
-    """Write `values`, float64 or narrower, into `out`. Return false if an entry of `out` is not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        out[...] = values
-    return all_finite(out)
-
-
-def all_finite(X: Array) -> bool:
-    """Return true if no entry is NaN or infinite."""
-    if X.flags.forc:
-        flat = X.reshape(-1, order="A")
-        # A dot product runs at memory speed and allocates nothing. Only if it overflows do we check each entry.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if all(np.isfinite(np.dot(part, part)) for part in _parts(flat)):
-                return True
-    return bool(np.isfinite(X).all())
-
-
-def _parts(flat: Array) -> list[Array]:
-    return [flat[start : start + TILE] for start in range(0, flat.size, TILE)]
 
 
 def first_of_rows(bad: Mask) -> Iterator[tuple[int, int]]:

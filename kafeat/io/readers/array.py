@@ -9,12 +9,13 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from kafeat.contract.casts import all_finite, cast_finite
 from kafeat.contract.tile import Rows, dense
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.categories import Categories, Vocabulary
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
-from kafeat.io.columns.numbers import all_finite, cast_finite, first_of_rows, spell_problem
+from kafeat.io.columns.numbers import first_of_rows, spell_problem
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.types import Array, Floats, Mask
 
@@ -85,13 +86,12 @@ class ArrayChunk(Chunk):
         return [self._block[row, column].item() for column in self._features]
 
     def _numbers(self) -> Array:
-        """Return the feature columns as floats that can be cast."""
+        """Return the feature columns as numbers that can be cast."""
         block = self._block
         if self._features != list(range(block.shape[1])):
             block = block[:, self._features]
-        if block.dtype.newbyteorder("=") not in (np.float32, np.float64):
-            block = block.astype(np.float64)
-        return block
+        wide = block.dtype.kind == "f" and block.dtype.itemsize > 8
+        return block.astype(np.float64) if wide else block
 
     def _as_it_is(self, column: int) -> pa.Array:
         """Return a feature column in its own type: floats would lose digits of whole numbers and names of booleans."""

@@ -11,20 +11,20 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from kafeat.contract.casts import cast_finite
 from kafeat.contract.tile import Rows, dense
 from kafeat.errors import InvalidValueError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import (
-    cast_finite,
     field_from,
     first_of_rows,
     is_list,
-    lists_to_doubles,
+    lists_to_numbers,
     refused,
     spell_problem,
     storage_of,
-    to_doubles,
+    to_numbers,
 )
 from kafeat.io.columns.times import spell_time_problem, to_seconds
 from kafeat.io.readers.base import Chunk, Reader
@@ -163,8 +163,8 @@ def _decode(column: Column, piece: pa.Array, out: Floats) -> bool:
     if column.times:
         return cast_finite(to_seconds(piece)[:, None], out)
     if column.width is None:
-        return cast_finite(to_doubles(piece)[:, None], out)
-    return cast_finite(lists_to_doubles(piece, column.width), out)
+        return cast_finite(to_numbers(piece)[:, None], out)
+    return cast_finite(lists_to_numbers(piece, column.width), out)
 
 
 PEEK = 1024

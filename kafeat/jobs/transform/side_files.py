@@ -24,7 +24,7 @@ from kafeat.runtime.threads import TransformedChunk
 def stats(
     done: TransformResult,
     fm: FeatureMap,
-    model: str,
+    model: str | FeatureMap,
     source: Location,
     target: Location,
     writing: OutputOptions,
@@ -34,7 +34,10 @@ def stats(
     return {
         "kafeat": __version__,
         "command": "transform",
-        "model": {"path": str(Location.parse(model)), "sha256": fm.digest},
+        "model": {
+            "path": str(Location.parse(model)) if isinstance(model, str) else None,
+            "sha256": fm.digest,
+        },
         "input": {
             "path": str(source),
             "rows": done.rows_read,

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from kafeat.config import Config
+    from kafeat.jobs.dataset.api import predict, transform
     from kafeat.jobs.evaluate.evaluate import evaluate
     from kafeat.jobs.fit.fit import fit
     from kafeat.jobs.tune.tune import tune
     from kafeat.model.feature_map import FeatureMap
     from kafeat.model.load import load
 
-__all__ = ["Config", "FeatureMap", "__version__", "evaluate", "fit", "load", "tune"]
+__all__ = ["Config", "FeatureMap", "__version__", "evaluate", "fit", "load", "predict", "transform", "tune"]
 
 _HOMES = {
     "Config": "kafeat.config",
@@ -31,6 +32,8 @@ _HOMES = {
     "fit": "kafeat.jobs.fit.fit",
     "evaluate": "kafeat.jobs.evaluate.evaluate",
     "tune": "kafeat.jobs.tune.tune",
+    "transform": "kafeat.jobs.dataset.api",
+    "predict": "kafeat.jobs.dataset.api",
 }
 
 

@@ -39,7 +39,7 @@ KINDS = registry.kinds()
 RUNS_NOT = re.compile(r"\bDATA\b|\[|://|import-sklearn|COMMAND|\bKIND\b")
 RUN_ELSEWHERE = {"docs/reference/cli.md", "CHANGELOG.md"}
 # That of README and onnx.md is tested beside their parts.
-PYTHON_RUN = {"docs/start.md", "docs/recipes.md", "docs/model_behind_the_map.md"}
+PYTHON_RUN = {"docs/start.md", "docs/python.md", "docs/recipes.md", "docs/model_behind_the_map.md"}
 # They are large to install, or take seconds to start; tests/engines has Spark.
 PYTHON_NOT_RUN = {"airflow", "pyspark"}
 
@@ -116,7 +116,10 @@ def run(text, monkeypatch, capfd):
         assert code == 0, f"{text}\n{capfd.readouterr().err}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if of_kafeat(page) and page not in RUN_ELSEWHERE])
+RUN = [page for page in PAGES if (of_kafeat(page) or page in PYTHON_RUN) and page not in RUN_ELSEWHERE]
+
+
+@pytest.mark.parametrize("page", RUN)
 @pytest.mark.slow
 def test_commands_of_the_pages_work_as_printed(page, folder, monkeypatch, capfd):
     if page == "docs/onnx.md" or "kafeat export" in (ROOT / page).read_text():
@@ -197,7 +200,8 @@ def test_every_kind_has_a_page(kind):
     assert page.is_file(), f"{kind}: expected docs/kinds/{kind}.md; CONTRIBUTING.md tells what it holds"
     text = page.read_text()
     for part in (
-        "made: formula",
+        "\n$$\n",
+        "made: explanation",
         "## Use it when\n",
         "## Use something else when\n",
         "## Try it\n",
@@ -243,6 +247,7 @@ def test_the_references_leave_nothing_out():
 def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
     pytest.importorskip("material")
     pytest.importorskip("mkdocstrings")
+    pytest.importorskip("latex2mathml")
     # without --quiet, with which mkdocs counts no warnings and --strict means nothing
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
@@ -251,4 +256,11 @@ def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_
     assert len(pages) >= len(KINDS) + 10
     loaded = r'<(?:script|img|iframe)[^>]* src="(?:https?:)?//[^"]*|<link[^>]*stylesheet[^>]* href="(?:https?:)?//[^"]*'
     for page in pages:
-        assert not re.findall(loaded, page.read_text()), page.name
+        text = page.read_text()
+        assert not re.findall(loaded, text), page.name
+        assert 'class="arithmatex"' not in text, page.name
+    for kind in KINDS:
+        assert (
+            '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">'
+            in (tmp_path / f"kinds/{kind}.html").read_text()
+        ), kind

@@ -13,7 +13,8 @@ import pytest
 import kafeat
 
 MODULES = [
-    "kafeat.config.model", "kafeat.jobs.evaluate.evaluate", "kafeat.jobs.fit.fit", "kafeat.model.feature_map",
+    "kafeat.config.model", "kafeat.evaluation.evaluation", "kafeat.jobs.dataset.api", "kafeat.jobs.evaluate.evaluate",
+    "kafeat.jobs.fit.fit", "kafeat.model.feature_map",
     "kafeat.model.in_notebooks", "kafeat.model.load",
 ]  # fmt: skip
 METHODS = [
@@ -51,7 +52,7 @@ def check_sections(function: Callable[..., object]) -> None:
     assert ("Returns" in sections) == returns, function
 
 
-@pytest.mark.parametrize("function", [kafeat.fit, kafeat.load, kafeat.evaluate, *METHODS])
+@pytest.mark.parametrize("function", [kafeat.fit, kafeat.load, kafeat.transform, kafeat.evaluate, *METHODS])
 def test_all_parameters_are_documented_in_order(function: Callable[..., object]) -> None:
     if function != kafeat.FeatureMap.dumps:
         check_sections(function)

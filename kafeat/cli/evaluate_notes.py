@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafeat.evaluation.cost_rows import findings
+from kafeat.evaluation.rates import rate_note
 from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import Report
 from kafeat.evaluation.summary import spell
@@ -44,6 +45,8 @@ def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
         if "on its rows" not in left_out:
             note += "; `on its rows` is the score of the features trained on the same rows"
         yield note
+    for rate in report["rates"]:
+        yield rate_note(rate)
     for budget in report["budgets"].get("columns", []):
         yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"
     for budget in report["budgets"].get("seconds", []):

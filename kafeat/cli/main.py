@@ -165,10 +165,10 @@ def _run() -> int:
     except Terminated as error:
         return _failed(_noted("terminated", error), 143)
     except SystemExit as error:
-        # With standalone_mode off, click itself exits in two cases: the reader of a pipe closed it, or a shell asked
+        # With standalone_mode off, click and rich exit in two cases: the reader of a pipe closed it, or a shell asked
         # for completions. Code of the user, such as an imported kernel, must not pass for success.
         *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("click", "kafeat"):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("click", "rich", "kafeat"):
             return 0
         return _failed(f"{frame.f_code.co_filename}: expected code that returns, got exit({error.code})", 2)
     except MemoryError as error:

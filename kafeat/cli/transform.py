@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -10,15 +9,14 @@ import click
 from kafeat.cli import log, options
 from kafeat.cli.option_groups import GroupedCommand
 from kafeat.cli.options import DatasetOptions, scale_options
-from kafeat.errors import SystemRefusedError, UsageError, counted
+from kafeat.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from kafeat.io.storage.location import Location
-    from kafeat.io.writers.options import OutputOptions
     from kafeat.jobs.dataset.journal import DatasetResult
+    from kafeat.jobs.dataset.request import DatasetRequest
     from kafeat.jobs.transform.dry_run import DryRun
-    from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
-    from kafeat.model.feature_map import FeatureMap
+    from kafeat.jobs.transform.options import InputOptions, TransformResult
 
 
 @click.command(
@@ -39,6 +37,11 @@ Examples:
     "--features",
     is_flag=True,
     help="Write the features of a model that ends in a predictor, and not its predictions.",
+)
+@click.option(
+    "--unit-variance",
+    is_flag=True,
+    help="Multiply the features by one factor, so that their mean variance is 1 and default penalties fit.",
 )
 @click.option(
     "--keep", metavar="COLS", help="Input columns to copy to the output, separated by commas, or `all`."
@@ -114,6 +117,7 @@ def transform(
     source: str,
     target: str,
     features: bool,
+    unit_variance: bool,
     keep: str | None,
     jobs: int | None,
     reading: InputOptions,
@@ -147,32 +151,30 @@ def transform(
     """
     from kafeat.io.storage.location import Location
     from kafeat.io.writers.options import OutputOptions
+    from kafeat.jobs.dataset.request import DatasetRequest
     from kafeat.jobs.transform.options import RowOptions
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = OutputOptions(
         output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype,
-        features=features,
+        features=features, unit_variance=unit_variance,
     )  # fmt: skip
     place = Location.parse(source)
     rules = RowOptions(on_bad_rows, _location(rejects), stats_file is not None, max_drift, drift_test)
-    job = _Job(
-        model, place, Location.parse(target), reading, writing, rules, jobs, _location(stats_file), device, quiet,
-        verbose,
-    )  # fmt: skip
     over_parts = scale.over_parts(place)
+    request = DatasetRequest(
+        model, place, Location.parse(target), reading, writing, rules, scale.engine(jobs), scale.rows_per_file,
+        scale.resume, bool(overwrite), _location(stats_file),
+    )  # fmt: skip
     if device is not None and (over_parts or dry_run):
         got = "many files, or --rows-per-file" if over_parts else "--dry-run"
         raise UsageError(f"--device: expected one input file to transform, got {got}")
-    if over_parts:
-        if dry_run:
-            job.show_dry_run_of_parts(scale, bool(overwrite))
-        else:
-            job.run_parts(scale, bool(overwrite))
-    elif dry_run:
-        job.show_dry_run()
+    if dry_run:
+        _show_dry_run(request, over_parts)
+    elif over_parts:
+        _run_parts(request, quiet, verbose)
     else:
-        job.run_file()
+        _run_file(request, device, quiet, verbose)
 
 
 run_transform = transform.callback
@@ -185,127 +187,80 @@ def _location(name: str | None) -> Location | None:
     return None if name is None else Location.parse(name)
 
 
-@dataclass(frozen=True)
-class _Job:
-    """The arguments of one call."""
+def _run_file(request: DatasetRequest, device: str | None, quiet: bool, verbose: bool) -> None:
+    from kafeat.cli.progress import progress
+    from kafeat.jobs.dataset.run import run_file
 
-    model: str
-    source: Location
-    target: Location
-    reading: InputOptions
-    writing: OutputOptions
-    rules: RowOptions
-    jobs: int | None
-    stats_file: Location | None
-    device: str | None
-    quiet: bool
-    verbose: bool
+    with progress("transform", quiet) as announce:
+        done = run_file(request, device, announce)
+    _summarize(request, f"{request.target}: {done.rows:,} rows", done, quiet, verbose)
 
-    def run_file(self) -> None:
-        from kafeat.cli.progress import progress
-        from kafeat.jobs.transform.side_files import open_stats, stats
-        from kafeat.jobs.transform.transform import transform_file
-        from kafeat.model.load import load
 
-        fm = load(self.model)
-        if self.device is not None and fm.predictor is not None and not self.writing.features:
-            raise UsageError("--device: expected --features with a model that ends in a predictor, got none")
-        fm = self._on_device(fm)
-        with (
-            open_stats(self.stats_file, self.writing.fsync) as write_stats,
-            progress("transform", self.quiet) as announce,
-        ):
-            done = transform_file(
-                fm, self.source, self.target, reading=self.reading, writing=self.writing, rules=self.rules,
-                jobs=self.jobs, announce=announce, hashed=self.stats_file is not None,
-            )  # fmt: skip
-            if self.stats_file is not None:
-                write_stats(stats(done, fm, self.model, self.source, self.target, self.writing, self.rules))
-        self._summarize(f"{self.target}: {done.rows:,} rows", done)
+def _run_parts(request: DatasetRequest, quiet: bool, verbose: bool) -> None:
+    from kafeat.cli.progress import progress
+    from kafeat.errors import PartsError
+    from kafeat.jobs.dataset.run import run_parts
 
-    def _on_device(self, fm: FeatureMap) -> FeatureMap:
-        if self.device is None:
-            return fm
-        try:
-            from kafeat.onnx.device import on_device
-        except ImportError as error:
-            raise SystemRefusedError(f"--device {self.device}: {error}") from None
-        return on_device(fm, self.device, self.jobs)
+    target = request.target
+    with progress("transform", quiet, "parts") as announce:
+        run = run_parts(request, announce)
+    kept = f" ({run.kept:,} of them kept)" if run.kept else ""
+    _summarize(request, f"{target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run, quiet, verbose)
+    _warn(target, run.removed, "was removed, as its input is gone", "were removed, as their inputs are gone")
+    _warn(
+        target,
+        run.unknown_files,
+        "is not a part, but is read with them",
+        "are not parts, but are read with them",
+    )
+    if run.failed:
+        raise PartsError(str(target), run.parts, run.failed)
 
-    def run_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
-        from kafeat.cli.progress import progress
-        from kafeat.errors import PartsError
-        from kafeat.jobs.dataset.transform import stats_of_parts, transform_parts
-        from kafeat.jobs.transform.side_files import open_stats
 
-        with (
-            open_stats(self.stats_file, self.writing.fsync) as write_stats,
-            progress("transform", self.quiet, "parts") as announce,
-        ):
-            run = transform_parts(
-                self.model, self.source, self.target, reading=self.reading, writing=self.writing,
-                rules=self.rules, engine=scale.engine(self.jobs), rows_per_file=scale.rows_per_file,
-                resume=scale.resume, overwrite=overwrite, stats=self.stats_file, announce=announce,
-            )  # fmt: skip
-            write_stats(stats_of_parts(run, self.model, self.source, self.target))
-        kept = f" ({run.kept:,} of them kept)" if run.kept else ""
-        self._summarize(f"{self.target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run)
-        self._warn(run.removed, "was removed, as its input is gone", "were removed, as their inputs are gone")
-        self._warn(
-            run.unknown_files, "is not a part, but is read with them", "are not parts, but are read with them"
-        )
-        if run.failed:
-            raise PartsError(str(self.target), run.parts, run.failed)
+def _warn(target: Location, names: tuple[str, ...], one: str, many: str) -> None:
+    from kafeat.io.columns.fields import shown
 
-    def _warn(self, names: tuple[str, ...], one: str, many: str) -> None:
-        from kafeat.io.columns.fields import shown
+    if names:
+        files, what = counted(len(names), "file"), one if len(names) == 1 else many
+        listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
+        log.warn(f"{target}: {files} {what}: {listed}")
 
-        if names:
-            files, what = counted(len(names), "file"), one if len(names) == 1 else many
-            listed = ", ".join([*map(shown, names[:3]), *(["…"] if len(names) > 3 else [])])
-            log.warn(f"{self.target}: {files} {what}: {listed}")
 
-    def _summarize(self, what: str, done: TransformResult | DatasetResult) -> None:
-        clipped = (
-            f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
-        )
-        fate = {"drop": "left out", "null": "null"}.get(self.rules.on_bad_rows)
-        bad = f"; {done.bad_rows:,} bad rows were {fate}" if done.bad_rows else ""
-        log.summarize(
-            f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{bad}{clipped}",
-            self.quiet,
-            self.verbose,
-        )
+def _summarize(
+    request: DatasetRequest, what: str, done: TransformResult | DatasetResult, quiet: bool, verbose: bool
+) -> None:
+    clipped = f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
+    fate = {"drop": "left out", "null": "null"}.get(request.rules.on_bad_rows)
+    bad = f"; {done.bad_rows:,} bad rows were {fate}" if done.bad_rows else ""
+    log.summarize(
+        f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{bad}{clipped}", quiet, verbose
+    )
 
-    def show_dry_run(self) -> None:
-        from kafeat.jobs.transform.dry_run import dry_run_transform
 
-        plan = dry_run_transform(
-            self.model, self.source, self.target, reading=self.reading, writing=self.writing,
-            rules=self.rules, jobs=self.jobs,
-        )  # fmt: skip
-        self._show_estimate(plan)
+def _show_dry_run(request: DatasetRequest, over_parts: bool) -> None:
+    from kafeat.jobs.dataset.dry_run import dry_run_parts
+    from kafeat.jobs.transform.dry_run import dry_run_transform
 
-    def show_dry_run_of_parts(self, scale: DatasetOptions, overwrite: bool) -> None:
-        from kafeat.jobs.dataset.dry_run import dry_run_parts
-        from kafeat.jobs.dataset.request import DatasetRequest
-
-        estimate = dry_run_parts(DatasetRequest(
-            self.model, self.source, self.target, self.reading, self.writing, self.rules, scale.engine(self.jobs),
-            scale.rows_per_file, scale.resume, overwrite, self.stats_file,
+    if not over_parts:
+        _show_estimate(dry_run_transform(
+            request.model, request.source, request.target, reading=request.reading, writing=request.writing,
+            rules=request.rules, jobs=request.engine.jobs,
         ))  # fmt: skip
-        kept = f" ({estimate.kept:,} more are kept)" if estimate.kept else ""
-        click.echo(f"parts:   {'' if estimate.exact_parts else 'about '}{estimate.parts:,}{kept}")
-        self._show_estimate(
-            estimate.estimate, "" if scale.engine_name == "threads" else " with the threads of this machine"
-        )
+        return
+    estimate = dry_run_parts(request)
+    kept = f" ({estimate.kept:,} more are kept)" if estimate.kept else ""
+    click.echo(f"parts:   {'' if estimate.exact_parts else 'about '}{estimate.parts:,}{kept}")
+    _show_estimate(
+        estimate.estimate, "" if request.engine.in_this_process else " with the threads of this machine"
+    )
 
-    def _show_estimate(self, plan: DryRun, by: str = "") -> None:
-        from kafeat.io.storage.disk_space import spell_bytes
 
-        about = "" if plan.exact_rows else "about "
-        free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"
-        click.echo(f"rows:    {about}{plan.rows:,}")
-        click.echo(f"columns: {plan.columns:,}")
-        click.echo(f"bytes:   about {spell_bytes(plan.bytes)}{free}")
-        click.echo(f"time:    about {plan.seconds:.1f} s{by}")
+def _show_estimate(plan: DryRun, by: str = "") -> None:
+    from kafeat.io.storage.disk_space import spell_bytes
+
+    about = "" if plan.exact_rows else "about "
+    free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"
+    click.echo(f"rows:    {about}{plan.rows:,}")
+    click.echo(f"columns: {plan.columns:,}")
+    click.echo(f"bytes:   about {spell_bytes(plan.bytes)}{free}")
+    click.echo(f"time:    about {plan.seconds:.1f} s{by}")

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
+from traceback import extract_tb
 from typing import Annotated, Any, TypeGuard
 
 from pydantic import AfterValidator, Field
 
 from kafeat.contract.describe import Described
-from kafeat.errors import UsageError
+from kafeat.errors import KafeatError, UsageError
 
 _allowed: ContextVar[bool] = ContextVar("allow_import", default=False)
 
@@ -45,10 +46,24 @@ class ImportedFunction:
         self._function = function
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._function(*arguments)
+        try:
+            return self._function(*arguments)
+        except (KafeatError, MemoryError):
+            raise
+        except Exception as error:  # the function may do anything
+            raise UsageError(
+                f"kernel {self.name!r}: expected values of the kernel, got {type(error).__name__}: {error} "
+                f"({_place(error)}): mend the function, or use another kernel"
+            ) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         return import_function, (self.name,)
+
+
+def _place(error: Exception) -> str:
+    """Return the file and the line that raised an error."""
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{last.filename}, line {last.lineno}"
 
 
 def import_function(name: str) -> ImportedFunction:

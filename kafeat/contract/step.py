@@ -28,6 +28,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described
+from kafeat.contract.error_slopes import NO_THEOREM, ErrorSlopes
 from kafeat.contract.imports import refusal
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows
@@ -136,6 +137,9 @@ class Step(BaseModel, ABC):
     """True for a predictor, which can only be the last step of a config."""
     missing: ClassVar[Literal["refuse", "pass", "fill"]] = "refuse"
     """The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none."""
+
+    error_slopes: ClassVar[ErrorSlopes] = NO_THEOREM
+    """What theorems say about the fall of the error with `n_components`."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from kafeat.chain.chain import Chain
@@ -9,6 +12,9 @@ from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.evaluation.records import ClosedForm, KernelPca
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Floats
+
+# The spectrum is drawn to this multiple of the map's last frequency, at so many points.
+_BEYOND, _POINTS = 1.4, 201
 
 
 def before(fm: FeatureMap, index: int, X: Floats) -> Floats:
@@ -21,6 +27,44 @@ def error_curve(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats, Floats] | No
     for index, fitted in enumerate(fm.chain.steps):
         if fitted.step.kind == "homogeneous":
             return fitted.step.error_curve(fitted.state, before(fm, index, X))  # type: ignore[attr-defined, no-any-return]  # the kind says so
+    return None
+
+
+@dataclass(frozen=True)
+class SignatureCurves:
+    """What a homogeneous map makes of its kernel: the signature, the spectrum, and the error of each ratio y/x."""
+
+    ratios: Floats
+    """log(y/x), from 0 on."""
+    exact: Floats
+    """The signature there."""
+    near: Floats
+    """That of the map."""
+    weights: Floats
+    """How often the data have the ratio."""
+    frequencies: Floats
+    """λ, from 0 on; empty if the map has no frequencies."""
+    spectrum: Floats
+    """κ(λ)."""
+    sampled: tuple[Floats, Floats]
+    """The frequencies of the map, and what it has in the place of κ there."""
+
+
+def signature_curves(fm: FeatureMap, X: Floats) -> SignatureCurves | None:
+    """Return the curves of the first homogeneous map for the ratios in rows X; None without such a map."""
+    for index, fitted in enumerate(fm.chain.steps):
+        if fitted.step.kind == "homogeneous":
+            step: Any = fitted.step
+            ratios, _, weights = step.error_curve(fitted.state, before(fm, index, X))
+            exact, near = step.signatures(fitted.state, ratios)
+            sampled = step.sampled_spectrum(fitted.state)
+            if sampled is None:
+                nothing = np.empty(0)
+                return SignatureCurves(ratios, exact, near, weights, nothing, nothing, (nothing, nothing))
+            frequencies = np.linspace(0.0, _BEYOND * sampled[0][-1], _POINTS)
+            return SignatureCurves(
+                ratios, exact, near, weights, frequencies, step.spectrum(frequencies), sampled
+            )
     return None
 
 

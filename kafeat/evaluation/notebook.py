@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,6 +10,8 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.contract.describe import spell
 from kafeat.errors import DataError, UsageError
+from kafeat.evaluation.notebook_axes import needs_matplotlib, new_axes
+from kafeat.evaluation.tables import html_table
 from kafeat.io.columns.fields import shown
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
@@ -38,11 +39,7 @@ def table(fm: FeatureMap) -> str:
             for source in origin.sources
         ),
     ]
-    body = "".join(
-        f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(text)}</td></tr>'
-        for name, text in rows
-    )
-    return f"<table><caption>kafeat.FeatureMap</caption><tbody>{body}</tbody></table>"
+    return html_table("kafeat.FeatureMap", rows)
 
 
 def _step(recipe: dict[str, Any]) -> str:
@@ -74,26 +71,16 @@ def plot_spectrum(fm: FeatureMap, X: Any, rows: int) -> Axes:
 
 def _drawn(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
     """Draw a plot in a pyplot figure, which notebooks display automatically."""
-    try:
-        from matplotlib import pyplot
-
+    with needs_matplotlib():
         from kafeat.evaluation.report import portraits
-        from kafeat.evaluation.report.canvas import STYLES, plain
-    except ImportError as error:
-        raise UsageError(
-            f"plot: expected matplotlib, got: {error}; pip install 'kafeat[evaluate]'"
-        ) from error
+        from kafeat.evaluation.report.canvas import STYLES
     exhibit = _exhibit(fm, X, rows)
-    figure, axes = pyplot.subplots(
-        1, columns, figsize=(4.4 * columns, 3.4), layout="constrained", squeeze=False
-    )
-    figure.set_facecolor(STYLES[0].paper)
-    for one in axes[0]:
-        plain(one, STYLES[0])
-    getattr(portraits, portrait)(axes[0] if columns > 1 else axes[0, 0], STYLES[0], exhibit)
+    axes = new_axes(columns)
+    getattr(portraits, portrait)(axes if columns > 1 else axes[0], STYLES[0], exhibit)
     relative = exhibit.record["relative_frobenius"]
+    figure: Any = axes[0].figure
     figure.suptitle(f"{exhibit.record['map']}: relative error {relative:.3g}", fontsize=10)
-    return list(axes[0])
+    return axes
 
 
 def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:

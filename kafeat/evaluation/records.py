@@ -234,6 +234,20 @@ Edge = TypedDict(
 """A parameter of the recommended setting at the end of the values tried; `gain` is that of the last step, `from`."""
 
 
+class Rate(Named):
+    """Slopes of log error over log D of a map in a sweep over its number of columns D."""
+
+    columns: list[int]
+    """The numbers of columns."""
+    slope_frobenius: Estimate
+    """Of the relative Frobenius error, over seeds and splits."""
+    slope_spectral: Estimate
+    """Of the relative spectral error."""
+    theorem_frobenius: list[float]
+    """Slopes that theorems give; a second one holds for a kernel matrix with a large eigengap."""
+    theorem_spectral: list[float]
+
+
 class Budget(TypedDict):
     """The best map within a budget of columns or of seconds."""
 
@@ -253,6 +267,8 @@ class Report(TypedDict):
     recommendation: str | None
     score_of_choice: Estimate | None
     """Test score of the map that each split chooses by its own rows; None with a single split or map."""
+    rates: list[Rate]
+    """How fast the error falls with the number of columns; for at least three of them."""
     edges: list[Edge]
     """Parameters of the recommended setting that are the largest or smallest value tried."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
 
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.contract.tile import is_feature_major, shaped
@@ -27,6 +28,8 @@ class ArcCosine(Step):
 
     Source: Cho & Saul 2009, equations 1 to 3 and section 2.2; Yu et al. 2016 (orthogonal).
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     order: Literal[0, 1] = parameter(1, "0 for steps, 1 for rectified linear units")
     n_components: Width = N_COMPONENTS

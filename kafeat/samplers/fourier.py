@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from kafeat.chain.chain import Chain
 from kafeat.chain.fitted_step import FittedStep
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import (
     N_COMPONENTS,
@@ -65,6 +66,8 @@ class Fourier(Step):
     Source: Rahimi & Recht 2007, algorithm 1; Yu et al. 2016 (orthogonal, structured); Le, Sarlós & Smola 2013
     (fastfood); Avron et al. 2016 (qmc); weights, learning and supervision: this project.
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     kernel: KernelName = parameter("rbf", "the kernel to approximate")
     gamma: PositiveFloat | Rule = parameter("median", "γ, or how it is read off the fit sample")

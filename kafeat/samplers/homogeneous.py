@@ -14,7 +14,7 @@ from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import is_feature_major, runs, shaped
 from kafeat.maths.homogeneous import windows
-from kafeat.maths.homogeneous.additive import additive_kernel, additive_names
+from kafeat.maths.homogeneous.additive import additive_kernel, additive_names, spectral_kernel
 from kafeat.maths.homogeneous.windows import ratio_weights, widest_ratio
 from kafeat.maths.kernel import KernelParameters
 from kafeat.types import Floats, Shape, State
@@ -147,10 +147,25 @@ class Homogeneous(Step):
         ratios, weights = ratio_weights(X, self.homogeneity, np.random.default_rng(0))
         used = max(2, int(np.searchsorted(np.cumsum(weights), 0.999 * weights.sum())) + 1)
         ratios, weights = ratios[:used], weights[:used]
+        exact, near = self.signatures(state, ratios)
+        return ratios, near - exact, weights
+
+    def signatures(self, state: State, ratios: Floats) -> tuple[Floats, Floats]:
+        """𝒦(ω) and k̂(ω) of the map at ω = `ratios`."""
         waves = np.cos(np.outer(ratios, state["frequencies"])) @ state["coefficients"][1:]
-        exact = additive_kernel(self.kernel).signature(ratios)
-        error: Floats = state["coefficients"][0] + 2.0 * waves - exact
-        return ratios, error, weights
+        near: Floats = state["coefficients"][0] + 2.0 * waves
+        return additive_kernel(self.kernel).signature(ratios), near
+
+    def sampled_spectrum(self, state: State) -> tuple[Floats, Floats] | None:
+        """The frequencies jL, 0 first, and κ_j/L, which stands for κ(jL); None for an order of 0."""
+        if not len(state["frequencies"]):
+            return None
+        frequencies = np.append(0.0, state["frequencies"])
+        return frequencies, state["coefficients"] / np.diff(frequencies).min()
+
+    def spectrum(self, frequencies: Floats) -> Floats:
+        """κ(λ) at λ = `frequencies`."""
+        return spectral_kernel(self.kernel).spectrum(frequencies)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         return {"frequencies": (self.n,), "coefficients": (self.n + 1,)}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
 from kafeat.contract.describe import Described
+from kafeat.contract.error_slopes import ErrorSlopes
 from kafeat.contract.imports import FunctionName, ImportedFunction, is_function_name, not_imported
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
@@ -65,6 +66,9 @@ class Nystroem(Step):
 
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.
     """
+
+    # Drineas & Mahoney 2005; with an eigengap Mahdavi, Yang & Jin 2012 (Frobenius), Jin et al. 2013 (spectral).
+    error_slopes: ClassVar[ErrorSlopes] = ErrorSlopes(frobenius=(-0.25, -0.5), spectral=(-0.5, -1.0))
 
     kernel: KernelName | FunctionName | Function = parameter(
         "rbf", "the kernel to approximate; poly is polynomial"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import remedy
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.contract.tile import is_feature_major, shaped
@@ -34,6 +35,8 @@ class PositiveExponential(Step):
 
     Source: Choromanski et al. 2021, lemma 1 and theorem 2; Likhosherstov et al. 2022, theorem 4.1 (A).
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     gamma: Gamma = GAMMA
     n_components: Width = N_COMPONENTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -17,6 +17,7 @@ from kafeat.chain.parallel import (
     apply_map,
     map_buffers,
 )
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import Sample, Transform, Width, parameter, total_clipped
 from kafeat.errors import DataError
@@ -36,6 +37,8 @@ class Product(ParallelChains):
 
     Source: Shawe-Taylor & Cristianini 2004, proposition 3.22 (products); Kar & Karnick 2012, lemma 7 (signs).
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     maps: Annotated[tuple[ChainOnColumns, ...], Field(min_length=1), AS_TUPLE] = parameter(
         ..., "chains whose kernels are multiplied: each with steps, and with columns if asked"

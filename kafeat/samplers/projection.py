@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
 from kafeat.contract.step import Sample, Step, Transform, Width, parameter
@@ -40,6 +41,8 @@ class Projection(Step):
     Source: Dasgupta & Gupta 2003 (the bound); Achlioptas 2003, Li et al. 2006 (sparse); Ailon & Chazelle 2009,
     Tropp 2011 (srht).
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     matrix: Literal["gaussian", "sparse", "srht"] = parameter("gaussian", "the law of the matrix")
     n_components: Width | Literal["auto"] = parameter("auto", "D, or from eps and the number of rows")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter
 from kafeat.contract.tile import is_feature_major, shaped
@@ -50,6 +51,8 @@ class RandomMaclaurin(Step):
 
     Source: Kar & Karnick 2012, algorithm 1 and section 6 (H0/1).
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     kernel: Literal["polynomial", "exponential", "series"] = parameter(
         "polynomial", "the kernel to approximate; series: the one with these coefficients"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
 
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.maths.dot_products import GAMMA, Degree, Gamma, fit_gamma
@@ -29,6 +30,8 @@ class RandomSubsets(Step):
 
     Source: Shawe-Taylor & Cristianini 2004, section 9.2 (kernels); Atarashi, Maji & Oyama 2019 (features).
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     kernel: Literal["anova", "all_subsets"] = parameter(
         "anova", "sets of `degree` columns, or sets of any size"

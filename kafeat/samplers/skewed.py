@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
 
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     N_COMPONENTS,
@@ -47,6 +48,8 @@ class Skewed(Step):
 
     Source: Li, Ionescu & Sminchisescu 2010, section 3.
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     kernel: Literal["chi2", "intersection"] = parameter("chi2", "the skewed kernel to approximate")
     skewedness: PositiveFloat = parameter(1.0, "c, added to every input; inputs must be above -c")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major
@@ -32,11 +33,13 @@ class TensorSketch(Step):
     sketches of u (a bucket and a sign per entry), p of them, are multiplied in the Fourier domain. The variance of an
     entry is at most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D. One output carries c₀^p exactly,
     and d outputs the linear part where that leaves less variance; the others sketch the rest. A Fourier transform
-    keeps dot products, so the way back is left out unless it is asked for: the outputs are numbers of the spectrum,
-    scaled, of D buckets or more: as many as a fast transform has.
+    keeps dot products, so the way back is left out unless it is asked for. The outputs are then numbers of the
+    spectrum, scaled, of D buckets or more: as many as a fast transform has.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     degree: Degree = DEGREE
     gamma: Gamma = GAMMA

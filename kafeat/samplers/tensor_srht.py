@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_odd
 from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
@@ -39,6 +40,8 @@ class TensorSrht(Step):
 
     Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
     """
+
+    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
 
     degree: Degree = DEGREE
     gamma: Gamma = GAMMA

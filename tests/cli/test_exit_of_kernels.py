@@ -1,4 +1,9 @@
-"""Code of the user that ends the program."""
+"""Code that ends the program: of the user, and of rich where the reader of a pipe has closed it."""
+
+import subprocess
+import sys
+
+import kafeat
 
 
 def test_a_kernel_that_exits_is_no_success(in_process, tmp_path, monkeypatch):
@@ -12,3 +17,13 @@ def test_a_kernel_that_exits_is_no_success(in_process, tmp_path, monkeypatch):
     assert done.returncode == 2
     assert "expected code that returns, got exit(0)" in done.stderr
     assert not (tmp_path / "m.joblib").exists()
+
+
+def test_a_closed_pipe_behind_a_table_is_no_error(tmp_path):
+    model = tmp_path / "m.joblib"
+    kafeat.fit({"steps": [{"kind": "standardize"}]}, [[1.0], [2.0]]).save(model)
+    command = [sys.executable, "-m", "kafeat", "inspect", str(model)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        run.stdout.close()
+        assert run.stderr.read() == b""
+        assert run.wait() == 0

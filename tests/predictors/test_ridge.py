@@ -330,5 +330,14 @@ def test_weights_need_a_predictor_and_a_column_of_their_own(X, y):
         UsageError, match="--weight: expected another column than those of the label and the split, got 'y'"
     ):
         kafeat.fit(config, table, "y", weight="y")
-    with pytest.raises(DataError, match="--weight: expected columns 'v', got x0"):
+    with pytest.raises(DataError, match="--weight: expected the column 'v', got x0"):
         kafeat.fit(config, table, "y", weight="v")
+
+
+def test_classes_of_64_bits_keep_their_type():
+    """NumPy takes a list of 1 and 2^63 for floats, which would lose the digits of a class."""
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    y = np.where(X[:, 0] > 0.0, np.uint64(2**63 + 1), np.uint64(1))
+    steps = [{"kind": "standardize"}, {"kind": "ridge", "task": "classification"}]
+    fm = kafeat.fit({"steps": steps}, X, label=y)
+    assert set(fm.predict(X).tolist()) == {1, 2**63 + 1}

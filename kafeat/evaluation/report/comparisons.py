@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,8 +60,13 @@ def swept(summaries: Sequence[Summary]) -> list[Axis]:
     ]
 
 
-def error_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) -> None:
-    """Plot relative Frobenius and spectral errors; over columns, add the slope of random features."""
+_POWERS = {-0.5: "1/√D", -1.0: "1/D"}
+
+
+def error_over(
+    axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis, slopes: Collection[float] = ()
+) -> None:
+    """Plot relative Frobenius and spectral errors; over columns, add lines of these slopes."""
     top: tuple[float, float] | None = None
     for (name, entries), hue in zip(axis.lines(summaries).items(), cycle(style), strict=False):
         _bars(axes, axis, entries, "relative_frobenius", hue, name)
@@ -74,7 +79,9 @@ def error_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axi
     axes.set(yscale="log", ylabel="relative error")
     if top is not None and axis == COLUMNS:
         widths = np.unique([axis.of(entry) for entry in summaries])
-        axes.plot(widths, top[1] * np.sqrt(top[0] / widths), ":", color=style.ink, label="slope of 1/√D")
+        for slope, dash in zip(sorted(slopes, reverse=True), (":", (0, (1, 4))), strict=False):
+            label = f"slope of {_POWERS.get(slope, f'D^{slope:g}')}"
+            axes.plot(widths, top[1] * (widths / top[0]) ** slope, ls=dash, color=style.ink, label=label)
     _along(axes, axis, summaries)
     legend(axes, style)
 

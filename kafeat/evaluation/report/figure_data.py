@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafeat.errors import KafeatError
-from kafeat.evaluation.closed_form import before, error_curve
+from kafeat.evaluation.closed_form import SignatureCurves, before, signature_curves
 from kafeat.evaluation.model_scores import ModelFigures
 from kafeat.evaluation.records import EvaluationRecord, Named
 from kafeat.evaluation.scores import Curve
@@ -66,8 +66,8 @@ class MapFigures:
     """Eigenvalues of K and of ZZᵀ, largest first."""
     line: tuple[Floats, Floats, Floats] | None
     """t, and the kernel and its approximation between a row and points on the line to another row."""
-    curve: tuple[Floats, Floats, Floats] | None
-    """log(y/x), the closed-form error of a homogeneous map there, and the frequency of the ratio in the data."""
+    signature: SignatureCurves | None
+    """Only of a homogeneous map."""
     landmarks: tuple[Floats, Floats] | None
     """Rows and landmarks, projected to the first two principal components of the rows."""
     importance: dict[str, float] | None = None
@@ -129,7 +129,7 @@ class FigureData:
                     _eigenvalues(_gram(Z[:_SPECTRUM_ROWS])),
                 ),
                 line=_line(fm, X, K) if between else None,
-                curve=error_curve(fm, X),
+                signature=signature_curves(fm, X),
                 landmarks=_landmarks(fm, X),
                 importance=importance,
                 learning=learning or LearningFigures(),

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any, cast
 
 from kafeat.evaluation.cost_rows import cost_rows, findings, spell_megabytes, spell_seconds
+from kafeat.evaluation.rates import spelled_rate
 from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import EvaluationRecord, Report, Summary, estimate_of, known_mean
 from kafeat.evaluation.report.canvas import Picture
@@ -39,6 +40,7 @@ def page(report: Report, data: str, pictures: Sequence[Picture]) -> str:
         f"<p>{escape(_asked(first, report['summary'][0]['splits']))}</p>",
         "<h2>Data</h2>", *_data(report),
         "<h2>Maps</h2>", *_table(report),
+        *_rates(report),
         *_costs(report),
         *_budgets(report),
         "<h2>Pictures</h2>", *figures(pictures),
@@ -122,6 +124,28 @@ def _table(report: Report) -> Iterator[str]:
     ]
     best = choose(entries)
     yield from table(heads, rows, next((i for i, entry in enumerate(entries) if entry is best), None))
+
+
+def _rates(report: Report) -> Iterator[str]:
+    """Yield a table of how fast the errors fall with the number of columns, if that was swept."""
+    if not report["rates"]:
+        return
+    rows = [
+        [escape(spell(rate)), f"{rate['columns'][0]:,} to {rate['columns'][-1]:,}"]
+        + [escape(power) for powers in spelled_rate(rate).values() for power in powers]
+        for rate in report["rates"]
+    ]
+    yield "<h2>Rates</h2>"
+    yield from table(["map", "columns D", "Frobenius norm", "theorem", "spectral norm", "theorem"], rows)
+    yield f"<p>{escape(_OF_RATES)}</p>"
+
+
+_OF_RATES = (
+    "The power of D by which the relative error falls, from a line through the logarithms, with the standard error "
+    "over seeds and splits. Beside it what theorems say: 1/√D for averages over random features; for the Nyström "
+    "method, beyond the error of the best matrix of a fixed rank, n/√m in the spectral norm and n/m^¼ in that of "
+    "Frobenius, which a large eigengap improves towards n/m and n/√m. A map may fall faster than its bound."
+)
 
 
 def _costs(report: Report) -> Iterator[str]:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from kafeat.evaluation.model_scores import ModelFigures
 from kafeat.evaluation.recommendation import choose, same_but
-from kafeat.evaluation.records import Named, Summary
-from kafeat.evaluation.report import comparisons, portraits, predictions
+from kafeat.evaluation.records import Named, Rate, Summary
+from kafeat.evaluation.report import comparisons, portraits, predictions, signatures
 from kafeat.evaluation.report.canvas import Picture, drawn
 from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.summary import spell
 
 
-def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> Iterator[Picture]:
-    """Yield the figures that apply to these maps, comparisons first."""
-    yield from _comparisons(summaries)
+def pictures(
+    summaries: Sequence[Summary], exhibits: Sequence[MapFigures], rates: Sequence[Rate] = ()
+) -> Iterator[Picture]:
+    """Yield the figures that apply to these maps, comparisons first; `rates` have the slopes of theorems."""
+    yield from _comparisons(
+        summaries, {-0.5, *(slope for rate in rates for slope in rate["theorem_spectral"])}
+    )
     best = list(_best_of_each(summaries, exhibits))
     if any(exhibit.learning.predictions for exhibit in best):
         yield drawn(
@@ -40,14 +44,14 @@ def pictures(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) -> It
         yield from _line(exhibit, exhibits)
 
 
-def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
+def _comparisons(summaries: Sequence[Summary], slopes: Collection[float]) -> Iterator[Picture]:
     widths = len({entry["n_components"] for entry in summaries}) > 1
     others = comparisons.swept(summaries)
     for axis in [*([comparisons.COLUMNS] if widths else []), *others]:
         over = "columns" if axis == comparisons.COLUMNS else axis.key
         yield drawn(
             f"error-over-{_slug(over)}", "svg", f"Error over {over}", _OF_ERROR[axis == comparisons.COLUMNS],
-            partial(comparisons.error_over, summaries=summaries, axis=axis),
+            partial(comparisons.error_over, summaries=summaries, axis=axis, slopes=slopes),
         )  # fmt: skip
     if "score_map" in summaries[0]:
         for axis in [*([comparisons.COLUMNS] if widths else []), *others, comparisons.SECONDS]:
@@ -67,9 +71,9 @@ def _comparisons(summaries: Sequence[Summary]) -> Iterator[Picture]:
 
 _OF_ERROR = {
     True: "Relative Frobenius error of the kernel matrix and, dashed, the same in the spectral norm, which theorems "
-    "bound; bars are standard errors over the seeds, or deviations over the splits. The dotted line falls like "
-    "1/√D, as random Fourier features do: what is below it, or steeper, does "
-    "better than chance.",
+    "bound; bars are standard errors over the seeds, or deviations over the splits. Dotted lines have the slopes "
+    "of theorems: 1/√D of averages over random features and, in the spectral norm, of uniform landmarks, and 1/D, "
+    "which a Nyström map comes near where the eigengap is large.",
     False: "Relative Frobenius error of the kernel matrix, each setting against its own exact kernel; bars are "
     "standard errors over the seeds. Errors against different kernels say how near each map is to its own, not which "
     "suits.",
@@ -160,12 +164,10 @@ def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
         "Eigenvalues of the kernel matrix, exact and approximate. Where the exact ones fall fast, few landmarks do.",
         lambda axes, style: portraits.spectra(axes, style, exhibit),
     )  # fmt: skip
-    if exhibit.curve is not None:
+    if exhibit.signature is not None:
         yield drawn(
-            f"curve-{name}", "svg", f"Closed-form error: {what}",
-            "Error of the homogeneous map at the ratio y/x of two entries, per √(xy); the shade is how often the data "
-            "have that ratio.",
-            lambda axes, style: portraits.curve(axes, style, exhibit),
+            f"signature-{name}", "svg", f"Signature, spectrum and distortion: {what}", _OF_SIGNATURES,
+            partial(signatures.signature, curves=exhibit.signature), columns=3,
         )  # fmt: skip
     if exhibit.learning.model is not None:
         yield from _of_model(exhibit.learning.model, name, what)
@@ -181,6 +183,14 @@ def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
             "Rows and landmarks, in the plane that shows most of the rows.",
             lambda axes, style: portraits.landmarks(axes, style, exhibit),
         )  # fmt: skip
+
+
+_OF_SIGNATURES = (
+    "Left, the kernel of two entries by the ratio of them, k(x, y)/√(xy) with ω = log(y/x), and what the map makes of "
+    "it. Middle, the spectrum of the kernel, and the points that the map has in its place. Right, the difference of "
+    "the curves on the left: the error of one entry in closed form; the shade is how often the data have that ratio. "
+    "Of a kernel of homogeneity γ, √(xy) is √((xy)^γ)."
+)
 
 
 def _of_model(model: ModelFigures, name: str, what: str) -> Iterator[Picture]:

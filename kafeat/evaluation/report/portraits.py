@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from kafeat.evaluation.report.canvas import Style, cycle, legend
 from kafeat.evaluation.report.figure_data import MapFigures
+from kafeat.types import Floats
 
 
 def gram(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
@@ -78,8 +79,9 @@ def lines(axes: Axes, style: Style, family: Sequence[MapFigures], varied: str) -
 
 
 def spectra(axes: Axes, style: Style, exhibit: MapFigures) -> None:
-    """Draw the eigenvalues, largest first."""
-    for values, hue, label in zip(exhibit.spectra, style.hues, ("exact", "approximate"), strict=False):
+    """Draw the eigenvalues, largest first; the legend has the largest gap of the exact ones."""
+    labels = (f"exact, {_largest_gap(exhibit.spectra[0])}", "approximate")
+    for values, hue, label in zip(exhibit.spectra, style.hues, labels, strict=False):
         least = float(values.max(initial=0.0)) * 1e-8
         axes.plot(
             np.arange(1, len(values) + 1), np.where(values > least, values, np.nan), color=hue, label=label
@@ -88,23 +90,12 @@ def spectra(axes: Axes, style: Style, exhibit: MapFigures) -> None:
     legend(axes, style)
 
 
-def curve(axes: Axes, style: Style, exhibit: MapFigures) -> None:
-    """Draw the error over log(y/x), with the weights of the ratios in the background."""
-    if exhibit.curve is None:
-        return
-    ratios, error, weights = exhibit.curve
-    shade = axes.twinx()
-    shade.fill_between(
-        ratios, weights / max(float(weights.max()), 1e-300), color=style.faint, alpha=0.6, lw=0
-    )
-    shade.set_yticks([])
-    for spine in shade.spines.values():
-        spine.set_visible(False)
-    axes.set_zorder(shade.get_zorder() + 1)
-    axes.patch.set_visible(False)
-    axes.plot(ratios, error, color=style.hues[0])
-    axes.axhline(0.0, color=style.ink, lw=0.8)
-    axes.set(xlabel="log(y/x)", ylabel="error / √(xy)")
+def _largest_gap(values: Floats) -> str:
+    gaps = (values[:-1] - values[1:]) / len(values)
+    if not len(gaps):
+        return "a single one"
+    r = int(gaps.argmax()) + 1
+    return f"largest gap (λ{r} − λ{r + 1})/n = {gaps[r - 1]:.2g}"
 
 
 _PANELS = (("raw", "raw columns"), ("map", "the map's features"), ("exact", "exact kernel"))

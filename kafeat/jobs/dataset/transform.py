@@ -43,15 +43,21 @@ def transform_parts(
     the others. `stats` is a file that the caller writes; it must not lie among the parts. `announce(parts)` returns a
     callback for the number of finished parts.
     """
-    source, target = Location.parse(source), Location.parse(target)
-    request = DatasetRequest(
-        model, source, target, reading or InputOptions(), writing or OutputOptions(), rules, engine or Engine(),
-        rows_per_file, resume, overwrite, stats,
+    return transform_request(
+        DatasetRequest(
+            model, Location.parse(source), Location.parse(target), reading or InputOptions(),
+            writing or OutputOptions(), rules, engine or Engine(), rows_per_file, resume, overwrite, stats,
+        ),
+        announce,
     )  # fmt: skip
+
+
+def transform_request(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
+    """Check a request of `transform_parts`, plan its parts, and write them."""
     request.check()
-    shared_map = shared(model)
+    shared_map = shared(request.model)
     listed = plan_parts(request, shared_map.map)
-    folders = [folder for folder in (target, rules.rejects) if folder is not None]
+    folders = [folder for folder in (request.target, request.rules.rejects) if folder is not None]
     with making(*folders) as make_folder, owning(*folders) as token:
         request = replace(request, writing=replace(request.writing, guard=token.publishing))
         plan = DatasetPlan.of(request, shared_map, listed)
@@ -66,12 +72,14 @@ def transform_parts(
         )
 
 
-def stats_of_parts(run: DatasetResult, model: str, source: Location, target: Location) -> dict[str, Any]:
+def stats_of_parts(
+    run: DatasetResult, model: str | FeatureMap, source: Location, target: Location
+) -> dict[str, Any]:
     """Return the sums over the parts of a run as builtins; the manifest lists every part."""
     return {
         "kafeat": __version__,
         "command": "transform",
-        "model": {"path": str(Location.parse(model))},
+        "model": {"path": str(Location.parse(model)) if isinstance(model, str) else None},
         "input": {"path": str(source), "rows": run.rows_read},
         "output": {
             "path": str(target),
@@ -80,6 +88,7 @@ def stats_of_parts(run: DatasetResult, model: str, source: Location, target: Loc
             "failed": len(run.failed),
             "rows": run.rows,
             "columns": run.columns,
+            **({} if run.scale is None else {"scale": run.scale}),
             "bytes": run.bytes,
         },
         "seconds": run.seconds,

@@ -13,6 +13,8 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
 from kafeat.errors import DataError, KafeatWarning, UsageError, quoted
+from kafeat.evaluation.evaluation import Evaluation
+from kafeat.evaluation.rates import rates
 from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
 from kafeat.evaluation.records import EvaluationRecord, Report
 from kafeat.evaluation.report.figure_data import FigureData
@@ -57,7 +59,7 @@ def evaluate(
     report: str | None = None,
     say: Say | None = None,
     listener: Listener | None = None,
-) -> dict[str, Any]:
+) -> Evaluation:
     """Evaluate maps: errors against the exact kernel and, with a label, scores of models that predict it.
 
     Parameters
@@ -110,9 +112,10 @@ def evaluate(
 
     Returns
     -------
-    dict
-        `records`, one for each map, setting, seed and split, their `summary`, and a recommendation; docs/evaluate.md
-        lists all keys. If there is a single record, its keys are at the top too.
+    Evaluation
+        A dict with `records`, one for each map, setting, seed and split, their `summary`, and a recommendation;
+        docs/evaluate.md lists all keys. If there is a single record, its keys are at the top too. A notebook shows it
+        as a table; `to_pandas` makes a data frame of it, and `plot` a figure.
 
     Raises
     ------
@@ -178,7 +181,7 @@ def evaluate(
             write_report(report, rows_source.name, result, figure_data)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
-    return {**records[0], **result} if len(records) == 1 else {**result}
+    return Evaluation({**records[0], **result} if len(records) == 1 else result)
 
 
 def _is_names(label: object) -> bool:
@@ -252,6 +255,7 @@ def _report(records: list[EvaluationRecord]) -> Report:
         "budgets": budgets(summary) if len(summary) > 1 else {},
         "recommendation": recommend(summary, choice),
         "score_of_choice": choice,
+        "rates": rates(records),
         "edges": [] if chosen is None else edges(summary, chosen),
     }
 

@@ -72,7 +72,7 @@ def write_report(folder: str, data: str, report: Report, figure_data: FigureData
     from kafeat.evaluation.report.page import page
     from kafeat.evaluation.report.pictures import pictures
 
-    drawn = list(pictures(report["summary"], figure_data.exhibits))
+    drawn = list(pictures(report["summary"], figure_data.exhibits, report["rates"]))
     write_page(folder, page(report, data, drawn), drawn)
 
 

@@ -24,7 +24,7 @@ from kafeat.runtime.threads import Transformed
 def stats(
     done: TransformResult,
     fm: FeatureMap,
-    model: str,
+    model: str | FeatureMap,
     source: Location,
     target: Location,
     writing: OutputOptions,
@@ -34,7 +34,10 @@ def stats(
     return {
         "kafeat": __version__,
         "command": "transform",
-        "model": {"path": str(Location.parse(model)), "sha256": fm.digest},
+        "model": {
+            "path": str(Location.parse(model)) if isinstance(model, str) else None,
+            "sha256": fm.digest,
+        },
         "input": {
             "path": str(source),
             "rows": done.rows_read,
@@ -48,6 +51,7 @@ def stats(
             "columns": done.columns,
             "dtype": done.dtype,
             **({} if done.what == "features" else {"content": done.what}),
+            **({} if done.scale is None else {"scale": done.scale}),
             "bytes": done.output_bytes,
             "sha256": done.output_sha256,
         },

@@ -1,4 +1,4 @@
-"""The figure of the score over the number of columns. Needs matplotlib."""
+"""Figures of the score over the number of columns, and over seconds. Need matplotlib."""
 
 from __future__ import annotations
 
@@ -27,4 +27,15 @@ def score_over_columns(axes: Axes, style: Style, curve: Sequence[Mapping[str, An
     axes.set(xscale="log", xlabel="columns D", ylabel=name)
     axes.set_xticks(widths, [f"{width:,}" for width in widths])
     axes.xaxis.set_minor_locator(NullLocator())
+    legend(axes, style)
+
+
+def score_over_seconds(axes: Axes, style: Style, trials: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Plot the score of every trial over its seconds, and mark the first one, which was chosen."""
+    seconds, scores = [row["seconds"] for row in trials], [row["score"] for row in trials]
+    axes.plot(seconds, scores, "o", ms=4, color=style.hues[0], label="trials")
+    axes.plot(
+        seconds[0], scores[0], "o", ms=11, mew=1.8, mfc="none", color=style.hues[1], label="the chosen map"
+    )
+    axes.set(xlabel="seconds of the trial", ylabel=name)
     legend(axes, style)

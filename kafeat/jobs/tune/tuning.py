@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafeat.config import Config
+from kafeat.evaluation.evaluation import PlotOver, check_axis
+from kafeat.evaluation.notebook_axes import needs_matplotlib, new_axes
+from kafeat.evaluation.tables import Table, html_table
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.jobs.tune.ablation import Worth
 from kafeat.jobs.tune.search import Trial
@@ -16,17 +18,10 @@ from kafeat.jobs.tune.test_rows import Score
 from kafeat.jobs.tune.widths import Point
 from kafeat.model.feature_map import FeatureMap
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _SHOWN = 6
-
-
-class Table(list[dict[str, Any]]):
-    """Rows of a table as dicts."""
-
-    def to_pandas(self) -> Any:
-        """Return the rows as a data frame of pandas."""
-        import pandas as pd
-
-        return pd.DataFrame(self)
 
 
 @dataclass(frozen=True)
@@ -75,6 +70,50 @@ class Tuning:
     def to_pandas(self) -> Any:
         """Return the table as a data frame of pandas."""
         return self.table.to_pandas()
+
+    def plot(self, x: PlotOver = "columns") -> Axes:
+        """Plot the score of the chosen map over columns, or of all trials over the seconds of each.
+
+        Parameters
+        ----------
+        x : {"columns", "seconds"}, default "columns"
+            Quantity on the horizontal axis. Over columns, a search with a fixed number of columns is a single point.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The plot.
+
+        Raises
+        ------
+        kafeat.errors.UsageError
+            There is no matplotlib, or `x` is unknown.
+
+        Examples
+        --------
+        >>> import kafeat, numpy as np, pytest
+        >>> _ = pytest.importorskip("matplotlib").use("agg")
+        >>> X = np.random.default_rng(0).normal(size=(200, 3))
+        >>> tuning = kafeat.tune(X, np.sin(X[:, 0]), columns=32, trials=4, jobs=1)
+        >>> tuning.plot("seconds").get_xlabel()
+        'seconds of the trial'
+        """
+        check_axis(x)
+        with needs_matplotlib():
+            from kafeat.evaluation.report.canvas import STYLES
+            from kafeat.jobs.tune.pictures import score_over_columns, score_over_seconds
+
+            (axes,) = new_axes()
+        if x == "columns":
+            score_over_columns(axes, STYLES[0], self.curve or [self._only_point], self.score_name)
+        else:
+            score_over_seconds(axes, STYLES[0], self.table, self.score_name)
+        return axes
+
+    @property
+    def _only_point(self) -> dict[str, Any]:
+        """The curve of a search with a fixed number of columns."""
+        return {"columns": self.columns, "score": self.score, "standard_error": self.error, "chosen": True}
 
     def to_plain(self) -> dict[str, Any]:
         """Return everything but the YAML as builtins, for JSON."""
@@ -128,15 +167,10 @@ class Tuning:
         return f"Tuning({steps}: {self.score_name} {self.score:.4f} ± {self.error:.4f}, {self.trials} trials)"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><td style="text-align:left">{escape(row["map"])}</td>'
-            f"<td>{row['score']:.4f} ± {row['standard_error']:.4f}</td></tr>"
-            for row in self.table[:_SHOWN]
-        )
-        return (
-            f"<table><caption>{escape(repr(self))}</caption><thead><tr><th>map</th>"
-            f"<th>{escape(self.score_name)}</th></tr></thead><tbody>{rows}</tbody></table>"
-        )
+        rows = [
+            (row["map"], f"{row['score']:.4f} ± {row['standard_error']:.4f}") for row in self.table[:_SHOWN]
+        ]
+        return html_table(repr(self), rows, ("map", self.score_name))
 
 
 def table_of(leaders: Sequence[Trial]) -> Table:

@@ -54,11 +54,13 @@ def verify_file(
     stats: str | None = None,
     on_bad_rows: Literal["error", "drop", "null"] = "error",
     output_dtype: str | None = None,
+    unit_variance: bool = False,
     jobs: int | None = None,
 ) -> VerifyResult:
     """Transform random chunks of about `rows` rows again, and count all rows; raise `GateError` for a wrong output.
 
     `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
+    `unit_variance` tells that the features are scaled, for an output that does not state it, such as text.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
     source, target = Location.parse(source), Location.parse(target)
@@ -71,7 +73,8 @@ def verify_file(
     ):
         _check_maker(output_reader, target, fm, model)
         dtype = output_dtype or known.get("output", {}).get("dtype")
-        outputs = _outputs(output_reader, fm)
+        scaled = unit_variance or "scale" in {**known.get("output", {}), **output_reader.notes}
+        outputs = _outputs(output_reader, fm, scaled)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype)
         columns = match(source_reader, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
@@ -105,9 +108,14 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -
         )
 
 
-def _outputs(made: Reader, fm: FeatureMap) -> Outputs:
+def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
-    features, format = outputs_of(fm, OutputOptions(features=True)), "npy" if made.positional else None
+    features, format = (
+        outputs_of(fm, OutputOptions(features=True, unit_variance=scaled)),
+        "npy" if made.positional else None,
+    )
+    if scaled:
+        return features
     predictions = outputs_of(fm, OutputOptions(), format)
     width = sum(field.width or 1 for field in made.fields)
     last = made.fields[-1].name if made.fields else ""

@@ -129,7 +129,7 @@ def random_feature_shapes(state: State, d: int, recipe: FeatureRecipe) -> Mappin
     m = count_frequencies(recipe.n_components, features)
     shapes: dict[str, Shape] = {"phases": (m,)} if features == "offset" else {}
     if frequencies == "structured" or frequencies == "fastfood":
-        shapes |= structured_shapes(frequencies, m, d)
+        shapes |= structured_shapes(state, frequencies, m, d)
     else:
         shapes["frequencies"] = (m, d)
     if weights == "fitted":

@@ -41,7 +41,7 @@ def test_pictures_of_what_was_compared(folder):
             ("gram", "png"), ("entries", "png"), ("distances", "png"), ("line", "svg"), ("spectrum", "svg"))),
         "landmarks-map-2.png",
     ])  # fmt: skip
-    assert "curve-map-1.svg" in os.listdir(folder / "one")
+    assert "signature-map-1.svg" in os.listdir(folder / "one")
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import kafeat.evaluation.report.pictures
-from kafeat.evaluation.report import comparisons, portraits
+from kafeat.evaluation.closed_form import signature_curves
+from kafeat.evaluation.report import comparisons, portraits, signatures
 from kafeat.evaluation.report.canvas import STYLES
 from kafeat.evaluation.report.comparisons import Axis
 from kafeat.evaluation.report.figure_data import FigureData, MapFigures
@@ -235,3 +236,28 @@ def test_the_spectral_norm_is_beside_the_frobenius_norm():
     _, axes = axes_of(lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS))
     (line,) = dashed(axes, "--")
     np.testing.assert_allclose(line.get_ydata(), [1 / 8, 1 / 32])
+
+
+def test_lines_have_the_slopes_of_theorems():
+    entries = [summary({"n_components": D}, 0.5) for D in (16, 64)]
+    _, axes = axes_of(lambda axes, style: comparisons.error_over(
+        axes, style, entries, comparisons.COLUMNS, (-0.5, -1.0)))  # fmt: skip
+    drawn = {line.get_label(): line.get_ydata() for line in axes.lines if "slope" in str(line.get_label())}
+    assert set(drawn) == {"slope of 1/√D", "slope of 1/D"}
+    np.testing.assert_allclose(drawn["slope of 1/√D"], [0.1, 0.05])
+    np.testing.assert_allclose(drawn["slope of 1/D"], [0.1, 0.025])
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "hellinger"])
+def test_a_homogeneous_map_shows_its_signature_spectrum_and_distortion(kernel):
+    X = np.random.default_rng(0).gamma(1.0, size=(80, 3))
+    curves = signature_curves(kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": kernel}]}, X), X)
+    figure = Figure()
+    axes = figure.subplots(1, 3)
+    signatures.signature(axes, STYLE, curves)
+    left, _, right = axes
+    exact, near = (line.get_ydata() for line in left.lines)
+    np.testing.assert_array_equal(exact, exact[::-1])  # an even function, on both sides of 0
+    ratios, error = right.lines[0].get_data()
+    assert ratios[0] == pytest.approx(1.0 / ratios[-1])
+    np.testing.assert_array_equal(error, near - exact)

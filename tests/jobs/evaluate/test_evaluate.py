@@ -15,7 +15,7 @@ import kafeat.jobs.evaluate.machines
 import kafeat.jobs.evaluate.measure
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
-from kafeat.evaluation.records import Budget, Edge, Estimate, EvaluationRecord, Report, Summary
+from kafeat.evaluation.records import Budget, Edge, Estimate, EvaluationRecord, Named, Rate, Report, Summary
 from kafeat.evaluation.summary import FIGURES, budgets, summarize
 from kafeat.jobs.evaluate.gate import gate
 from kafeat.maths.scoring import figure_names, figure_of
@@ -120,6 +120,8 @@ def test_records_and_summaries_have_the_documented_keys(compared):
         assert set(budget) == set(Budget.__annotations__)
     for edge in compared["edges"]:
         assert set(edge) == set(Edge.__annotations__)
+    for rate in compared["rates"]:
+        assert set(rate) == {*Named.__annotations__, *Rate.__annotations__}
 
 
 def test_more_columns_are_nearer_and_the_map_sees_the_ring(compared):

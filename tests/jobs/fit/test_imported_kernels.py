@@ -28,6 +28,8 @@ not_a_function = 3
 def tanimoto(X, Y):
     dots = X @ Y.T
     return dots / ((X * X).sum(1)[:, None] + (Y * Y).sum(1) - dots)
+def broken(X, Y):
+    return X @ Y
 """
 NEEDED = r"kernel: expected --allow-import .* to import '{name}:tanimoto', got none"
 
@@ -175,3 +177,10 @@ def test_what_is_no_name_is_a_mistake_of_the_config(kernel: str) -> None:
 def test_parameters_of_named_kernels_are_refused_beside_it() -> None:
     with pytest.raises(ConfigError, match="gamma: expected none beside a Python function"):
         kafeat.fit(config("math", gamma=1.0), X)
+
+
+def test_an_error_of_the_function_tells_its_place(name: str) -> None:
+    with pytest.raises(
+        UsageError, match=rf"kernel '{name}:broken': expected values .*, got ValueError.*{name}.py, line 9\)"
+    ):
+        kafeat.fit(config(name, kernel=f"{name}:broken"), X, allow_import=True)

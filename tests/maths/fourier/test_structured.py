@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import hadamard
 
 import kafeat
-from kafeat.maths.fourier.structured import StructuredAngles, draw_structured
+from kafeat.maths.fourier.structured import StructuredAngles, draw_structured, structured_shapes
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.rbf import RbfKernel
 
@@ -39,8 +39,8 @@ def test_definition(how, m, d):
 
 @pytest.mark.parametrize("how", ["structured", "fastfood"])
 def test_rows_have_the_laws_norms_in_padded_dimensions(how):
-    state = draw_structured(LAW, how, 300, 16, np.random.default_rng(1))
-    norms = np.linalg.norm(StructuredAngles.matrix(state, 16), axis=1)
+    state = draw_structured(LAW, how, 300, 32, np.random.default_rng(1))
+    norms = np.linalg.norm(StructuredAngles.matrix(state, 32), axis=1)
     np.testing.assert_allclose(norms, state["radii"], rtol=1e-12)
 
 
@@ -56,6 +56,28 @@ def test_the_kernel_is_right_on_the_average(how):
     # leave it in the fourth cumulant only, below 0.01 at p = 16.
     error = np.abs(np.mean(means, axis=0) - LAW.kernel(delta))
     assert (error <= 5 * np.std(means, axis=0) / np.sqrt(runs) + 0.01).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_the_kernel_is_right_on_the_average_of_few_columns(d):
+    m = 1 << 15
+    delta = np.random.default_rng(5).standard_normal((40, d)) * 2.0
+    W = StructuredAngles.matrix(draw_structured(LAW, "structured", m, d, np.random.default_rng(0)), d)
+    # 5 standard errors of the mean of cosines, of variance at most 1
+    np.testing.assert_allclose(np.cos(delta @ W.T).mean(axis=1), LAW.kernel(delta), atol=5 / np.sqrt(m))
+
+
+def test_a_map_of_an_earlier_release_has_its_own_width():
+    m, d, p = 16, 5, 8
+    rng = np.random.default_rng(0)
+    state = {
+        "signs": rng.choice(np.array([-1, 1], dtype=np.int8), size=(2, 3, p)),
+        "radii": LAW.radii(m, p, rng),
+    }
+    assert structured_shapes(state, "structured", m, d) == {"signs": (2, 3, 8), "radii": (16,)}
+    np.testing.assert_allclose(
+        StructuredAngles.matrix(state, d), written_out(state, "structured", m, d), atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("how", ["structured", "fastfood"])

@@ -1,0 +1,153 @@
+"""The result of `kafeat.evaluate`: a dict, a table for notebooks, a data frame and plots."""
+
+import json
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kafeat
+from kafeat.errors import UsageError
+
+STEPS = [{"kind": "standardize"}, {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    return pa.table({"a": X[:, 0], "<b>": X[:, 1], "y": np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=300)})
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return kafeat.evaluate(
+        data=table, label="y", config={"steps": STEPS}, sweep=["n_components=8,64"], seeds=2, rows=100, jobs=1
+    )
+
+
+@pytest.fixture
+def pyplot():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    yield pyplot
+    pyplot.close("all")
+
+
+class Rows(HTMLParser):
+    """The cells of each row of a table."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.tags = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag == "tr":
+            self.rows.append([])
+
+    def handle_data(self, data):
+        if self.rows:
+            self.rows[-1].append(data)
+
+
+def test_it_is_a_dict_and_becomes_json(found):
+    assert isinstance(found, dict)
+    assert json.loads(json.dumps(found)) == found
+    assert {"records", "summary", "recommendation"} <= set(found)
+
+
+def test_the_html_table_has_the_figures_of_the_summary(found):
+    parsed = Rows(found._repr_html_())
+    heads, first, second = parsed.rows
+    assert heads[:4] == ["map", "columns", "relative error", "R²"]
+    assert (first[1], second[1]) == ("8", "64")
+    score = found["summary"][1]["score_map"]
+    assert second[3] == f"{score['mean']:.4f} ± {score['standard_error']:.4f}"
+    assert parsed.tags == {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+
+
+def test_text_of_strangers_is_escaped(table):
+    found = kafeat.evaluate(
+        data=table.select(["a", "<b>"]),
+        config={"steps": STEPS},
+        sweep={"n_components": [4, 8]},
+        rows=50,
+        jobs=1,
+    )
+    for entry in found["summary"]:
+        entry["map"] = "<script>alert(1)</script>"
+    assert "script" not in Rows(found._repr_html_()).tags
+
+
+def test_the_data_frame_has_means_errors_and_settings(found):
+    pytest.importorskip("pandas")
+    frame = found.to_pandas()
+    assert list(frame["n_components"]) == [8, 64]
+    assert frame["score_map"][1] == found["summary"][1]["score_map"]["mean"]
+    assert frame["score_map_error"][1] == found["summary"][1]["score_map"]["standard_error"]
+    assert not [name for name in frame if isinstance(frame[name][0], dict)]
+
+
+def test_plots_show_the_scores(found, pyplot):
+    axes = found.plot()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("columns D", "R²")
+    line = axes.containers[0].lines[0]
+    np.testing.assert_array_equal(line.get_xdata(), [8, 64])
+    np.testing.assert_array_equal(line.get_ydata(), [one["score_map"]["mean"] for one in found["summary"]])
+    assert found.plot("seconds").get_xlabel() == "seconds to fit, transform and learn"
+    with pytest.raises(UsageError, match="plot: expected x='columns' or 'seconds', got 'rows'"):
+        found.plot("rows")
+
+
+def test_without_a_label_the_errors_are_plotted(table, pyplot):
+    found = kafeat.evaluate(
+        data=table.select(["a", "<b>"]),
+        config={"steps": STEPS},
+        sweep={"n_components": [4, 8]},
+        rows=50,
+        jobs=1,
+    )
+    line = found.plot().containers[0].lines[0]
+    np.testing.assert_array_equal(
+        line.get_ydata(), [one["relative_frobenius"]["mean"] for one in found["summary"]]
+    )
+    with pytest.raises(UsageError, match="expected x='columns' without a label"):
+        found.plot("seconds")
+    assert Rows(found._repr_html_()).rows[0] == ["map", "columns", "relative error"]
+
+
+def test_a_tuning_is_plotted_over_columns_and_seconds(table, pyplot):
+    X, y = table.select(["a", "<b>"]), table["y"].to_numpy()
+    fixed = kafeat.tune(X, y, columns=16, trials=3, jobs=1)
+    (point,) = fixed.plot().containers
+    assert (list(point.lines[0].get_xdata()), list(point.lines[0].get_ydata())) == ([16], [fixed.score])
+    trials = fixed.plot("seconds").lines[0]
+    assert list(trials.get_ydata()) == [row["score"] for row in fixed.table]
+    free = kafeat.tune(X, y, trials=3, jobs=1)
+    assert list(free.plot().containers[0].lines[0].get_xdata()) == [row["columns"] for row in free.curve]
+
+
+def test_without_pandas_and_matplotlib_the_remedies_are_named():
+    code = """
+import sys
+sys.modules["matplotlib"] = sys.modules["pandas"] = None
+import kafeat, numpy as np
+found = kafeat.evaluate(config={"steps": [{"kind": "minmax"}]}, data=np.random.rand(30, 2), jobs=1)
+found._repr_html_()
+for name in ("plot", "to_pandas"):
+    try:
+        getattr(found, name)()
+    except kafeat.errors.UsageError as error:
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    plot, pandas = done.stdout.splitlines()
+    assert plot.startswith("plot: expected matplotlib, got: ")
+    assert plot.endswith("pip install 'kafeat[evaluate]'")
+    assert pandas.startswith("to_pandas: expected pandas, got: ")
+    assert pandas.endswith("pip install pandas")

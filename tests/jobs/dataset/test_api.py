@@ -1,0 +1,135 @@
+"""`kafeat.transform` and `kafeat.predict` write what the commands write."""
+
+import inspect
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from kafeat.cli.command import Context
+from kafeat.cli.main import kafeat as whole
+from kafeat.errors import DataError, PartsError, UsageError
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A map, a model that ends in a predictor, and a table of 500 rows."""
+    path = tmp_path_factory.mktemp("api")
+    rng = np.random.default_rng(0)
+    table = pa.table({name: rng.normal(size=500) for name in ("a", "b", "y")})
+    pq.write_table(table, path / "rows.parquet")
+    steps = [{"kind": "standardize"}, {"kind": "fourier", "n_components": 16, "frequencies": "orthogonal"}]
+    config = {"columns": {"exclude": ["y"]}, "chunk_rows": 100, "steps": steps}
+    kafeat.fit(config, table, label="y").save(path / "map.joblib")
+    kafeat.fit(config | {"steps": [*steps, {"kind": "ridge"}]}, table, label="y").save(path / "model.joblib")
+    return path
+
+
+def test_the_functions_write_the_bytes_of_the_commands(folder, tmp_path, in_process):
+    source = folder / "rows.parquet"
+    for run, model in ((kafeat.transform, folder / "map.joblib"), (kafeat.predict, folder / "model.joblib")):
+        name = run.__name__
+        written = run(
+            source, tmp_path / f"{name}.csv", model=model, keep="y", limit=300, output_dtype="float32"
+        )
+        command = (
+            name, "--model", model, source, tmp_path / "c.csv", "--keep", "y", "--limit", "300", "--output-dtype",
+            "float32",
+        )  # fmt: skip
+        assert in_process(*command).returncode == 0
+        assert (tmp_path / f"{name}.csv").read_bytes() == (tmp_path / "c.csv").read_bytes()
+        assert (written.path, written.rows) == (str(tmp_path / f"{name}.csv"), 300)
+        assert (written.columns, written.content) == (
+            (16, "features") if name == "transform" else (1, "predictions")
+        )
+
+
+def test_a_map_in_memory_and_its_file_write_the_same(folder, tmp_path):
+    fm = kafeat.load(folder / "map.joblib")
+    for name, model in (("a", fm), ("b", str(folder / "map.joblib"))):
+        kafeat.transform(
+            folder / "rows.parquet", tmp_path / f"{name}.npy", model=model, stats=tmp_path / f"{name}.json"
+        )
+    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+    paths = [json.loads((tmp_path / f"{name}.json").read_text())["model"]["path"] for name in "ab"]
+    assert paths == [None, str(folder / "map.joblib")]
+
+
+def test_one_file_becomes_parts_and_a_second_run_keeps_them(folder, tmp_path):
+    asked = {"model": folder / "map.joblib", "rows_per_file": 200, "keep": "all"}
+    first = kafeat.transform(folder / "rows.parquet", tmp_path / "parts", **asked)
+    again = kafeat.transform(folder / "rows.parquet", tmp_path / "parts", **asked, resume=True)
+    assert [(one.parts, one.kept, one.rows) for one in (first, again)] == [(3, 0, 500), (3, 3, 500)]
+    assert pq.read_table(tmp_path / "parts").column_names[:3] == ["a", "b", "y"]
+
+
+def test_parts_that_fail_are_raised_and_the_others_are_written(folder, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/good.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "in/poor.csv").write_text("a,b\n1,x\n")
+    with pytest.raises(PartsError, match=r"poor\.csv: .*got 'x'"):
+        kafeat.transform(tmp_path / "in", tmp_path / "out", model=folder / "map.joblib")
+    assert (tmp_path / "out/good.csv").exists()
+    assert not (tmp_path / "out/poor.csv").exists()
+
+
+def test_bad_rows_are_counted_and_listed(folder, tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n,3\n4,5\n")
+    asked = {"model": folder / "map.joblib", "rejects": tmp_path / "bad.csv"}
+    written = kafeat.transform(
+        tmp_path / "rows.csv", tmp_path / "z.parquet", on_bad_rows="drop", delimiter=",", **asked
+    )
+    assert (written.rows, written.bad_rows) == (2, 1)
+    assert (tmp_path / "bad.csv").read_text().splitlines()[1].startswith("2,a,")
+    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'a'"):
+        kafeat.transform(tmp_path / "rows.csv", tmp_path / "no.parquet", model=folder / "map.joblib")
+    assert not (tmp_path / "no.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layout": "rows"}, "layout: expected one of columns, list, tensor, got 'rows'"),
+        ({"on_bad_rows": "skip"}, "on_bad_rows: expected one of error, drop, null, got 'skip'"),
+        ({"output_format": "npz"}, "output_format: expected one of csv, .*, got 'npz'"),
+        ({"limit": 0}, "limit: expected a whole number of at least 1, got 0"),
+        ({"jobs": 1.5}, "jobs: expected a whole number of at least 1, got 1.5"),
+        ({"resume": True}, "resume: expected an input of many files, or rows_per_file, got one"),
+        ({"engine": "processes"}, "engine: expected an input of many files"),
+        ({"model": None}, "model: expected a path or URI, got NoneType"),
+        ({"src": np.eye(2)}, "src: expected a path or URI, got ndarray; FeatureMap.transform takes tables"),
+        ({"rows_per_file": 100, "device": "cpu"}, "device: expected one input file to transform"),
+        ({"stats": "rows.parquet"}, "rows.parquet: expected --stats apart from the input"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_refused_and_nothing_is_written(folder, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(folder)
+    before = (folder / "rows.parquet").read_bytes()
+    asked = {"src": "rows.parquet", "dst": tmp_path / "z.npy", "model": "map.joblib"} | options
+    with pytest.raises(UsageError, match=message):
+        kafeat.transform(**asked)
+    assert not list(tmp_path.iterdir())
+    assert (folder / "rows.parquet").read_bytes() == before
+
+
+def test_predict_refuses_a_map_and_options_of_features(folder, tmp_path):
+    with pytest.raises(UsageError, match="predictor"):
+        kafeat.predict(folder / "rows.parquet", tmp_path / "y.csv", model=folder / "map.joblib")
+    with pytest.raises(UsageError, match="predict: expected no features, got one"):
+        kafeat.predict(
+            folder / "rows.parquet", tmp_path / "y.csv", model=folder / "model.joblib", features=True
+        )
+
+
+def test_every_option_of_the_command_is_a_keyword():
+    command = whole.get_command(Context(whole), "transform")
+    options = {max(one.opts, key=len).lstrip("-").replace("-", "_") for one in command.params}
+    parameters = inspect.signature(kafeat.transform).parameters.values()
+    keywords = {one.name for one in parameters if one.kind == one.KEYWORD_ONLY}
+    of_a_terminal = {"quiet", "verbose", "log_format", "color", "dry_run"}
+    # `kafeat.load` has allow_import
+    assert options - keywords == {"source", "target", "allow_import", *of_a_terminal}
+    assert keywords <= options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import joblib
@@ -12,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from kafeat.config import Config
-from kafeat.errors import KafeatWarning, UsageError
+from kafeat.errors import UsageError
 from kafeat.io.columns.selection import match
 from kafeat.jobs.fit.fit import columns_of, fit_reader
 from kafeat.jobs.fit.sample import SampledFit
@@ -34,9 +35,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
     ----------
     steps : str, dict or list, optional
         A kind (`"fourier"`), a recipe (`{"kind": "fourier", "n_components": 64}`), or a list of these, first step
-        first. The default is `fourier`, with 512 features. A step may have a name: `("map", {"kind": "fourier"})`. The
-        default name is the kind; repeated names get numbers, `fourier-1` and `fourier-2`. A search sets parameters
-        such as `fourier__n_components`.
+        first. The default is `nystroem`, with 512 features, or as many as there are rows. A step may have a name:
+        `("map", {"kind": "fourier"})`. The default name is the kind; repeated names get numbers, `fourier-1` and
+        `fourier-2`. A search sets parameters such as `fourier__n_components`.
     config : dict, str or os.PathLike, optional
         A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs` and
         `random_state`. Its steps have no names.
@@ -113,15 +114,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         with as_value_errors():
             config = self._config()
         source = self._source(X, config, reset=True)
+        config = self._with_landmarks_of(self._with_dtype(config, source), source.rows)
         with as_value_errors(source.rows):
             self._map: FittedMap | None = fit_reader(
-                self._with_dtype(config, source), source, self._labels(y, config)
+                config, source, self._labels(y, config), listener=self._listener
             )
         self._sampled: SampledFit | None = None
-        for fitted in self._map.chain.steps:
-            wide = fitted.step.width_warning(fitted.n_features_in)
-            if wide is not None:
-                warnings.warn(wide, KafeatWarning, stacklevel=2)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -173,8 +171,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         """Return the fitted map."""
         check_is_fitted(self)
         if self._map is None and self._sampled is not None:
-            with as_value_errors(self._sampled.chosen.n_rows):
-                self._map = self._sampled.learn(_PLACE, self._digest, final=False)
+            n_rows, config = self._sampled.chosen.n_rows, self._sampled.config
+            with as_value_errors(n_rows):
+                sampled = replace(self._sampled, config=self._with_landmarks_of(config, n_rows))
+                self._map = sampled.learn(_PLACE, self._digest, final=False)
         if self._map is None:
             raise TypeError("a fitted estimator has a map, or rows to learn it from")
         return self._map

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from scipy.sparse import issparse
@@ -15,12 +17,16 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from kafeat.config import Config
 from kafeat.contract.step import takes_missing
-from kafeat.errors import DataError, KafeatError, UsageError
+from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
+from kafeat.jobs.fit.landmarks import limit_landmarks
+from kafeat.jobs.fit.messages import Listener
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.model.load import loads
+from kafeat.registry import build_step
 from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
+from kafeat.sklearn.refused_rows import explained
 from kafeat.types import Array
 
 _NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
@@ -92,6 +98,27 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         kept = self.config is None and self.dtype is None and single
         return config.model_copy(update={"dtype": "float32"}) if kept else config
 
+    def _with_landmarks_of(self, config: Config, n_rows: int | None) -> Config:
+        """Lower the number of landmarks to that of the rows; warn as scikit-learn's Nystroem does if it was given."""
+        sizes = [size for size in (n_rows, config.fit_rows) if isinstance(size, int)]
+        recipes = [step.live_recipe() for step in config.steps]
+        asked = limit_landmarks(recipes, min(sizes)) if sizes else None
+        if asked is None:
+            return config
+        if self.steps is not None or self.config is not None:
+            warnings.warn(
+                f"nystroem: expected at least as many rows as landmarks ({asked:,}), got {min(sizes):,}: n_components "
+                "is lowered to the number of rows",
+                KafeatWarning,
+                stacklevel=4,
+            )
+        return config.model_copy(update={"steps": tuple(build_step(recipe) for recipe in recipes)})
+
+    @property
+    def _listener(self) -> Listener:
+        """Return callbacks of a fit that pass its warnings on."""
+        return Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
+
     def _source(self, X: Any, config: Config, reset: bool) -> Reader:
         """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
         reads_columns = any(step.reads_columns for step in config.map_steps)
@@ -101,7 +128,10 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 return reader_of(X)
         finite = "allow-nan" if takes_missing(config.map_steps) else True
         sparse = False if reads_columns else "csr"
-        X = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
+        try:
+            X = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
+        except ValueError as error:
+            raise ValuesRefusedError(explained(error, X)) from error
         if issparse(X):
             return reader_of(X)
         names = getattr(self, "feature_names_in_", None)

@@ -107,7 +107,7 @@ def _seed_of(random_state: Any) -> Any:
     return int(copy.randint(2**31 - 1))
 
 
-DEFAULT_STEPS = {"kind": "fourier"}
+DEFAULT_STEPS = {"kind": "nystroem"}
 
 
 def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Config:

@@ -24,16 +24,17 @@ from kafeat.types import Array, Floats
 class _PredictingEstimator(MapEstimator):
     """What the classifier and the regressor share."""
 
-    _default_steps: ClassVar[Any] = ["standardize", "fourier", "ridge"]
+    _default_steps: ClassVar[Any] = ["standardize", "nystroem", "ridge"]
     _task: ClassVar[Literal["classification", "regression"]]
 
     def _fit(self, X: Any, y: Array) -> Self:
         with as_value_errors():
             config = self._config()
         source = self._source(X, config, reset=True)
+        config = self._with_landmarks_of(self._with_dtype(config, source), source.rows)
         with as_value_errors(source.rows):
             jobs = joblib.effective_n_jobs(self.n_jobs)
-            self._map = fit_reader(self._with_dtype(config, source), source, y, jobs=jobs)
+            self._map = fit_reader(config, source, y, jobs=jobs, listener=self._listener)
         return self
 
     def _config(self) -> Config:
@@ -68,7 +69,7 @@ class FeatureMapClassifier(ClassifierMixin, _PredictingEstimator):  # type: igno
     ----------
     steps : str, dict or list, optional
         Steps as for `FeatureMap`, with a predictor last: `ridge` or `logistic`. Without one, `ridge` is added. The
-        default is `standardize`, `fourier` with 512 features, and `ridge`.
+        default is `standardize`, `nystroem` with 512 features (at most one for each row), and `ridge`.
     config : dict, str or os.PathLike, optional
         A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs` and
         `random_state`.
@@ -137,7 +138,7 @@ class FeatureMapRegressor(RegressorMixin, _PredictingEstimator):  # type: ignore
     ----------
     steps : str, dict or list, optional
         Steps as for `FeatureMap`, with the predictor `ridge` last; it is added where it is missing. The default is
-        `standardize`, `fourier` with 512 features, and `ridge`.
+        `standardize`, `nystroem` with 512 features (at most one for each row), and `ridge`.
     config : dict, str or os.PathLike, optional
         A whole config, or the path of its YAML file, in place of all other parameters except `n_jobs` and
         `random_state`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kafeat
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError, KafeatWarning, UsageError
 from kafeat.sklearn import FeatureMap
 
 PROJECTION = {"kind": "projection", "n_components": 5}
@@ -147,10 +148,6 @@ def test_unknown_parameters_are_refused(name: str) -> None:
         ({"seed": -1}, "seed: expected a whole number"),
         ({"dtype": "float16"}, "dtype: expected one of"),
         ({"fit_rows": 0}, "fit_rows: expected"),
-        (
-            {"steps": {"kind": "nystroem", "n_components": 50}},
-            "at least as many rows as landmarks (50), got 9",
-        ),
     ],
 )
 def test_mistakes_are_told_by_the_fit_as_value_errors(params: dict[str, Any], message: str) -> None:
@@ -333,11 +330,46 @@ def test_threads_are_those_of_joblib(digits: np.ndarray, monkeypatch: pytest.Mon
     assert asked == [1, 3, joblib.cpu_count()]
 
 
-def test_batches_may_be_too_small_for_the_steps_at_first(digits: np.ndarray) -> None:
-    fm = FeatureMap({"kind": "nystroem", "n_components": 20}).partial_fit(digits[:10])
-    with pytest.raises(ValueError, match="at least as many rows as landmarks"):
-        fm.transform(digits)
-    assert fm.partial_fit(digits[10:30]).transform(digits).shape == (1797, 20)
+def test_there_are_no_more_landmarks_than_rows(digits: np.ndarray) -> None:
+    steps = {"kind": "union", "maps": [{"steps": [{"kind": "nystroem", "n_components": 20}]}]}
+    few = r"as landmarks \(20\), got 10: n_components is lowered"
+    with pytest.warns(KafeatWarning, match=few):
+        fitted = FeatureMap(steps).fit(digits[:10])
+    batch = FeatureMap(steps).partial_fit(digits[:10])
+    with pytest.warns(KafeatWarning, match=few):
+        np.testing.assert_array_equal(batch.transform(digits), fitted.transform(digits))
+    assert fitted.transform(digits).shape == (1797, 10)
+    assert batch.partial_fit(digits[10:30]).transform(digits).shape == (1797, 20)
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, "NA"])
+def test_missing_values_are_placed(missing: object) -> None:
+    pandas = pytest.importorskip("pandas")
+    values = pandas.array([1, 2, None], dtype="Int64") if missing == "NA" else [1.0, 2.0, missing]
+    table = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": values})
+    for X, name in ((table, "'b'"), (table.to_numpy(dtype=float, na_value=np.nan), "1")):
+        with pytest.raises(
+            ValueError, match=rf"contains NaN: row 3 .*, column {name}: .*; impute as the first"
+        ):
+            FeatureMap().fit(X)
+
+
+def test_text_that_no_step_reads_is_named() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [1.0, 2.0], "city": ["x", "y"]})
+    with pytest.raises(
+        ValueError, match="column 'city': expected numbers, got text: name it in a one_hot step"
+    ):
+        FeatureMap().fit(table)
+
+
+def test_warnings_of_the_fit_are_passed_on() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1e6, 1.0]
+    with pytest.warns(KafeatWarning, match="spread"):
+        FeatureMap("fourier").fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FeatureMap(["standardize", "fourier"]).fit(X)
 
 
 def test_batches_behind_a_fit_begin_anew(digits: np.ndarray) -> None:

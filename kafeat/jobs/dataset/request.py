@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kafeat.dataframes import SharedMap
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
-from kafeat.io.storage.formats import OUTPUTS, format_of
+from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of
 from kafeat.io.storage.location import Location, StandardStream
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
@@ -48,7 +48,10 @@ class DatasetRequest:
         if isinstance(self.target, StandardStream):
             raise UsageError("-: expected a folder for the parts of the output, got standard output")
         if self.resume and self.overwrite:
-            raise UsageError("--resume: expected it or --overwrite, got both: only one keeps what is done")
+            raise UsageError(
+                "--resume: expected --resume or --overwrite, got both; --resume keeps finished parts, "
+                "--overwrite makes all again"
+            )
         if self.target.kind() not in (None, "folder"):
             raise SystemRefusedError(
                 f"{self.target}: expected a folder for the parts of the output, got a file"
@@ -76,7 +79,7 @@ class DatasetPlan:
         manifest = Manifest(
             input=str(request.source),
             map=map.digest,
-            settings=_settings(request),
+            settings=_settings(request, map.map),
             engine=request.engine.name,
             foreign=sorted(previous.unknown_files),
         )
@@ -149,7 +152,7 @@ def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
     refuse_overlaps(read, written)
 
 
-def _settings(request: DatasetRequest) -> dict[str, object]:
+def _settings(request: DatasetRequest, fm: FeatureMap) -> dict[str, object]:
     """Return all options that the bytes of the parts depend on, besides the map and the input."""
     reading = request.reading
     return {
@@ -157,6 +160,7 @@ def _settings(request: DatasetRequest) -> dict[str, object]:
         "delimiter": reading.delimiter,
         "header": reading.header,
         **request.writing.content,
+        **({"scale": fm.unit_scale} if request.writing.unit_variance else {}),
         "on_bad_rows": request.rules.on_bad_rows,
         "rows_per_file": request.rows_per_file,
     }
@@ -195,6 +199,6 @@ def name_of_part(
 ) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
     own = format_of(source, reading.format)
-    own = own if own in OUTPUTS else "parquet"
+    own = own if own in DENSE_OUTPUTS else "parquet"
     base = "part" if isinstance(source, StandardStream) else stem(source.name)
     return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"

@@ -132,7 +132,9 @@ def list_candidates(
     if not models and not configs:
         raise UsageError("evaluate: expected a model or a config, got neither")
     if not configs and (sweeps or seeds != 1):
-        raise UsageError("evaluate: expected a config to sweep or to seed: a model is fitted already")
+        raise UsageError(
+            "evaluate: expected a config (--config) with --sweep or --seeds, got a model, which is fitted already"
+        )
     if seeds < 1:
         raise UsageError(f"--seeds: expected at least 1, got {seeds}")
     for one in models:

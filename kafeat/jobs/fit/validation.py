@@ -23,6 +23,7 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.evaluation.learners import FeaturesScorer, features_score
+from kafeat.jobs.fit.landmarks import limit_landmarks
 from kafeat.jobs.fit.subsets import Subset
 from kafeat.model.provenance import Search
 from kafeat.registry import build_step
@@ -57,23 +58,11 @@ def fit_chain(
     settled = copy.deepcopy(recipes)
     for _, holder, key in list(open_searches(settled, "target_error")):
         holder[key] = min(_WORKING_WIDTH, 2 * (len(train) // 4))
-    for recipe in _landmark_maps(settled):
-        # All rows are enough for a width that these are not enough for.
-        for key in ("n_components", "n_landmarks"):
-            if recipe.get(key) is not None:
-                recipe[key] = min(recipe[key], len(train))
+    # All rows are enough for a width that these are not enough for.
+    limit_landmarks(settled, len(train))
     steps = [build_step(recipe) for recipe in settled]
     with train.counted():
         return Chain.fit(steps, train.sample, copy.deepcopy(rng), cache=cache)
-
-
-def _landmark_maps(node: Any) -> Iterator[Recipe]:
-    """Yield the recipes of the Nyström maps whose landmarks are drawn from the rows."""
-    mapping = isinstance(node, dict)
-    if mapping and node.get("kind") == "nystroem" and isinstance(node.get("landmarks", "auto"), str):
-        yield node
-    for item in node.values() if mapping else node if isinstance(node, list) else ():
-        yield from _landmark_maps(item)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from typing import Any, Literal
 
+from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
@@ -21,8 +22,7 @@ from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.runtime.threads import RowPolicy, Transformed
-from kafeat.types import Floats
+from kafeat.runtime.threads import RowPolicy, SparselyTransformed, Transformed
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,13 @@ def verify_file(
     stats: str | None = None,
     on_bad_rows: Literal["error", "drop", "null"] = "error",
     output_dtype: str | None = None,
+    unit_variance: bool = False,
     jobs: int | None = None,
 ) -> VerifyResult:
     """Transform random chunks of about `rows` rows again, and count all rows; raise `GateError` for a wrong output.
 
     `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
+    `unit_variance` tells that the features are scaled, for an output that does not state it, such as text.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
     source, target = Location.parse(source), Location.parse(target)
@@ -71,7 +73,8 @@ def verify_file(
     ):
         _check_maker(output_reader, target, fm, model)
         dtype = output_dtype or known.get("output", {}).get("dtype")
-        outputs = _outputs(output_reader, fm)
+        scaled = unit_variance or "scale" in {**known.get("output", {}), **output_reader.notes}
+        outputs = _outputs(output_reader, fm, scaled)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype)
         columns = match(source_reader, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
@@ -105,11 +108,16 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -
         )
 
 
-def _outputs(made: Reader, fm: FeatureMap) -> Outputs:
+def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs[Any]:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
-    features, format = outputs_of(fm, OutputOptions(features=True)), "npy" if made.positional else None
-    predictions = outputs_of(fm, OutputOptions(), format)
-    width = sum(field.width or 1 for field in made.fields)
+    writing = OutputOptions(features=True, unit_variance=scaled)
+    features = outputs_of(fm, writing, "npz" if made.sparse else None)
+    if fm.predictor is None or scaled:
+        return features
+    predictions = outputs_of(fm, OutputOptions(), "npy" if made.positional else None)
+    # LIBSVM does not tell its width, and has a label beside the numbers.
+    fields = made.settled().fields[-1:] if made.sparse else made.fields
+    width = sum(field.width or 1 for field in fields)
     last = made.fields[-1].name if made.fields else ""
     endings = (predictions.names[-1], predictions.list_name)
     if width == predictions.width if made.positional else last.endswith(endings):
@@ -118,12 +126,12 @@ def _outputs(made: Reader, fm: FeatureMap) -> Outputs:
 
 
 def _expected(
-    done: Transformed, on_bad_rows: str, outputs: Outputs, typed: bool
-) -> tuple[Floats, KeptRows | None]:
+    done: Transformed | SparselyTransformed, on_bad_rows: str, outputs: Outputs[Any], typed: bool
+) -> tuple[Rows, KeptRows | None]:
     if done.bad_rows and on_bad_rows == "error":
         raise done.chunk.located(done.bad_rows[0])
     kept = done.chunk.passthrough
-    if outputs.classes is not None:
+    if outputs.classes is not None and isinstance(done, Transformed):
         kept = outputs.classes.table(kept, done.features, as_text=not typed)
     if done.good is None or on_bad_rows != "drop":
         return done.features, kept

@@ -181,6 +181,7 @@ def test_what_else_is_to_be_typed_is_known():
 
 def test_configs_of_the_pages_are_sound(tmp_path):
     from kafeat.config import load_config
+    from kafeat.config.experiment import load_experiment
 
     found = [
         (page, text)
@@ -191,7 +192,8 @@ def test_configs_of_the_pages_are_sound(tmp_path):
     assert found
     for _, text in found:
         (tmp_path / "page.yaml").write_text(text)
-        load_config(tmp_path / "page.yaml")
+        load = load_experiment if text.startswith("about:") else load_config
+        load(str(tmp_path / "page.yaml"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

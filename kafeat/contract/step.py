@@ -112,6 +112,10 @@ class Transform(ABC):
         """Return the image of rows X (n, n_features_in), the same as by `apply` up to rounding."""
         raise TypeError(f"{type(self).__name__} gives no sparse features")
 
+    def sparsely_clipped(self, X: Rows) -> Array | None:
+        """Of each of the rows X, how many values `to_sparse` clips, (n,); None if never."""
+        return None
+
     def clipped(self, scratch: Scratch) -> Array | None:
         """Of each row of the tile last applied with `scratch`, how many values were clipped, (rows,); None if never."""
         return None

@@ -5,14 +5,14 @@ Source: Bottou 2012, Stochastic Gradient Descent Tricks; averaging: Polyak & Jud
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
-from kafeat.evaluation.learners import Blocks, Inputs, Learner, Model, Training, Truth
+from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth
 from kafeat.evaluation.learners_sklearn import Constant, FittedLearner, answers, refusals
 from kafeat.evaluation.preparation import Scaling, unit_scaling_of
 from kafeat.maths.task import PredictionTask
@@ -46,18 +46,24 @@ class OnlineMachine(Learner):
         held = n * inputs.width * 4 <= _HELD_BYTES
         blocks = _held(inputs, train, scaling) if held else _scaled(inputs, scaling)
         most = int(np.clip(-(-_STEPS // n), _FEWEST, _MOST))
-        return OnlineTraining(blocks, train, truth, scaling, most)
+        # Rows that are read again for each pass are read for one fold only.
+        folds = np.unique(truth.folds[train]) if held else np.zeros(1, truth.folds.dtype)
+        return OnlineTraining(blocks, train, truth, scaling, most, tuple(folds.tolist()))
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
         return self._exact.on_kernel(K, rows, truth)
 
 
+Passes = Callable[[Mask, int], Iterator[tuple[Array, Floats]]]
+"""Yields the numbers of rows and the rows, in blocks, in an order that depends on the number of the pass."""
+
+
 @dataclass(frozen=True)
 class _Descent:
-    """One estimator on its way, and its errors on the rows held out, one for each pass."""
+    """Estimators on their way, one without each fold, and their errors on the folds, one sum for each pass."""
 
     alpha: float
-    estimator: Any
+    estimators: Sequence[Any]
     errors: list[float] = field(default_factory=list)
 
     @property
@@ -72,74 +78,86 @@ class _Descent:
 
 @dataclass(frozen=True)
 class OnlineTraining:
-    """Scaled rows, in blocks, for stochastic gradient descent with at most so many passes."""
+    """Scaled rows for stochastic gradient descent with at most so many passes, and the folds to choose α by."""
 
-    blocks: Blocks
+    blocks: Passes
     train: Mask
     truth: Truth
     scaling: Scaling
     most: int
+    folds: tuple[int, ...]
 
     def search(self) -> float:
-        return min(self._stopped(_ALPHAS), key=lambda one: min(one.errors)).alpha
+        return min(self._stopped(_ALPHAS, self.folds), key=lambda one: min(one.errors)).alpha
 
     def model(self, penalty: float) -> Model:
-        (stopped,) = self._stopped([penalty])
+        # The average of the weights changes little with the number of passes, so one fold is enough for it.
+        (stopped,) = self._stopped([penalty], self.folds[:1])
         chosen = _sgd(penalty, self.truth.task)
-        for _ in range(stopped.best):
-            self._pass([chosen], self.train)
+        for number in range(stopped.best):
+            self._pass([chosen], self.train, number)
         return FittedLearner(chosen, self.truth.task, self.scaling, penalty)
 
-    def _stopped(self, alphas: Sequence[float]) -> list[_Descent]:
-        """Learn without one fold until the error on it rises, with each of these penalties."""
-        learn, held = self.train & (self.truth.folds != 0), self.train & (self.truth.folds == 0)
-        if not (learn.any() and held.any()):
-            learn = held = self.train
-        descents = [_Descent(alpha, _sgd(alpha, self.truth.task)) for alpha in alphas]
-        for _ in range(self.most):
+    def _stopped(self, alphas: Sequence[float], folds: Sequence[int]) -> list[_Descent]:
+        """Learn without each of the folds until the error on the folds rises, with each of these penalties."""
+        parts = [self._parts(fold) for fold in folds]
+        descents = [_Descent(alpha, [_sgd(alpha, self.truth.task) for _ in parts]) for alpha in alphas]
+        for number in range(self.most):
             going = [one for one in descents if not one.ends]
             if not going:
                 break
-            self._pass([one.estimator for one in going], learn)
-            self._test(going, held)
+            missed = np.zeros(len(going))
+            for i, (learn, held) in enumerate(parts):
+                estimators = [one.estimators[i] for one in going]
+                self._pass(estimators, learn, number)
+                missed += self._missed(estimators, held)
+            for one, error in zip(going, missed, strict=True):
+                one.errors.append(float(error))
         return descents
 
-    def _test(self, descents: Sequence[_Descent], held: Mask) -> None:
-        """Add the error of each on the rows held out: rows of a wrong class, or the squared error."""
-        missed = np.zeros(len(descents))
-        for rows, Z in self.blocks(held):
+    def _parts(self, fold: int) -> tuple[Mask, Mask]:
+        """Return the rows to learn from without a fold, and those of the fold; all for both if either is empty."""
+        learn, held = self.train & (self.truth.folds != fold), self.train & (self.truth.folds == fold)
+        return (learn, held) if learn.any() and held.any() else (self.train, self.train)
+
+    def _missed(self, estimators: Sequence[Any], held: Mask) -> Floats:
+        """Return the error of each on the rows held out: rows of a wrong class, or the squared error."""
+        missed = np.zeros(len(estimators))
+        for rows, Z in self.blocks(held, 0):
             y = answers(self.truth, rows)
-            for i, one in enumerate(descents):
-                predicted = one.estimator.predict(Z)
+            for i, estimator in enumerate(estimators):
+                predicted = estimator.predict(Z)
                 wrong = predicted != y if self.truth.task.classes is not None else (predicted - y) ** 2
                 missed[i] += float(wrong.sum())
-        for one, error in zip(descents, missed, strict=True):
-            one.errors.append(float(error))
+        return missed
 
-    def _pass(self, estimators: Sequence[Any], rows: Mask) -> None:
+    def _pass(self, estimators: Sequence[Any], rows: Mask, number: int) -> None:
         classes = self.truth.task.classes
         more = {} if classes is None else {"classes": np.arange(len(classes))}
-        for numbers, Z in self.blocks(rows):
+        for numbers, Z in self.blocks(rows, number):
             y = answers(self.truth, numbers)
             for estimator in estimators:
                 with refusals():
                     estimator.partial_fit(Z, y, **more)
 
 
-def _scaled(inputs: Inputs, scaling: Scaling) -> Blocks:
-    def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
+def _scaled(inputs: Inputs, scaling: Scaling) -> Passes:
+    def blocks(rows: Mask, _number: int) -> Iterator[tuple[Array, Floats]]:
         for numbers, Z in inputs.blocks(rows):
             yield numbers, scaling(Z)
 
     return blocks
 
 
-def _held(inputs: Inputs, train: Mask, scaling: Scaling) -> Blocks:
-    """Read the rows once, and yield them in a random order: files are often sorted by their label."""
-    numbers, Z = inputs.matrix(train, _HELD_BYTES, scaling)
-    order = np.random.default_rng(0).permutation(len(numbers))
+def _held(inputs: Inputs, train: Mask, scaling: Scaling) -> Passes:
+    """Read the rows once, and yield them in another random order in each pass.
 
-    def blocks(rows: Mask) -> Iterator[tuple[Array, Floats]]:
+    Files are often sorted by their label, and the same order in each pass makes the weights go round in circles.
+    """
+    numbers, Z = inputs.matrix(train, _HELD_BYTES, scaling)
+
+    def blocks(rows: Mask, number: int) -> Iterator[tuple[Array, Floats]]:
+        order = np.random.default_rng(number).permutation(len(numbers))
         some = order[rows[numbers[order]]]
         for start in range(0, len(some), _AT_ONCE):
             part = some[start : start + _AT_ONCE]

@@ -87,7 +87,7 @@ class DeviceMap(FeatureMap):
         if round_to(Z, out) is not None:
             return None
         target.filled(chunk.start, out)
-        return policy.observe(Transformed(chunk, out, 0), rows)
+        return policy.observe(Transformed(chunk=chunk, features=out, clipped=0), rows)
 
     def _predicted(self, chunk: Chunk, policy: RowPolicy) -> Transformed | None:
         """Return None if a row has no predictions."""
@@ -95,7 +95,7 @@ class DeviceMap(FeatureMap):
         if made is None:
             return None
         rows, (P, *features) = made
-        done = replace(policy, sums=False).observe(Transformed(chunk, P, 0), rows)
+        done = replace(policy, sums=False).observe(Transformed(chunk=chunk, features=P, clipped=0), rows)
         return replace(done, total=features[0].sum(axis=0, dtype=np.float64)) if features else done
 
     def _outputs_of_graph(self, chunk: Chunk, *names: str) -> tuple[Rows, list[Floats]] | None:

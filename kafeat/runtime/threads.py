@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.tiles import TileLoop
 from kafeat.contract.step import Transform
-from kafeat.contract.tile import Rows
+from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.readers.base import Chunk
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.ordered_map import ordered_map, prefetch
 from kafeat.runtime.shared_work import share_work
 from kafeat.types import Array, Floats, Mask
+
+T = TypeVar("T", bound="TransformedChunk")
 
 
 class FeatureTarget(Protocol):
@@ -74,7 +77,7 @@ class RowPolicy:
     sums: bool = False
     advice: str = ""
 
-    def observe(self, done: Transformed, X: Rows) -> Transformed:
+    def observe(self, done: T, X: Rows) -> T:
         """Return the chunk with its counts and sums; `X` are the rows that were transformed. Bad rows do not count."""
         if self.column_ranges is None and not self.sums:
             return done
@@ -82,18 +85,16 @@ class RowPolicy:
         if self.column_ranges is not None:
             outside = self.column_ranges.outside(X if good is None else X[good])
         if self.sums:
-            features = done.features if good is None else done.features[good]
-            total = features.sum(axis=0, dtype=np.float64)
+            total = done.total_of(good)
         return replace(done, outside=outside, total=total)
 
 
-@dataclass(frozen=True)
-class Transformed:
-    """A chunk and its features.
+@dataclass(frozen=True, kw_only=True)
+class TransformedChunk(ABC):
+    """A chunk that was transformed, without its features.
 
     Attributes:
         chunk: The rows of the input.
-        features: Their features (rows, n_components), NaN for bad rows.
         clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were set aside, numbered within the chunk, and their problems.
         outside: Counts (d,) of values outside of the column ranges, for each input feature; None if not counted.
@@ -101,7 +102,6 @@ class Transformed:
     """
 
     chunk: Chunk
-    features: Floats
     clipped: int
     bad_rows: tuple[InvalidValueError, ...] = ()
     outside: Array | None = None
@@ -115,6 +115,33 @@ class Transformed:
         good = np.ones(self.chunk.rows, dtype=bool)
         good[[refused.row for refused in self.bad_rows]] = False
         return good
+
+    @abstractmethod
+    def total_of(self, good: Mask | None) -> Array:
+        """Return the sum (n_components,) of the features of good rows in float64."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transformed(TransformedChunk):
+    """A chunk and its features (rows, n_components), which are NaN for bad rows."""
+
+    features: Floats
+
+    def total_of(self, good: Mask | None) -> Array:
+        features = self.features if good is None else self.features[good]
+        total: Array = features.sum(axis=0, dtype=np.float64)
+        return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparselyTransformed(TransformedChunk):
+    """A chunk and its features as sparse rows; those of bad rows mean nothing."""
+
+    features: SparseRows
+
+    def total_of(self, good: Mask | None) -> Array:
+        features = self.features if good is None else self.features[good]
+        return np.bincount(features.columns, features.values.astype(np.float64), features.width)
 
 
 REFUSE_BAD_ROWS = RowPolicy()
@@ -186,7 +213,7 @@ def _transform_or_refuse(
         clipped = loop(X, out)
     except InvalidValueError as refused:
         raise DataError(f"{chunk.located(refused)}{policy.advice}") from None
-    return policy.observe(Transformed(chunk, out, clipped), X)
+    return policy.observe(Transformed(chunk=chunk, features=out, clipped=clipped), X)
 
 
 def _transform_setting_aside(
@@ -202,7 +229,12 @@ def _transform_setting_aside(
     for start in range(0, chunk.rows, loop.rows):
         stop = min(start + loop.rows, chunk.rows)
         clipped += _tile(loop, X[start:stop], out[start:stop], start, bad_rows)
-    done = Transformed(chunk, out, clipped, tuple(bad_rows[row] for row in sorted(bad_rows)))
+    done = Transformed(
+        chunk=chunk,
+        features=out,
+        clipped=clipped,
+        bad_rows=tuple(bad_rows[row] for row in sorted(bad_rows)),
+    )
     if bad_rows:
         out[sorted(bad_rows)] = np.nan
     return policy.observe(done, X)

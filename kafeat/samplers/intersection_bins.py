@@ -107,6 +107,12 @@ class _BinsTransform(Transform):
         features = csr_array((values, places), shape=(len(X), self.n_features_out))
         return SparseRows(features.data, features.indices, features.indptr, self.n_features_out)
 
+    def sparsely_clipped(self, X: Rows) -> Array:
+        if isinstance(X, SparseRows):
+            return np.bincount(X.row_of[X.values > self._maximum[X.columns]], minlength=len(X))
+        above: Array = (self._maximum < X).sum(axis=1)
+        return above
+
     def clipped(self, scratch: _Buffers) -> Array:
         return scratch.clipped
 

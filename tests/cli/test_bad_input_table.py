@@ -415,8 +415,12 @@ bad("jsonl: as an input", raw(b"{}\n", "in.jsonl"), 2,
     says="in.jsonl: expected an input format of csv, parquet, npy, arrow, libsvm, npz, got jsonl: it is written only")
 bad("jsonl: tensors", text(), 2, "--layout", "tensor", out="out.jsonl",
     says="out.jsonl: expected the layout columns or list for JSON lines, got tensor")
-bad("libsvm: as an output", text(), 2, out="out.svm",
-    says="out.svm: expected an output format of csv, parquet, npy, arrow, jsonl, got 'libsvm'")
+bad("npz: on standard output", text(), 2, "--output-format", "npz", out="-",
+    says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard output, got npz; name a file")
+bad("npz: null rows", text(), 2, "--on-bad-rows", "null", out="out.npz",
+    says="out.npz: expected --on-bad-rows error or drop for NPZ, got null: sparse rows have no nulls")
+bad("libsvm: two labels", text(), 2, "--keep", "a,b", out="out.svm",
+    says="out.svm: expected one passthrough column in LIBSVM, its label, got a, b")
 # --- what a step refuses
 bad("chi2: a negative value", text("1,-2,3"), 3, model="chi2",
     says="in.csv: row 13 (index 12), column 'b': expected a value of at least 0, got -2; --on-bad-rows drop")
@@ -452,9 +456,9 @@ bad("compression: zstd of NPY", text(), 2, "--compression", "zstd", out="out.npy
 bad("compression: snappy of CSV", text(), 2, "--compression", "snappy", out="out.csv",
     says="out.csv: expected a compression of none, gzip or zstd for CSV, got 'snappy'")
 bad("output: an unknown suffix", text(), 2, out="out.xyz",
-    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson; else name the format with --output-format")
+    says="out.xyz: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .npz, .arrow, .arrows, .feather, .ipc, .libsvm, .svmlight, .svm, .jsonl, .ndjson; else name the format with --output-format")
 bad("output: no suffix", text(), 2, out="out",
-    says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .arrow, .arrows, .feather, .ipc, .jsonl, .ndjson; else name the format with --output-format")
+    says="out: expected a name that ends in one of .csv, .csv.gz, .csv.zst, .tsv, .tsv.gz, .tsv.zst, .parquet, .pq, .npy, .npz, .arrow, .arrows, .feather, .ipc, .libsvm, .svmlight, .svm, .jsonl, .ndjson; else name the format with --output-format")
 bad("output: no such folder", text(), 5, out="no/such/out.npy",
     says="no/such/out.npy: No such file or directory")
 bad("output: a folder", text(), 5, out="folder.npy",
@@ -466,7 +470,7 @@ bad("output: the model", text(), 2, "--output-format", "npy", out="plain.joblib"
 bad("output: there already", text(), 2, "--no-clobber", out="out.npy",
     says="out.npy: expected no file of that name, got one; allow it to be replaced (--overwrite, in Python overwrite=True), or name another")
 bad("output: Parquet on stdout", text(), 2, "--output-format", "parquet", out="-",
-    says="-: expected CSV, Arrow or JSON lines on standard output, got parquet; name a file")
+    says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard output, got parquet; name a file")
 bad("jobs: 0", text(), 2, "--jobs", "0",
     says="Invalid value for '--jobs' / '-j': 0 is not in the range x>=1.")
 bad("max-drift: 2", text(), 2, "--max-drift", "2",

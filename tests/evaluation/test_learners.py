@@ -259,3 +259,24 @@ def test_classes_of_no_training_row_come_last(name):
     assert (predicted.argmax(axis=1)[train] == truth.task.numbers(labels)[train]).mean() > 0.9
     if name != "sgd":  # its estimator knows all classes
         assert (predicted[:, 1] == predicted.min(axis=1)).all()
+
+
+def test_each_pass_of_sgd_takes_held_rows_in_another_order_and_a_model_is_the_same_again(ring):
+    _X, Z, held, truth = ring
+    train = ~held.test
+    training = learner_of("sgd").on_rows(inputs(Z), train, truth)
+    orders = [np.concatenate([rows for rows, _ in training.blocks(train, number)]) for number in (0, 1, 0)]
+    assert np.array_equal(orders[0], orders[2])
+    assert not np.array_equal(orders[0], orders[1])
+    assert all(np.array_equal(np.sort(order), np.flatnonzero(train)) for order in orders)
+    first = training.model(1e-4)(Z)
+    training.search()
+    assert np.array_equal(training.model(1e-4)(Z), first)
+
+
+def test_sgd_chooses_its_penalty_by_all_folds_of_held_rows(ring, monkeypatch):
+    _X, Z, held, truth = ring
+    train, machine = ~held.test, learner_of("sgd")
+    assert machine.on_rows(inputs(Z), train, truth).folds == (0, 1, 2)
+    monkeypatch.setattr("kafeat.evaluation.online._HELD_BYTES", 0)
+    assert machine.on_rows(inputs(Z), train, truth).folds == (0,)

@@ -116,7 +116,7 @@ def test_the_first_error_in_row_order_surfaces_and_the_others_are_not_begun(
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("out", ["out.npy", "out.parquet", "out.csv", "out.csv.gz"])
+@pytest.mark.parametrize("out", ["out.npy", "out.parquet", "out.csv", "out.csv.gz", "out.npz", "out.svm"])
 @pytest.mark.slow
 def test_a_disk_that_is_full_at_any_moment(folder, tmp_path, out):
     """A limit on the size of files stands for it: the system refuses the write that would cross it."""

@@ -115,6 +115,8 @@ class Reader(ABC):
     """Rows can be found without reading earlier ones: `select_rows` and `blocks` work."""
     untyped: bool = False
     """The kinds of `fields` are a guess from the first rows."""
+    sparse: bool = False
+    """Rows are decoded as sparse ones."""
     rows: int | None = None
     first: int = 0
     """Number of the first row to read."""

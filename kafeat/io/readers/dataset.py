@@ -66,6 +66,7 @@ class DatasetReader(Reader):
         self._parts = list_parts(location, format).parts
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
+            self.sparse = first.sparse
             self._notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
             self._row_names = first.row_names
 

@@ -37,6 +37,8 @@ class LibsvmReader(Reader):
     """A reader of two columns: `label`, which is not a feature, and `features`, whose width depends on all rows."""
 
     positional = True
+    untyped = True
+    sparse = True
 
     def __init__(self, location: Location) -> None:
         self._place, self.location = location, location.source

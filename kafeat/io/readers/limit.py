@@ -23,6 +23,7 @@ class LimitedReader(Reader):
     def __init__(self, reader: Reader, limit: int) -> None:
         self._reader, self._limit = reader, limit
         self.fields, self.positional, self.untyped = reader.fields, reader.positional, reader.untyped
+        self.sparse = reader.sparse
         self.rows = None if reader.rows is None else min(reader.rows, limit)
 
     @property

@@ -45,6 +45,7 @@ class CsrReader(Reader):
     """A reader of the rows of a sparse matrix."""
 
     positional = True
+    sparse = True
 
     def __init__(self, location: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         if dtype.kind not in "fiub" or dtype.shape:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
-from kafeat.io.storage.formats import OUTPUTS, format_of, suffix_of
+from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of, suffix_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import Entry, Location, lies_in
 from kafeat.io.storage.object_uri import is_remote, scheme_only
@@ -101,13 +101,13 @@ def find_parts(location: Location) -> Parts:
 def renamed(parts: Iterable[Part], format: str | None, input_format: str | None) -> list[Part]:
     """Return the parts with their names in an output of that format.
 
-    Without `format`, a part keeps its own format, or becomes Parquet if its own cannot be written. Two parts with the
+    Without `format`, a part keeps its own format, or becomes Parquet if its own is sparse. Two parts with the
     same name are refused.
     """
     out: dict[str, Part] = {}
     for part in parts:
         own_format = format_of(LocalPath(part.name), input_format)
-        target_format = format or (own_format if own_format in OUTPUTS else "parquet")
+        target_format = format or (own_format if own_format in DENSE_OUTPUTS else "parquet")
         name = part.name if _is_of(part.name, target_format) else f"{stem(part.name)}.{target_format}"
         if name in out:
             raise UsageError(

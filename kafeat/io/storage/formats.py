@@ -28,7 +28,10 @@ SUFFIXES = {
     **{f"{ending}{packed}": "jsonl" for ending in (".jsonl", ".ndjson") for packed in ("", ".gz", ".zst")},
 }
 INPUTS = ("csv", "parquet", "npy", "arrow", "libsvm", "npz")
-OUTPUTS = ("csv", "parquet", "npy", "arrow", "jsonl")
+DENSE_OUTPUTS = ("csv", "parquet", "npy", "arrow", "jsonl")
+SPARSE_OUTPUTS = ("libsvm", "npz")
+"""Formats that hold what is not 0. Features are mostly dense, so that an output is sparse only if it is asked for."""
+OUTPUTS = (*DENSE_OUTPUTS, *SPARSE_OUTPUTS)
 FORMATS = tuple(dict.fromkeys((*INPUTS, *OUTPUTS)))
 PIPED = ("csv", "arrow", "jsonl", "libsvm")
 """Formats of standard input and output."""

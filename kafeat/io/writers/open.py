@@ -40,7 +40,7 @@ def open_writer(
     if isinstance(location, StandardStream):
         if format not in PIPED:
             raise UsageError(
-                f"-: expected CSV, Arrow or JSON lines on standard output, got {format}; name a file"
+                f"-: expected CSV, Arrow, JSON lines or LIBSVM on standard output, got {format}; name a file"
             )
         try:
             with _ended(_writer("-", "-", False, format, chosen)) as writer:
@@ -101,6 +101,14 @@ def _writer(location: str, path: str, regular: bool, format: str, layout: Layout
         from kafeat.io.writers.jsonl import JsonlWriter
 
         return JsonlWriter(location, path, layout)
+    if format == "libsvm":
+        from kafeat.io.writers.libsvm import LibsvmWriter
+
+        return LibsvmWriter(location, path, layout)
+    if format == "npz":
+        from kafeat.io.writers.npz import NpzWriter
+
+        return NpzWriter(location, path, regular, layout)
     raise UsageError(f"{location}: expected an output format of {', '.join(OUTPUTS)}, got {format!r}")
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.io.storage.temporary_files import remove_stale_below
@@ -37,7 +37,7 @@ class DatasetJob:
     plan: DatasetPlan
     parts: PartMaker
 
-    def run(self, outputs: Outputs, announce: Announce) -> DatasetResult:
+    def run(self, outputs: Outputs[Any], announce: Announce) -> DatasetResult:
         """Write all parts that are not up to date, as files of these outputs."""
         began, plan = time.perf_counter(), self.plan
         kept = list(plan.up_to_date.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.data_set import MANIFEST, is_hidden
@@ -116,7 +116,7 @@ class Journal:
     def result(
         self,
         kept: int,
-        outputs: Outputs,
+        outputs: Outputs[Any],
         seconds: float,
         removed: tuple[str, ...],
         unknown_files: tuple[str, ...],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kafeat.dataframes import SharedMap
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
-from kafeat.io.storage.formats import OUTPUTS, format_of
+from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of
 from kafeat.io.storage.location import Location, StandardStream
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
@@ -199,6 +199,6 @@ def name_of_part(
 ) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
     own = format_of(source, reading.format)
-    own = own if own in OUTPUTS else "parquet"
+    own = own if own in DENSE_OUTPUTS else "parquet"
     base = "part" if isinstance(source, StandardStream) else stem(source.name)
     return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from kafeat.io.storage.location import Location
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.feature_mean import DriftTest
-from kafeat.runtime.threads import Transformed
+from kafeat.runtime.threads import TransformedChunk
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,9 @@ class TransformResult:
 class Counts:
     """Sums over the chunks of one output."""
 
-    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions, outputs: Outputs) -> None:
+    def __init__(
+        self, fm: FeatureMap, names: Sequence[str], rules: RowOptions, outputs: Outputs[Any]
+    ) -> None:
         self._fm, self._names, self._rules, self._outputs = fm, names, rules, outputs
         self._read = self._clipped = self._bad = 0
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
@@ -134,7 +136,7 @@ class Counts:
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
         self.input_sha256: str | None = None
 
-    def add(self, done: Transformed) -> None:
+    def add(self, done: TransformedChunk) -> None:
         """Add the counts of a chunk."""
         self._read += done.chunk.rows
         self._clipped += done.clipped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -12,15 +12,27 @@ from kafeat.chain.predicting import PREDICTION_DTYPE
 from kafeat.contract.checks import round_to
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.readers.base import Chunk
+from kafeat.io.storage.formats import SPARSE_OUTPUTS
 from kafeat.io.writers.base import Writer
 from kafeat.io.writers.class_column import ClassColumn
 from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.sparse import SparseWriter
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import PREDICTION, PROBABILITY
-from kafeat.runtime.threads import FeatureTarget, RowPolicy, Transformed
+from kafeat.model.sparse_features import gives_sparse, run_sparse
+from kafeat.runtime.environment import count_jobs
+from kafeat.runtime.threads import (
+    FeatureTarget,
+    RowPolicy,
+    SparselyTransformed,
+    Transformed,
+    TransformedChunk,
+)
+
+T = TypeVar("T", bound=TransformedChunk)
 
 
-class Outputs(ABC):
+class Outputs(ABC, Generic[T]):
     """The numbers (n, width) that are written of n rows, their names and dtype, and a column of classes."""
 
     what: Literal["features", "predictions"]
@@ -39,15 +51,15 @@ class Outputs(ABC):
     @abstractmethod
     def run(
         self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
-    ) -> Iterator[Transformed]:
+    ) -> Iterator[T]:
         """Compute the numbers of chunks, and yield them in order; those of a map go to the memory of `writer`."""
 
     @abstractmethod
-    def write(self, done: Transformed, writer: Writer) -> None:
+    def write(self, done: T, writer: Writer) -> None:
         """Write a chunk, or only its good rows if the writer drops the others."""
 
 
-class FeatureOutputs(Outputs):
+class FeatureOutputs(Outputs[Transformed]):
     """Features, computed in the memory of the writer."""
 
     what = "features"
@@ -67,7 +79,30 @@ class FeatureOutputs(Outputs):
         writer.write(done.features, done.chunk.passthrough, done.good if writer.layout.dropping else None)
 
 
-class PredictionOutputs(Outputs):
+class SparseFeatureOutputs(Outputs[SparselyTransformed]):
+    """Features that are mostly 0, as sparse rows, for formats that store the others only."""
+
+    what = "features"
+
+    def __init__(self, fm: FeatureMap, writing: OutputOptions) -> None:
+        self._fm = fm
+        self.names, self.list_name = writing.feature_names(fm.n_components), writing.list_name
+        self.dtype = np.dtype(writing.dtype or fm.dtype)
+
+    def run(
+        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
+    ) -> Iterator[SparselyTransformed]:
+        del writer
+        return run_sparse(self._fm, chunks, self.dtype, count_jobs(jobs), policy)
+
+    def write(self, done: SparselyTransformed, writer: Writer) -> None:
+        if not isinstance(writer, SparseWriter):
+            raise TypeError(f"{type(writer).__name__} takes no sparse rows")
+        good = done.good if writer.layout.dropping else None
+        writer.write_sparse(done.features, done.chunk.passthrough, good)
+
+
+class PredictionOutputs(Outputs[Transformed]):
     """Predictions, computed in float64: numbers, or the probabilities of classes and the likeliest one.
 
     A format of numbers alone holds the probabilities, as their columns tell the class.
@@ -83,7 +118,7 @@ class PredictionOutputs(Outputs):
         self.dtype = np.dtype(writing.dtype or PREDICTION_DTYPE)
         self.list_name = prefix + (PREDICTION if labels.classes is None else PROBABILITY)
         self.names = [prefix + name for name in fm.needed_predictor().output_names]
-        if labels.classes is not None and format != "npy":
+        if labels.classes is not None and format not in ("npy", *SPARSE_OUTPUTS):
             self.classes = ClassColumn(prefix + PREDICTION, labels.classes)
 
     def run(
@@ -104,11 +139,14 @@ class PredictionOutputs(Outputs):
         writer.write(block, table, done.good if writer.layout.dropping else None)
 
 
-def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None) -> Outputs:
+def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None) -> Outputs[Any]:
     """Return the predictions of a map that ends in a predictor, unless features are wanted, else the features.
 
-    What depends on the format is the column of classes alone.
+    A format of sparse rows gets sparse features of a map that has them. Of predictions, the column of classes alone
+    depends on the format.
     """
     if fm.predictor is None or writing.features:
-        return FeatureOutputs(fm, writing)
+        # scaled features are made by the loop of dense ones
+        sparse = format in SPARSE_OUTPUTS and gives_sparse(fm) and not writing.unit_variance
+        return SparseFeatureOutputs(fm, writing) if sparse else FeatureOutputs(fm, writing)
     return PredictionOutputs(fm, writing, format)

@@ -18,7 +18,7 @@ from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
-from kafeat.runtime.threads import Transformed
+from kafeat.runtime.threads import TransformedChunk
 
 
 def stats(
@@ -111,7 +111,7 @@ class Rejects:
             [*_OWN_COLUMNS, *(f"input.{n}" if n in _OWN_COLUMNS else n for n in (*cells, *self._kept))]
         )
 
-    def add(self, done: Transformed) -> None:
+    def add(self, done: TransformedChunk) -> None:
         """Write the bad rows of a chunk."""
         chunk = done.chunk
         for refused in done.bad_rows:

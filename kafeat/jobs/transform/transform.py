@@ -159,7 +159,7 @@ class OpenTransform:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
         outputs = self._outputs
         rows = None if dropping else rows
-        plain = self._format not in ("csv", "jsonl") and writing.compression in (None, "none")
+        plain = self._format in ("parquet", "npy", "arrow") and writing.compression in (None, "none")
         if rows is not None and plain:
             require_space(target, rows * outputs.width * outputs.dtype.itemsize)
         passthrough = self._opened.passthrough_schema(self._keep, self._typed) if self._keep else None

@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.writers.passthrough_compare import KeptRows, difference
-from kafeat.jobs.transform.outputs import Outputs
+from kafeat.jobs.transform.outputs import Outputs, SparseFeatureOutputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Floats
 
@@ -29,7 +30,7 @@ class OutputRows:
     """
 
     def __init__(
-        self, made: Reader, source: Reader, fm: FeatureMap, outputs: Outputs, dtype: str | None
+        self, made: Reader, source: Reader, fm: FeatureMap, outputs: Outputs[Any], dtype: str | None
     ) -> None:
         self._made, self._width, self._outputs = made, outputs.width, outputs
         fields = _numbers(made, outputs)
@@ -67,7 +68,7 @@ class OutputRows:
         """Make `row` the next row to compare."""
         self.at = row
 
-    def compare(self, expected: Floats, kept: KeptRows | None, made_of: Chunk) -> float:
+    def compare(self, expected: Rows, kept: KeptRows | None, made_of: Chunk) -> float:
         """Return the largest difference of the next rows to these; `kept` holds the passthrough columns."""
         largest = 0.0
         while len(expected):
@@ -85,7 +86,7 @@ class OutputRows:
             self.at += len(got)
         return largest
 
-    def _next(self, most: int) -> tuple[Floats, KeptRows | None]:
+    def _next(self, most: int) -> tuple[Rows, KeptRows | None]:
         chunk = self._chunk
         while chunk is not None and chunk.start + chunk.rows <= self.at:
             self.rows = chunk.start + chunk.rows
@@ -93,7 +94,8 @@ class OutputRows:
         if chunk is None:
             return np.empty((0, self._width)), None
         first = self.at - chunk.start
-        features = chunk.matrix(np.dtype(np.float64))[first : first + most]
+        read = chunk.numbers if isinstance(self._outputs, SparseFeatureOutputs) else chunk.matrix
+        features = read(np.dtype(np.float64))[first : first + most]
         kept = chunk.passthrough
         return features, None if kept is None else kept.slice(first, len(features))
 
@@ -105,20 +107,23 @@ class OutputRows:
                 f"{first.expected} as in the input, got {first.got}"
             )
 
-    def _difference(self, expected: Floats, got: Floats) -> float:
-        rounded = got.astype(self._dtype)
-        with np.errstate(invalid="ignore"):
-            apart = np.abs(rounded.astype(np.float64) - expected)
-        apart[np.isnan(rounded) & np.isnan(expected)] = 0.0
-        size = np.maximum(np.nan_to_num(np.abs(expected)).max(axis=1), np.finfo(np.float32).tiny)
-        relative = apart.max(axis=1) / size
+    def _difference(self, expected: Rows, got: Rows) -> float:
+        """Return the largest difference of two rows, relative to the largest feature of the row."""
+        if isinstance(expected, SparseRows) and isinstance(got, SparseRows):
+            apart, size = _sparse_differences(expected, got, self._dtype)
+        else:
+            apart, size = _differences(dense(expected), dense(got), self._dtype)
+        largest = _largest_of_rows(apart)
+        relative = largest / np.maximum(size, np.finfo(np.float32).tiny)
         wrong = ~(relative <= self._tolerance)
         if wrong.any():
             row = int(np.argmax(wrong))
-            column = int(np.argmax(np.where(np.isnan(apart[row]), np.inf, apart[row])))
+            differences = dense(apart[row : row + 1])[0]
+            column = int(np.argmax(np.where(np.isnan(differences), np.inf, differences)))
+            wanted, found = (float(dense(rows[row : row + 1])[0, column]) for rows in (expected, got))
             raise GateError(
                 f"{self._made.location}: {spell_row(self.at + row)}, {self._outputs.what[:-1]} {column}: expected "
-                f"{expected[row, column]:.9g}, got {rounded[row, column]:.9g}"
+                f"{wanted:.9g}, got {self._dtype.type(found):.9g}"
             )
         return float(relative.max(initial=0.0))
 
@@ -127,6 +132,32 @@ class OutputRows:
         while self._chunk is not None:
             self.rows = self._chunk.start + self._chunk.rows
             self._chunk = next(self._chunks, None)
+
+
+def _differences(expected: Floats, got: Floats, dtype: np.dtype[Any]) -> tuple[Rows, Floats]:
+    """Return the differences of two matrices, and the largest number of each row."""
+    rounded = got.astype(dtype)
+    with np.errstate(invalid="ignore"):
+        apart: Floats = np.abs(rounded.astype(np.float64) - expected)
+    apart[np.isnan(rounded) & np.isnan(expected)] = 0.0
+    return apart, np.nan_to_num(np.abs(expected)).max(axis=1)
+
+
+def _sparse_differences(expected: SparseRows, got: SparseRows, dtype: np.dtype[Any]) -> tuple[Rows, Floats]:
+    """Return the same of sparse rows."""
+    wanted, found = (rows.csr.astype(dtype).astype(np.float64) for rows in (expected, got))
+    apart = abs(wanted - found).tocsr()
+    return SparseRows(apart.data, apart.indices, apart.indptr, expected.width), _largest_of_rows(expected)
+
+
+def _largest_of_rows(rows: Rows) -> Floats:
+    """Return the largest size of a number in each row, NaN if there is one."""
+    if not isinstance(rows, SparseRows):
+        most: Floats = np.abs(rows).max(axis=1)
+        return most
+    largest = np.zeros(len(rows))
+    np.maximum.at(largest, rows.row_of, np.abs(rows.values).astype(np.float64))
+    return largest
 
 
 def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
@@ -143,7 +174,7 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
     return dtype
 
 
-def _numbers(made: Reader, outputs: Outputs) -> list[Field]:
+def _numbers(made: Reader, outputs: Outputs[Any]) -> list[Field]:
     """Return the fields of features or predictions: the last ones, after the passthrough columns."""
     fields = list(made.fields)
     last = fields[-1:]

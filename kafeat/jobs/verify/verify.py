@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from heapq import heappush, heappushpop
 from typing import Any, Literal
 
+from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
@@ -21,8 +22,7 @@ from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.runtime.threads import RowPolicy, Transformed
-from kafeat.types import Floats
+from kafeat.runtime.threads import RowPolicy, SparselyTransformed, Transformed
 
 
 @dataclass(frozen=True)
@@ -108,16 +108,16 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -
         )
 
 
-def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs:
+def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs[Any]:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
-    features, format = (
-        outputs_of(fm, OutputOptions(features=True, unit_variance=scaled)),
-        "npy" if made.positional else None,
-    )
-    if scaled:
+    writing = OutputOptions(features=True, unit_variance=scaled)
+    features = outputs_of(fm, writing, "npz" if made.sparse else None)
+    if fm.predictor is None or scaled:
         return features
-    predictions = outputs_of(fm, OutputOptions(), format)
-    width = sum(field.width or 1 for field in made.fields)
+    predictions = outputs_of(fm, OutputOptions(), "npy" if made.positional else None)
+    # LIBSVM does not tell its width, and has a label beside the numbers.
+    fields = made.settled().fields[-1:] if made.sparse else made.fields
+    width = sum(field.width or 1 for field in fields)
     last = made.fields[-1].name if made.fields else ""
     endings = (predictions.names[-1], predictions.list_name)
     if width == predictions.width if made.positional else last.endswith(endings):
@@ -126,12 +126,12 @@ def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs:
 
 
 def _expected(
-    done: Transformed, on_bad_rows: str, outputs: Outputs, typed: bool
-) -> tuple[Floats, KeptRows | None]:
+    done: Transformed | SparselyTransformed, on_bad_rows: str, outputs: Outputs[Any], typed: bool
+) -> tuple[Rows, KeptRows | None]:
     if done.bad_rows and on_bad_rows == "error":
         raise done.chunk.located(done.bad_rows[0])
     kept = done.chunk.passthrough
-    if outputs.classes is not None:
+    if outputs.classes is not None and isinstance(done, Transformed):
         kept = outputs.classes.table(kept, done.features, as_text=not typed)
     if done.good is None or on_bad_rows != "drop":
         return done.features, kept

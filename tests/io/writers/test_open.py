@@ -21,7 +21,7 @@ KINDS = [
     ("out.csv", {}), ("out.csv.gz", {}), ("out.csv.zst", {}), ("out.npy", {}), ("out.parquet", {}),
     ("out.parquet", {"layout": "list"}), ("out.parquet", {"compression": "zstd"}),
     ("out.parquet", {"layout": "tensor"}), ("out.arrow", {}), ("out.arrow", {"layout": "list"}),
-    ("out.feather", {"layout": "tensor"}), ("out.arrow", {"compression": "zstd"}), ("out.arrows", {}),
+    ("out.feather", {"layout": "tensor"}), ("out.arrow", {"compression": "zstd"}), ("out.arrows", {}), ("out.npz", {}),
 ]  # fmt: skip
 
 
@@ -194,7 +194,11 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
             {"passthrough_schema": pa.schema([("b", pa.binary())])},
             "expected a passthrough column that JSON can spell, got binary",
         ),
-        ("out.xls", {}, "expected an output format of csv, parquet, npy, arrow, jsonl, got 'xls'"),
+        (
+            "out.xls",
+            {},
+            "expected an output format of csv, parquet, npy, arrow, jsonl, libsvm, npz, got 'xls'",
+        ),
     ],
 )
 def test_refusals(tmp_path, name, options, message):
@@ -240,7 +244,9 @@ def test_stdout_and_broken_pipes():
     child.stderr.close()
     assert child.wait() == 3
     with (
-        pytest.raises(UsageError, match="expected CSV, Arrow or JSON lines on standard output, got npy"),
+        pytest.raises(
+            UsageError, match="expected CSV, Arrow, JSON lines or LIBSVM on standard output, got npy"
+        ),
         open_writer("-", "npy", names=NAMES, dtype=np.dtype("f4")),
     ):
         pass

@@ -81,6 +81,19 @@ def test_a_union_searches_and_a_config_object_work_too(name: str) -> None:
     assert kafeat.fit(searched, X, label=X[:, 0], allow_import=True).n_components in (4, 8)
 
 
+def test_evaluate_imports_it_for_recipes_and_models_and_only_with_permission(name: str) -> None:
+    with pytest.raises(UsageError, match=NEEDED.format(name=name)):
+        kafeat.evaluate(config=config(name), data=X, jobs=1)
+    assert not imported()
+    found = kafeat.evaluate(
+        config=config(name), data=X, jobs=1, allow_import=True, sweep={"n_components": [8]}
+    )
+    assert found["relative_frobenius"] < 0.1
+    kafeat.fit(config(name), X, allow_import=True).save("m.joblib")
+    same = kafeat.evaluate("m.joblib", X, jobs=1, allow_import=True)
+    assert same["n_components"] == 16
+
+
 def test_nothing_is_imported_without_permission(name: str) -> None:
     with pytest.raises(UsageError, match=NEEDED.format(name=name)):
         kafeat.fit(config(name), X)

@@ -42,7 +42,7 @@ def source(tmp_path):
     return str(tmp_path / "in.npy")
 
 
-@pytest.mark.parametrize("format", ["csv", "csv.gz", "parquet", "npy"])
+@pytest.mark.parametrize("format", ["csv", "csv.gz", "parquet", "npy", "npz", "svm"])
 @pytest.mark.parametrize("dtype", [None, "float16", "float64"])
 def test_a_sound_output(model, source, tmp_path, format, dtype):
     out, told = str(tmp_path / f"out.{format}"), str(tmp_path / "s.json")

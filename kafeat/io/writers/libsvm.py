@@ -1,0 +1,124 @@
+"""Writer of LIBSVM text: `label index:value …` for each row, with indices from 1."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafeat.contract.tile import SparseRows
+from kafeat.errors import InvalidValueError, UsageError, quoted
+from kafeat.io.writers.arrow_columns import shared
+from kafeat.io.writers.base import Layout
+from kafeat.io.writers.byte_output import TextOutput
+from kafeat.io.writers.passthrough import decoded
+from kafeat.io.writers.sparse import SparseWriter
+from kafeat.types import Mask
+
+_TEXT = pa.large_string()
+_NOTHING, _BLANK, _COLON, _ZERO, _END = (pa.scalar(text, _TEXT) for text in ("", " ", ":", "0", "\n"))
+_EXACT = 2**53
+_ENTRIES = 1 << 20
+"""Entries that are formatted at a time."""
+
+
+class LibsvmWriter(SparseWriter):
+    """A writer of one line for each row; its label is the passthrough column, or 0.
+
+    LIBSVM does not store the number of columns. So the first row has an entry for the last column, 0 if need be.
+    """
+
+    def __init__(self, location: str, path: str, layout: Layout) -> None:
+        super().__init__(location, layout, "LIBSVM")
+        self._label = _label_name(location, layout.passthrough_schema)
+        self._out = TextOutput(location, path, layout.compression, "LIBSVM")
+        self._first = True
+
+    def _write_rows(self, rows: SparseRows, passthrough: pa.Table | None, good: Mask | None) -> None:
+        labels = None
+        if passthrough is not None and self._label is not None:
+            labels = _labels(self._label, passthrough.column(self._label), good)
+        if self._first and len(rows):
+            rows, self._first = _with_last(rows), False
+        for start, stop in _pieces(rows.starts):
+            self._out.write(_lines(rows[start:stop], None if labels is None else labels[start:stop]))
+
+    def _end(self) -> None:
+        self._out.end()
+
+    def close(self) -> None:
+        self._out.close()
+
+
+def _label_name(location: str, schema: pa.Schema | None) -> str | None:
+    """Return the name of the passthrough column that is the label; refuse several, and one without numbers."""
+    if schema is None or not len(schema):
+        return None
+    if len(schema) > 1:
+        raise UsageError(
+            f"{location}: expected one passthrough column in LIBSVM, its label, got {', '.join(schema.names)}"
+        )
+    field = schema.field(0)
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise UsageError(
+            f"{location}: column {quoted(field.name)}: expected a column of numbers as the label of LIBSVM, got "
+            f"{kind}; write Parquet or CSV, or leave it out of --keep"
+        )
+    return str(field.name)
+
+
+def _labels(name: str, column: pa.ChunkedArray, good: Mask | None) -> pa.Array:
+    """Return the labels as text. LIBSVM has no missing labels, and its readers take them for doubles."""
+    values = decoded(column).combine_chunks()
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    if pa.types.is_float16(values.type):
+        values = values.cast(pa.float32())
+    numbers = values.cast(pa.float64(), safe=False).fill_null(np.nan)
+    wrong = ~np.isfinite(numbers)
+    if pa.types.is_integer(values.type):
+        wrong |= np.abs(numbers) >= _EXACT
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        place = row if good is None else int(np.flatnonzero(good)[row])
+        value = "null" if values[row].as_py() is None else values[row]
+        raise InvalidValueError(
+            place, name, f"expected a finite number below 2**53 as the label of LIBSVM, got {value}"
+        )
+    return values.cast(_TEXT)
+
+
+def _with_last(rows: SparseRows) -> SparseRows:
+    """Return the rows with an entry for the last column in the first row."""
+    end, last = int(rows.starts[1]), rows.width - 1
+    if end and rows.columns[end - 1] == last:
+        return rows
+    starts = rows.starts.copy()
+    starts[1:] += 1
+    return SparseRows(
+        np.insert(rows.values, end, 0.0), np.insert(rows.columns, end, last), starts, rows.width
+    )
+
+
+def _pieces(starts: np.ndarray) -> list[tuple[int, int]]:
+    """Return ranges of rows that have about as many entries as are formatted at a time."""
+    n = len(starts) - 1
+    cuts = np.searchsorted(starts, np.arange(_ENTRIES, int(starts[-1]), _ENTRIES))
+    edges = np.unique([0, *cuts, n])
+    return [(int(start), int(stop)) for start, stop in pairwise(edges)]
+
+
+def _lines(rows: SparseRows, labels: pa.Array | None) -> pa.Buffer:
+    """Return the text of rows. The memory of the array of lines is the text."""
+    values = shared(np.ascontiguousarray(rows.values))
+    if pa.types.is_float16(values.type):  # Arrow cannot format float16, and float32 holds the same value
+        values = values.cast(pa.float32())
+    indices = shared(np.asarray(rows.columns, np.int64) + 1)
+    entries = pc.binary_join_element_wise(_BLANK, indices.cast(_TEXT), _COLON, values.cast(_TEXT), _NOTHING)
+    starts = shared(np.ascontiguousarray(rows.starts, np.int64))
+    texts = pc.binary_join(pa.LargeListArray.from_arrays(starts, entries), _NOTHING)
+    lines = pc.binary_join_element_wise(_ZERO if labels is None else labels, texts, _END, _NOTHING)
+    return lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())

@@ -1,0 +1,158 @@
+"""Sparse features go to sparse files without dense ones on the way, and are those of the dense outputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+import kafeat
+from kafeat.errors import DataError
+from kafeat.io.storage.location import Location
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.transform.options import RowOptions
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.jobs.verify.verify import verify_file
+from kafeat.samplers.intersection_bins import _BinsTransform
+
+N, D = 700, 30
+RNG = np.random.default_rng(0)
+COUNTS = RNG.gamma(1.0, size=(N, D)) * (RNG.random((N, D)) < 0.2)
+BINS = [{"kind": "intersection_bins", "n_bins": 5}]
+PROJECTION = [{"kind": "minmax"}, {"kind": "projection", "matrix": "sparse", "n_components": 20}]
+
+
+def fit(steps=BINS, **more):
+    columns = {"columns": {"exclude": ["y"]}}
+    return kafeat.fit({"chunk_rows": 128, "fit_rows": 400, "steps": steps, **columns, **more}, table())
+
+
+def table(X=COUNTS):
+    return pa.table({f"x{i}": X[:, i] for i in range(D)} | {"y": np.arange(N) % 3})
+
+
+@pytest.fixture
+def source(tmp_path):
+    pq.write_table(table(), tmp_path / "in.parquet", row_group_size=90)
+    return str(tmp_path / "in.parquet")
+
+
+def matrix_of(path):
+    if str(path).endswith(".npz"):
+        return sp.load_npz(path).toarray()
+    return load_svmlight_file(str(path))[0].toarray().astype("f4")
+
+
+@pytest.mark.parametrize("ending", ["npz", "svm", "libsvm.zst"])
+@pytest.mark.parametrize("steps", [BINS, PROJECTION], ids=["bins", "projection"])
+def test_outputs_are_those_of_dense_formats_for_any_number_of_jobs(source, tmp_path, steps, ending):
+    fm = fit(steps)
+    outs = [str(tmp_path / f"{jobs}.{ending}") for jobs in (1, 2, 5)]
+    dense = transform_file(fm, source, str(tmp_path / "dense.npy"), rules=RowOptions(drift=True), jobs=1)
+    for jobs, out in zip((1, 2, 5), outs, strict=True):
+        done = transform_file(fm, source, out, rules=RowOptions(drift=True), jobs=jobs)
+        assert (done.rows, done.columns, done.clipped, done.drift) == (
+            N,
+            fm.n_components,
+            dense.clipped,
+            dense.drift,
+        )
+        # a sum of 700 float32 numbers of 1 or so, in another order
+        assert done.drift_test.distance == pytest.approx(dense.drift_test.distance, rel=1e-4)
+    assert len({Path(out).read_bytes() for out in outs}) == 1
+    fm.save(tmp_path / "m.joblib")
+    verified = verify_file(str(tmp_path / "m.joblib"), source, outs[0])
+    assert verified.rows_compared == N
+    Z = np.load(tmp_path / "dense.npy")
+    if ending != "libsvm.zst":
+        # the bins are the same numbers; a projection adds at most 30 products in another order
+        np.testing.assert_allclose(
+            matrix_of(outs[0]), Z, rtol=0, atol=0 if steps is BINS else 30 * 1.2e-7 * 4
+        )
+    assert (verified.largest_difference == 0.0) or steps is PROJECTION
+
+
+def test_no_dense_features_are_made(source, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("made dense")
+
+    fm = fit()
+    monkeypatch.setattr(_BinsTransform, "apply", refuse)
+    fm.save(tmp_path / "m.joblib")
+    for ending in ("npz", "svm"):
+        transform_file(fm, source, str(tmp_path / f"o.{ending}"), jobs=1)
+        verify_file(str(tmp_path / "m.joblib"), source, str(tmp_path / f"o.{ending}"))
+
+
+def test_a_kept_number_is_the_label_and_the_output_is_an_input(source, tmp_path):
+    transform_file(fit(), source, str(tmp_path / "o.svm"), writing=OutputOptions(keep=["y"]))
+    X, y = load_svmlight_file(str(tmp_path / "o.svm"))
+    assert np.array_equal(y, np.arange(N) % 3)
+    second = kafeat.fit({"dtype": "float64", "steps": [{"kind": "standardize"}]}, str(tmp_path / "o.svm"))
+    assert second.n_features_in == D * 5
+    transform_file(fit(), source, str(tmp_path / "o.npz"))
+    np.testing.assert_allclose(
+        second.transform(sp.load_npz(tmp_path / "o.npz")), second.transform(X), rtol=1e-5, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("ending", ["npz", "svm"])
+@pytest.mark.parametrize("steps", [BINS, [{"kind": "minmax"}, *BINS]], ids=["bins", "chain"])
+def test_bad_rows_are_an_error_or_left_out(tmp_path, ending, steps):
+    X, bad = COUNTS.copy(), [3, 130, 131, 699]
+    X[3, 2], X[130, 0], X[131, 4], X[699, 1] = np.nan, -50.0, np.inf, -50.0
+    pq.write_table(table(X), tmp_path / "in.parquet")
+    fm, source = fit(steps), str(tmp_path / "in.parquet")
+    with pytest.raises(
+        DataError, match=r"row 4 .*column 'x2': expected a finite number, got nan.*--on-bad-rows drop"
+    ):
+        transform_file(fm, source, str(tmp_path / f"o.{ending}"))
+    drop = RowOptions(on_bad_rows="drop", drift=True, rejects=Location.parse(str(tmp_path / "r.csv")))
+    found = transform_file(fm, source, str(tmp_path / f"o.{ending}"), rules=drop)
+    dense = transform_file(fm, source, str(tmp_path / "o.npy"), rules=replace(drop, rejects=None))
+    assert (found.bad_rows, found.rows, found.clipped) == (4, N - 4, dense.clipped)
+    assert np.array_equal(matrix_of(tmp_path / f"o.{ending}"), np.load(tmp_path / "o.npy"))
+    assert [int(line.split(",")[0]) for line in (tmp_path / "r.csv").read_text().splitlines()[1:]] == [
+        row + 1 for row in bad
+    ]
+
+
+def test_parts_and_resumed_parts_are_sparse_too(source, tmp_path):
+    fm = fit()
+    writing, out = OutputOptions(format="npz"), tmp_path / "out"
+    transform_parts(fm, source, str(out), writing=writing, rows_per_file=256)
+    names = sorted(path.name for path in out.glob("*.npz"))
+    assert np.array_equal(np.concatenate([matrix_of(out / name) for name in names]), fm.transform(table()))
+    before = {name: (out / name).read_bytes() for name in names}
+    (out / names[1]).unlink()
+    again = transform_parts(fm, source, str(out), writing=writing, rows_per_file=256, resume=True)
+    assert again.kept == len(names) - 1
+    assert before == {name: (out / name).read_bytes() for name in names}
+
+
+def test_a_pruned_map_has_the_columns_that_are_left(source, tmp_path):
+    whole = fit(fit_rows="all")
+    config = {"columns": {"exclude": ["y"]}, "steps": BINS, "fit_rows": "all", "prune": {"keep": 7}}
+    fm = kafeat.fit(config, source, label="y")
+    transform_file(fm, source, str(tmp_path / "o.npz"))
+    assert fm.n_components < whole.n_components
+    assert np.array_equal(matrix_of(tmp_path / "o.npz"), whole.transform(table())[:, fm.chain.outputs])
+
+
+def test_predictions_are_numbers_for_libsvm(source, tmp_path):
+    fm = kafeat.fit({"columns": {"exclude": ["y"]}, "steps": [*BINS, {"kind": "ridge"}]}, source, label="y")
+    transform_file(fm, source, str(tmp_path / "p.svm"), writing=OutputOptions(keep=["y"]))
+    P, _ = load_svmlight_file(str(tmp_path / "p.svm"))
+    assert P.shape == (N, 3)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-6)
+    fm.save(tmp_path / "m.joblib")
+    assert verify_file(str(tmp_path / "m.joblib"), source, str(tmp_path / "p.svm")).rows_compared == N
+    transform_file(fm, source, str(tmp_path / "f.npz"), writing=OutputOptions(features=True))
+    assert matrix_of(tmp_path / "f.npz").shape == (N, 5 * D)

@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-all test-engines lint man docs reference pictures bench bench-quick faults fuzz fuzz-csv soak scaling format clean package test-lowest test-pythons
+.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fuzz fuzz-csv soak scaling format clean package test-lowest test-pythons
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
 	@echo "make test    set up, then run the tests, but for those that take minutes together (make test-all)"
+	@echo "make test-numpy  set up, then run all that make test runs, without the compiled core"
 	@echo "make test-engines  install Dask, Spark and Ray beside (500 MB; Spark needs Java 17), and run their tests (2 minutes)"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
 	@echo "make package      build the wheel and the sdist into dist/, and use each in an environment with nothing else"
@@ -48,11 +49,11 @@ demo: $(VENV)/.installed
 # once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# What has a compiled loop is tested without it as well; `make test-all` takes every kind.
-NUMPY := tests/compiled tests/maths/fourier/test_cosines.py tests/maths/fourier/test_sincos.py tests/maths/kernels \
+# What has a compiled loop is tested without it as well; `make test-all` takes every kind, `make test-numpy` everything.
+NUMPY := tests/compiled tests/contract tests/maths/fourier/test_cosines.py tests/maths/fourier/test_sincos.py tests/maths/kernels \
 	tests/samplers/test_fourier.py tests/samplers/test_nystroem.py tests/samplers/test_homogeneous.py \
 	tests/maths/test_sketch_loop.py tests/samplers/test_tensor_sketch.py \
-	tests/contract/test_sparse_product.py tests/samplers/test_projection.py \
+	tests/samplers/test_projection.py \
 	tests/scalers/test_quantile.py tests/scalers/test_power.py
 test: $(VENV)/.installed
 	$(PYTEST) --hypothesis-profile=quick -m "not slow"
@@ -61,6 +62,9 @@ test: $(VENV)/.installed
 test-all: $(VENV)/.installed
 	$(PYTEST)
 	KAFEAT_COMPILED=0 $(PYTEST) $(NUMPY) tests/samplers tests/scalers tests/test_contract.py
+
+test-numpy: $(VENV)/.installed
+	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow"
 
 test-engines: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark,ray]'

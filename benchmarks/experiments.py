@@ -1,26 +1,55 @@
-"""The experiments that this tool grew out of, each by one YAML of benchmarks/experiments.
+"""Run the experiments of the package, and write their tables into the pages.
 
-    python benchmarks/experiments.py DATA [--out FOLDER] [--only PATTERN]
+    python benchmarks/experiments.py DATA [--out FOLDER] [--only PATTERN] [--tables]
 
-DATA is a folder with the Parquet files that the YAMLs name. For every set an evaluation with its page is written to
-FOLDER/EXPERIMENT/SET, and a table to FOLDER/EXPERIMENT.md. A set may name classes (`only`) and a divisor of its
-columns (`divide`), and widths of its own (`sweep`); `each` puts steps before the maps of one set.
+Each is `kafeat evaluate --experiment NAME` on a file of DATA; its results go to FOLDER/NAME.json and its page to
+FOLDER/NAME. The short tables are written into docs/experiments.md, and the long ones into benchmarks/results, between
+their marks. With --tables nothing is run.
 """
 
 import argparse
+import json
+import os
 import re
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from ruamel.yaml import YAML
 
-import kafeat
+from kafeat.config.experiment import experiment_names
 
-HERE = Path(__file__).parent / "experiments"
+ROOT = Path(__file__).parents[1]
+DIGITS = ROOT / "sample_data/digits.parquet"
+# The file of DATA for each experiment; those without one take the digits of sample_data.
+FILES = {
+    "guide-covtype": "covtype20k.parquet",
+    "guide-chi2": "office_caltech_surf.parquet",
+    "poster-surf": "office_caltech_surf.parquet",
+    "notebook-mnist": "mnist.parquet",
+    "notebook-california": "california.parquet",
+    "talk-usps": "usps.parquet",
+    "talk-letter": "letter.parquet",
+    "talk-ijcnn1": "ijcnn1.parquet",
+    "carbone-adult": "a9a.parquet",
+    "carbone-bank": "tabular/bank.parquet",
+    "carbone-covtype": "covtype20k.parquet",
+    "predict-a9a": "a9a.parquet",
+}
+PAGES = (ROOT / "docs/experiments.md", ROOT / "benchmarks/results/experiments.md")
+# Experiment, map and columns of each row of the table of savings, with the words for it.
+SAVINGS = {
+    "bags of words, chi2 with 3 outputs": ("poster-surf", "chi2-3", 2400),
+    "MNIST 0 against 1, 2,000 Fourier features": ("notebook-mnist", "narrow", 2000),
+    "a9a, 128 Nyström features": ("predict-a9a", "nystroem", 128),
+}
+MARK = re.compile(r"(<!-- (short|long|savings): ([\w-]+) -->\n).*?(<!-- end -->)", flags=re.S)
 
 
 def main() -> None:
@@ -29,74 +58,150 @@ def main() -> None:
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, default=Path("experiments-results"))
-    parser.add_argument("--only", default="", metavar="PATTERN", help="of EXPERIMENT/SET")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="of NAME")
+    parser.add_argument("--tables", action="store_true", help="write the tables of what is in FOLDER")
     asked = parser.parse_args()
-    for file in sorted(HERE.glob("*.yaml")):
-        plan = YAML(typ="safe").load(file)
-        lines: list[str] = []
-        for name, chosen in plan["sets"].items():
-            if not re.search(asked.only, f"{file.stem}/{name}"):
-                continue
-            started = time.perf_counter()
-            lines += table(name, run(plan, name, chosen, asked.data, asked.out / file.stem / name))
-            lines += ["", f"{(time.perf_counter() - started) / 60:.1f} minutes.", ""]
-            (asked.out / f"{file.stem}.md").write_text(
-                "\n".join([f"## {plan['title']}", "", plan["source"], "", *lines])
-            )
-        print("\n".join(lines), flush=True)
+    asked.out.mkdir(exist_ok=True)
+    for name in experiment_names():
+        if not asked.tables and re.search(asked.only, name):
+            run(name, asked.data.resolve(), asked.out)
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(MARK.sub(lambda part: filled(part, asked.out), text), encoding="utf-8")
 
 
-def run(plan: dict[str, Any], name: str, chosen: dict[str, Any], data: Path, folder: Path) -> dict[str, Any]:
-    """One evaluation: every map of the plan on one set."""
-    folder.mkdir(parents=True, exist_ok=True)
-    recipes = []
-    for title, recipe in plan["maps"].items():
-        recipe = {**recipe, "steps": [*plan.get("each", {}).get(name, []), *recipe["steps"]]}
-        path = folder / f"{title}.yaml"
-        YAML(typ="safe").dump(recipe, path)
-        recipes.append(str(path))
-    source = data / chosen["data"]
-    return kafeat.evaluate(
-        data=_some(source, chosen) if "only" in chosen else str(source), label=chosen["label"], config=recipes,
-        sweep=chosen.get("sweep", plan.get("sweep", {})), seeds=plan.get("seeds", 1), report=str(folder),
-        say=lambda step: print(name, step, flush=True),        **plan["question"],
+def run(name: str, data: Path, out: Path) -> None:
+    """Run one experiment, and write down how long it took and what else the machine did."""
+    source = data / FILES[name] if name in FILES else DIGITS
+    if name == "notebook-mnist":
+        source = two_digits(source, out / "mnist-0-1.parquet")
+    started, before = time.perf_counter(), os.getloadavg()[0]
+    subprocess.run(
+        [
+            sys.executable, "-m", "kafeat", "evaluate", "--experiment", name, source,
+            "--json", out / f"{name}.json", "--report", out / name,
+        ],
+        check=True,
     )  # fmt: skip
+    (out / f"{name}.txt").write_text(
+        f"{(time.perf_counter() - started) / 60:.1f} minutes; load average {before:.1f} before, "
+        f"{os.getloadavg()[0]:.1f} after, on {os.cpu_count()} cores."
+    )
 
 
-def _some(source: Path, chosen: dict[str, Any]) -> pa.Table:
-    """Rows of some classes, their columns divided."""
+def two_digits(source: Path, target: Path) -> Path:
+    """Write the rows of the digits 0 and 1."""
     table = pq.read_table(source)
-    table = table.filter(np.isin(table[chosen["label"]].to_numpy(), chosen["only"]))
-    kept = (chosen["label"], "split")
-    columns = {
-        name: column if name in kept else pa.array(column.to_numpy().astype(np.float32) / chosen["divide"])
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    return pa.table(columns)
+    pq.write_table(table.filter(pc.is_in(table["label"], pa.array([0, 1], table["label"].type))), target)
+    return target
 
 
-def table(name: str, report: dict[str, Any]) -> list[str]:
-    """Markdown: a line for each map and width."""
-    first = report["records"][0]
-    raw = report["summary"][0]["score_raw"]["mean"]
-    score = "accuracy" if first["task"] == "classification" else "R²"
-    lines = [
-        f"**{name}**: {first['rows_train']:,} rows to train, {first['rows_test']:,} to test; {first['learner']} on "
-        f"the raw columns {raw:.4f} ({score}); exact machines on {first['rows_exact']:,} rows.",
-        "",
-        f"| map | D | {score} | exact | error | fit s | learn s | exact learn s |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for entry in report["summary"]:
-        means = {
-            key: value["mean"] for key, value in entry.items() if isinstance(value, dict) and "mean" in value
-        }
-        lines.append(
-            f"| {entry['map'].removesuffix('.yaml')} | {entry['n_components']:,} | {means['score_map']:.4f} | "
-            f"{means['score_exact']:.4f} | {means['relative_frobenius']:.4f} | {means['fit_seconds']:.1f} | "
-            f"{means['learn_seconds_map']:.1f} | {means['learn_seconds_exact']:.1f} |"
+def filled(part: re.Match[str], out: Path) -> str:
+    """The part of a page with its table, if there are results."""
+    name, file = part[3], out / f"{part[3]}.json"
+    if part[2] == "savings":
+        return "\n".join([part[1], *savings(out), "", part[4]])
+    if not (file.exists() and file.with_suffix(".txt").exists()):  # not run, or not to its end
+        return part[0]
+    results = json.loads(file.read_text())
+    if part[2] == "short":
+        lines = [*short(results)]
+    else:
+        lines = [*about(results), "", *long(results), "", (out / f"{name}.txt").read_text()]
+    return "\n".join([part[1], *lines, "", part[4]])
+
+
+def short(results: dict[str, Any]) -> Iterator[str]:
+    """Markdown: score and total seconds of each map, beside its exact machine."""
+    first = results["summary"][0]
+    name = {"accuracy": "accuracy", "r2": "R²"}[first["scoring"]]
+    yield f"| map | columns | {name} | total s | exact machine, {first['rows_exact']:,} rows | total s |"
+    yield "|---|---|---|---|---|---|"
+    yield f"| raw columns | {first['n_features_in']:,} | {score(first, 'raw')} | {total(first, 'raw')} | | |"
+    for entry in results["summary"]:
+        yield (
+            f"| {entry['map']} | {entry['n_components']:,} | {score(entry, 'map')} | {total(entry, 'map')} "
+            f"| {score(entry, 'exact')} | {total(entry, 'exact')} |"
         )
-    return lines
+
+
+def savings(out: Path) -> Iterator[str]:
+    """Markdown: total seconds on the same rows, and seconds to predict, as medians over the splits."""
+    yield "| data and map | rows | total s: map | exact | rows to predict | predict s: map | exact |"
+    yield "|---|---|---|---|---|---|---|"
+    for words, (name, title, columns) in SAVINGS.items():
+        records = [
+            one
+            for one in json.loads((out / f"{name}.json").read_text())["records"]
+            if (one["map"], one["n_components"]) == (title, columns)
+        ]
+        figures = {
+            key: seconds(median(one[key] for one in records))
+            for key in (
+                "total_seconds_map_exact_rows", "total_seconds_exact", "predict_seconds_map", "predict_seconds_exact",
+            )
+        }  # fmt: skip
+        totals, predicting = list(figures.values())[:2], list(figures.values())[2:]
+        yield (
+            f"| {words} | {records[0]['rows_exact']:,} | {' | '.join(totals)} | {records[0]['rows_test']:,} | "
+            f"{' | '.join(predicting)} |"
+        )
+
+
+def about(results: dict[str, Any]) -> Iterator[str]:
+    """Sentences about the rows and the learner."""
+    first, entry = results["records"][0], results["summary"][0]
+    penalty = {one["penalty_map"] for one in results["records"]}
+    chosen = (
+        f"penalty {penalty.pop():g}" if first["search_seconds_map"] == 0 else "penalties by 3-fold search"
+    )
+    yield (
+        f"{first['rows_train']:,} rows to train, {first['rows_test']:,} to test, {entry['splits']} split(s), "
+        f"{entry['seeds']} seed(s); {first['learner']}, {chosen}. Raw columns: {score(entry, 'raw')} in "
+        f"{total(entry, 'raw')} s."
+    )
+
+
+def long(results: dict[str, Any]) -> Iterator[str]:
+    """Markdown: the error and all costs of each map."""
+    yield (
+        "| map | D | score | exact | error | fit s | Z s | learn s | total s | K s | exact learn s | exact total s "
+        "| predict s | exact predict s |"
+    )
+    yield "|---" * 14 + "|"
+    for entry in results["summary"]:
+        figures = [
+            seconds(mean(entry, key))
+            for key in (
+                "fit_seconds", "transform_seconds_map", "learn_seconds_map", "total_seconds_map",
+                "kernel_seconds_exact", "learn_seconds_exact", "total_seconds_exact", "predict_seconds_map",
+                "predict_seconds_exact",
+            )
+        ]  # fmt: skip
+        yield (
+            f"| {entry['map']} | {entry['n_components']:,} | {score(entry, 'map')} | {score(entry, 'exact')} | "
+            f"{mean(entry, 'relative_frobenius'):.4f} | {' | '.join(figures)} |"
+        )
+
+
+def mean(entry: dict[str, Any], key: str) -> float:
+    return entry[key]["mean"]
+
+
+def score(entry: dict[str, Any], side: str) -> str:
+    """The score, with its deviation over splits or seeds if there is one."""
+    of = entry[f"score_{side}"]
+    spread = f" ± {of['deviation']:.3f}" if of["deviation"] else ""
+    return f"{of['mean']:.4f}{spread}"
+
+
+def total(entry: dict[str, Any], side: str) -> str:
+    return seconds(mean(entry, f"total_seconds_{side}"))
+
+
+def seconds(value: float) -> str:
+    """Two digits, as times of one run are no more certain."""
+    return "<0.01" if value < 0.01 else f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 if __name__ == "__main__":

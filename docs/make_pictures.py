@@ -1,7 +1,7 @@
 """The pictures of the pages in `kinds/`: `python docs/make_pictures.py [KIND …]`; it takes minutes.
 
-Each shows one row of the kernel, exact and as maps of several widths and five seeds have it, along a path of rows: over
-the distance, the angle or the ratio to the first of them.
+Each shows one row of the kernel, exact and as maps of several widths and seeds have it, along a path of rows: over the
+distance, the angle or the ratio to the first of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafeat.evaluation.report.canvas import STYLES, drawn
 FOLDER = Path(__file__).parent / "pictures/kinds"
 WIDTHS = (64, 256, 1024)
 POINTS = 161
-SEEDS = range(5)
+SEEDS, DRAWN = range(15), 5
 Path_ = tuple[np.ndarray, np.ndarray]
 
 
@@ -180,7 +180,7 @@ SHOWN = {
 
 
 def draw(kind: str) -> None:
-    """One picture, with the largest error of each width in its legend."""
+    """One picture of some seeds, with the root mean square error of all of them at each width in its legend."""
     shown, style = SHOWN[kind], STYLES[0]
     figure = Figure(figsize=(6.4, 3.6), dpi=100, facecolor=style.paper, layout="constrained")
     axes = figure.add_subplot()
@@ -197,8 +197,8 @@ def draw(kind: str) -> None:
         near = np.stack([(Z @ Z[0])[behind] / by for Z in features])
         if not axes.lines:
             axes.plot(at[behind], exact, color=style.ink, lw=4, alpha=0.25, label="exact")
-        label = f"{label}: largest error {np.abs(near - exact).max():.1g}"
-        axes.plot(at[behind], near.T, color=hue, lw=0.9, label=[label, *["_"] * (len(SEEDS) - 1)])
+        label = f"{label}: error {np.sqrt(np.mean((near - exact) ** 2)):.2g}"
+        axes.plot(at[behind], near[:DRAWN].T, color=hue, lw=0.9, label=[label, *["_"] * (DRAWN - 1)])
     axes.set(xlabel=shown.over, ylabel="z(x)·z(y)", title=f"{kind}: {shown.notes}")
     if shown.logarithmic:
         axes.set_xscale("log")

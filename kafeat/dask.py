@@ -1,4 +1,4 @@
-"""Transform Dask DataFrames and arrays: `kafeat.dask.transform(ddf, model)`.
+"""Transform Dask DataFrames and arrays: `kafeat.dask.transform(ddf, model)`, and `predict` for predictions.
 
 The result is lazy. A task is one thread, and needs memory for one partition and its features. The
 workers need kafeat.
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from kafeat.dataframes import Frame, SharedMap, frame_of, shared
+from kafeat.dataframes import Content, Frame, SharedMap, frame_of, shared
 from kafeat.errors import DataError, UsageError, quoted
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.columns.numbers import is_text
@@ -48,6 +48,7 @@ def transform(
     layout: Literal["columns", "list"] = "columns",
     prefix: str | None = None,
     dtype: Literal["float16", "float32", "float64"] | None = None,
+    unit_variance: bool = False,
 ) -> dd.DataFrame | da.Array:
     """Return the features of every row of a Dask DataFrame or array, lazily.
 
@@ -75,6 +76,8 @@ def transform(
         Prefix of the feature columns, or name of the list column; None gives f0, f1, … or features.
     dtype : {"float16", "float32", "float64"} or None, default None
         Type of the features; None takes that of the map.
+    unit_variance : bool, default False
+        True multiplies all features by one factor, so that the mean of their variances is about 1.
 
     Returns
     -------
@@ -98,16 +101,80 @@ def transform(
     >>> kafeat.dask.transform(da.from_array(X, chunks=(100, 3)), fm).shape
     (200, 64)
     """
+    return _lazy(ddf, model, keep, layout, prefix, dtype, "unit variance" if unit_variance else "features")
+
+
+def predict(
+    ddf: dd.DataFrame | da.Array,
+    model: str | os.PathLike[str] | FeatureMap,
+    *,
+    keep: Sequence[str] = (),
+    prefix: str | None = None,
+    dtype: Literal["float16", "float32", "float64"] | None = None,
+) -> dd.DataFrame | da.Array:
+    """Return the prediction for every row of a Dask DataFrame or array, lazily.
+
+    The model ends in a predictor. Columns are those of `kafeat predict`. Everything else is as for `transform`.
+
+    Parameters
+    ----------
+    ddf : dask.dataframe.DataFrame or dask.array.Array (n_rows, n_features_in)
+        Input rows.
+    model : str, path or FeatureMap
+        A model, or a path that every worker can read.
+    keep : list of str or "all", default ()
+        Passthrough columns, which are copied unchanged; only for DataFrames.
+    prefix : str or None, default None
+        Prefix of the columns of predictions; None gives none.
+    dtype : {"float16", "float32", "float64"} or None, default None
+        Type of probabilities and predicted numbers; None takes float64.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame or dask.array.Array (n_rows, k)
+        Of a DataFrame, passthrough columns, then `prediction` and for classes `probability_CLASS`, or for several
+        labels `prediction_LABEL`. Of an array, the probabilities or the predicted numbers.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        An argument is invalid, or the model does not end in a predictor.
+    kafeat.errors.DataError
+        A column is missing or has a wrong type. `compute` raises it for invalid values, with partition, row and column.
+    kafeat.errors.ArtifactError
+        The model file is invalid.
+
+    Examples
+    --------
+    >>> import dask.array as da, kafeat, kafeat.dask, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> config = {"steps": [{"kind": "fourier", "n_components": 64}, {"kind": "ridge"}]}
+    >>> fm = kafeat.fit(config, X, label=X[:, 0] > 0.0)
+    >>> kafeat.dask.predict(da.from_array(X, chunks=(100, 3)), fm).shape
+    (200, 2)
+    """
+    return _lazy(ddf, model, keep, "columns", prefix, dtype, "predictions")
+
+
+def _lazy(
+    ddf: dd.DataFrame | da.Array,
+    model: str | os.PathLike[str] | FeatureMap,
+    keep: Sequence[str],
+    layout: Literal["columns", "list"],
+    prefix: str | None,
+    dtype: str | None,
+    content: Content,
+) -> dd.DataFrame | da.Array:
     sent = shared(model)
     if isinstance(ddf, da.Array):
         if len(keep) or layout != "columns" or prefix is not None:
             raise UsageError("ddf: expected a DataFrame with keep, layout or prefix, got an array")
-        return _transform_array(ddf, sent, dtype)
+        return _transform_array(ddf, sent, dtype, content)
     if not isinstance(ddf, dd.DataFrame):
         raise UsageError(f"ddf: expected a Dask DataFrame or array, got {type(ddf).__name__}")
     fm, labels = sent.map, {str(label): label for label in ddf.columns}
     names = BatchReader("<DataFrame>", pa.schema([(str(label), pa.null()) for label in ddf.columns]))
-    frame = frame_of(names, fm, keep, layout, prefix, dtype, _DTYPES)
+    frame = frame_of(names, fm, keep, layout, prefix, dtype, _DTYPES, content)
     reads = _reads(names, fm, frame)
     needed = [labels[name] for name in dict.fromkeys([*reads, *frame.keep])]
     part = ddf if needed == list(ddf.columns) else ddf[needed]
@@ -115,7 +182,7 @@ def transform(
     return part.map_partitions(
         _partition,
         _task(_TaskInputs(sent, frame, tuple(reads))),
-        meta=_assembled(part._meta, frame, frame.empty(0, fm.n_components)),
+        meta=_assembled(part._meta, fm, frame, frame.empty(0, frame.transform(fm).n_features_out)),
         enforce_metadata=False,  # every task would carry the names of all features
         token=_KEY,
     )
@@ -156,18 +223,18 @@ def _partition(
     part: pd.DataFrame, work: _TaskInputs, partition_info: dict[str, Any] | None = None
 ) -> pd.DataFrame:
     fm, frame = work.sent.map, work.frame
-    out = frame.empty(len(part), fm.n_components)
+    out = frame.empty(len(part), frame.transform(fm).n_features_out)
     if len(part):  # an empty column of objects does not show what it would hold
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
-        _fill(TableReader(_table(part, work.reads, place), place), fm, out)
-    return _assembled(part, frame, out)
+        _fill(TableReader(_table(part, work.reads, place), place), fm, frame, out)
+    return _assembled(part, fm, frame, out)
 
 
-def _fill(source: Reader, fm: FeatureMap, out: Floats) -> None:
+def _fill(source: Reader, fm: FeatureMap, frame: Frame, out: Floats) -> None:
     columns = match(source, fm.columns, ())
     chunks = source.chunks(columns, (), fm.chunk_rows)
-    for _ in run_in_this_thread(fm.transformer, np.dtype(fm.dtype), chunks, InMemory(out)):
+    for _ in run_in_this_thread(frame.transform(fm), frame.computed_in(fm), chunks, InMemory(out)):
         pass
 
 
@@ -186,9 +253,16 @@ def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
     return pa.table(arrays)
 
 
-def _assembled(part: pd.DataFrame, frame: Frame, features: Floats) -> pd.DataFrame:
-    """Return the passthrough columns of a partition and its features, with its index."""
-    if frame.layout == "columns":
+def _assembled(part: pd.DataFrame, fm: FeatureMap, frame: Frame, features: Floats) -> pd.DataFrame:
+    """Return the passthrough columns of a partition and its features or predictions, with its index."""
+    if frame.content == "predictions":
+        numbers = features.astype(frame.dtype, order="F", copy=False)
+        made = pd.DataFrame(numbers, index=part.index, columns=list(frame.names), copy=False)
+        if frame.class_name is not None and fm.classes is not None:
+            chosen = fm.classes[features.argmax(axis=1)]
+            kind = "str" if chosen.dtype.kind == "U" else chosen.dtype
+            made.insert(0, frame.class_name, pd.Series(chosen, index=part.index, dtype=kind))
+    elif frame.layout == "columns":
         made = pd.DataFrame(features, index=part.index, columns=list(frame.names), copy=False)
     else:
         kind = pa.list_(pa.field("item", pa.from_numpy_dtype(frame.dtype), nullable=False), features.shape[1])
@@ -200,11 +274,11 @@ def _assembled(part: pd.DataFrame, frame: Frame, features: Floats) -> pd.DataFra
     return pd.concat([part[[labels[name] for name in frame.keep]], made], axis=1)
 
 
-def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None) -> da.Array:
+def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None, content: Content) -> da.Array:
     fm = sent.map
     check_array("<array>", array.shape, array.dtype)
     match(MemoryReader(np.empty((0, array.shape[1]), array.dtype)), fm.columns, ())
-    frame = frame_of(BatchReader("<array>", pa.schema([])), fm, (), "list", None, dtype, _DTYPES)
+    frame = frame_of(BatchReader("<array>", pa.schema([])), fm, (), "list", None, dtype, _DTYPES, content)
     work = _TaskInputs(sent, frame)
     if array.numblocks[1] > 1:
         array = array.rechunk({1: -1})
@@ -213,15 +287,15 @@ def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None) -> da.
         array,
         _task(work),
         name=f"{_KEY}-{tokenize(array, work)}",
-        chunks=(array.chunks[0], (fm.n_components,)),
+        chunks=(array.chunks[0], (frame.transform(fm).n_features_out,)),
         dtype=frame.dtype,
         meta=np.empty((0, 0), frame.dtype),
     )
 
 
 def _block(block: Array, work: _TaskInputs, block_id: tuple[int, ...] | None = None) -> Floats:
-    fm = work.sent.map
-    out = work.frame.empty(len(block), fm.n_components)
+    fm, frame = work.sent.map, work.frame
+    out = frame.empty(len(block), frame.transform(fm).n_features_out)
     number = "" if block_id is None else f" {block_id[0]}"
-    _fill(MemoryReader(block, f"<block{number}>"), fm, out)
-    return out
+    _fill(MemoryReader(block, f"<block{number}>"), fm, frame, out)
+    return out.astype(frame.dtype, copy=False)

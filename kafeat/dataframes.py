@@ -1,4 +1,4 @@
-"""Maps for Dask and Spark: the options of a frame, and the fitted map that travels as bytes, once per process."""
+"""Models for Dask and Spark: the options of a frame, and the fitted map that travels as bytes, once per process."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from kafeat.chain.predicting import PREDICTION_DTYPE
 from kafeat.contract.imports import allowing_imports, imports_allowed
+from kafeat.contract.step import Transform
 from kafeat.errors import ArtifactError, UsageError
 from kafeat.io.columns.fields import indices_of, require, unique
 from kafeat.io.readers.base import Reader
 from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import artifact_bytes, loads
+from kafeat.model.predictor import PREDICTION
+
+Content = Literal["features", "unit variance", "predictions"]
 
 # Number of recently used maps that a worker keeps.
 _MOST = 4
@@ -106,7 +111,10 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True)
 class Frame:
-    """The output columns: passthrough columns, then the features, one column each or one column of lists."""
+    """The output columns: passthrough columns, then the features, one column each or one column of lists.
+
+    With `content` predictions, the numbers are those of a predictor, and the column `class_name` holds the classes.
+    """
 
     keep: tuple[str, ...]
     keeps_all: bool
@@ -114,11 +122,24 @@ class Frame:
     names: tuple[str, ...]
     """Names of the feature columns; a single one for lists."""
     dtype: np.dtype[Any]
+    content: Content = "features"
+    class_name: str | None = None
 
     @property
     def order(self) -> Literal["C", "F"]:
         """The memory order in which features become columns without a copy, as for a file of that layout."""
-        return "F" if self.layout == "columns" else "C"
+        return "F" if self.layout == "columns" and self.content != "predictions" else "C"
+
+    def transform(self, fm: FeatureMap) -> Transform:
+        """Return what makes the numbers of the frame."""
+        if self.content == "predictions":
+            return fm.predicting
+        return fm.scaled if self.content == "unit variance" else fm.transformer
+
+    @property
+    def made_in(self) -> np.dtype[Any]:
+        """The dtype of `empty`: that of the columns, but float64 for predictions, which are rounded later."""
+        return PREDICTION_DTYPE if self.content == "predictions" else self.dtype
 
     @property
     def not_features(self) -> tuple[str, ...]:
@@ -127,7 +148,11 @@ class Frame:
 
     def empty(self, rows: int, width: int) -> np.ndarray[Any, Any]:
         """Return memory for the features of `rows` rows."""
-        return np.empty((rows, width), self.dtype, order=self.order)
+        return np.empty((rows, width), self.made_in, order=self.order)
+
+    def computed_in(self, fm: FeatureMap) -> np.dtype[Any]:
+        """Return the dtype that the numbers are computed in."""
+        return PREDICTION_DTYPE if self.content == "predictions" else np.dtype(fm.dtype)
 
 
 def frame_of(
@@ -138,6 +163,7 @@ def frame_of(
     prefix: str | None,
     dtype: str | None,
     dtypes: Sequence[str],
+    content: Content = "features",
 ) -> Frame:
     """Return the output columns for these options; refuse unknown, repeated and clashing columns."""
     if layout not in ("columns", "list"):
@@ -151,12 +177,28 @@ def frame_of(
     indices_of(source, kept)
     if not unique(kept):
         raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
-    options = OutputOptions(prefix=prefix)
-    names = (options.list_name,) if layout == "list" else tuple(options.feature_names(fm.n_components))
-    both = [name for name in kept if name in set(names)]
+    if content == "unit variance":
+        fm.needed_unit_scale()
+    names, class_name = _names(fm, layout, prefix, content)
+    made = "predictions" if content == "predictions" else "features"
+    both = [name for name in kept if name in {*names, class_name}]
     if both:
         raise UsageError(
-            f"keep: expected columns with other names than the features, got {', '.join(both)}; "
-            "choose another prefix for the features"
+            f"keep: expected columns with other names than the {made}, got {', '.join(both)}; "
+            f"choose another prefix for the {made}"
         )
-    return Frame(kept, keep == "all", layout, names, np.dtype(dtype or fm.dtype))
+    default = PREDICTION_DTYPE if content == "predictions" else fm.dtype
+    return Frame(kept, keep == "all", layout, names, np.dtype(dtype or default), content, class_name)
+
+
+def _names(
+    fm: FeatureMap, layout: str, prefix: str | None, content: Content
+) -> tuple[tuple[str, ...], str | None]:
+    """Return the names of the columns of numbers, and that of the column of classes if there is one."""
+    options = OutputOptions(prefix=prefix)
+    if content != "predictions":
+        names = (options.list_name,) if layout == "list" else tuple(options.feature_names(fm.n_components))
+        return names, None
+    predictor, prefix = fm.needed_predictor(), prefix or ""
+    class_name = None if predictor.labels.classes is None else f"{prefix}{PREDICTION}"
+    return tuple(f"{prefix}{name}" for name in predictor.output_names), class_name

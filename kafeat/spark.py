@@ -1,4 +1,4 @@
-"""Transform Spark DataFrames: `kafeat.spark.transform(df, model)`.
+"""Transform Spark DataFrames: `kafeat.spark.transform(df, model)`, and `predict` for predictions.
 
 Rows are neither collected nor shuffled: each partition is transformed by one thread of its executor. The executors
 need kafeat and pyarrow.
@@ -14,13 +14,14 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from kafeat.dataframes import Frame, SharedMap, frame_of, shared
+from kafeat.dataframes import Content, Frame, SharedMap, frame_of, shared
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.memory import BatchReader
 from kafeat.io.writers.arrow_columns import columns_of
 from kafeat.io.writers.arrow_columns import shared as shared_memory
+from kafeat.io.writers.class_column import ClassColumn
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.threads import run_in_this_thread
 from kafeat.types import Floats
@@ -29,7 +30,17 @@ try:
     from pyspark import TaskContext
     from pyspark.sql import DataFrame
     from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import ArrayType, DoubleType, FloatType, StructField, StructType
+    from pyspark.sql.types import (
+        ArrayType,
+        BooleanType,
+        DataType,
+        DoubleType,
+        FloatType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
+    )
 except ImportError as error:
     raise ImportError(f"kafeat.spark: expected pyspark, got: {error}; pip install 'kafeat[spark]'") from error
 
@@ -45,6 +56,7 @@ def transform(
     layout: Literal["columns", "list"] = "columns",
     prefix: str | None = None,
     dtype: Literal["float32", "float64"] | None = None,
+    unit_variance: bool = False,
 ) -> DataFrame:
     """Return the features of every row of a Spark DataFrame, lazily, by `mapInArrow`.
 
@@ -69,6 +81,8 @@ def transform(
         Prefix of the feature columns, or name of the list column; None gives f0, f1, … or features.
     dtype : {"float32", "float64"} or None, default None
         Type of the features; None takes that of the map.
+    unit_variance : bool, default False
+        True multiplies all features by one factor, so that the mean of their variances is about 1.
 
     Returns
     -------
@@ -94,12 +108,79 @@ def transform(
     >>> kafeat.spark.transform(df, fm).columns
     ['f0', 'f1', 'f2', 'f3']
     """
+    return _lazy(df, model, keep, layout, prefix, dtype, "unit variance" if unit_variance else "features")
+
+
+def predict(
+    df: DataFrame,
+    model: str | os.PathLike[str] | FeatureMap,
+    *,
+    keep: Sequence[str] = (),
+    prefix: str | None = None,
+    dtype: Literal["float32", "float64"] | None = None,
+) -> DataFrame:
+    """Return the prediction for every row of a Spark DataFrame, lazily, by `mapInArrow`.
+
+    The model ends in a predictor. Columns are those of `kafeat predict`. Everything else is as for `transform`.
+
+    Parameters
+    ----------
+    df : pyspark.sql.DataFrame
+        Input rows.
+    model : str, path or FeatureMap
+        A model, or a path that every executor can read.
+    keep : list of str or "all", default ()
+        Passthrough columns, which are copied unchanged with their Spark types.
+    prefix : str or None, default None
+        Prefix of the columns of predictions; None gives none.
+    dtype : {"float32", "float64"} or None, default None
+        Type of probabilities and predicted numbers; None takes float64.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        Passthrough columns, then `prediction` and for classes `probability_CLASS`, or for several labels
+        `prediction_LABEL`.
+
+    Raises
+    ------
+    kafeat.errors.UsageError
+        An argument is invalid, the model does not end in a predictor, or a class is a number beyond Spark's `long`.
+    kafeat.errors.DataError
+        A column is missing or has a wrong type. An invalid value ends the Spark job with this error.
+    kafeat.errors.ArtifactError
+        The model file is invalid.
+
+    Examples
+    --------
+    >>> import kafeat, kafeat.spark, numpy as np
+    >>> from pyspark.sql import SparkSession
+    >>> X = np.random.default_rng(0).normal(size=(20, 2))
+    >>> config = {"steps": [{"kind": "fourier", "n_components": 4}, {"kind": "ridge"}]}
+    >>> fm = kafeat.fit(config, X, label=X[:, 0] > 0.0)
+    >>> df = SparkSession.builder.getOrCreate().createDataFrame(X.tolist(), ["a", "b"])
+    >>> kafeat.spark.predict(df, fm).columns
+    ['prediction', 'probability_false', 'probability_true']
+    """
+    return _lazy(df, model, keep, "columns", prefix, dtype, "predictions")
+
+
+def _lazy(
+    df: DataFrame,
+    model: str | os.PathLike[str] | FeatureMap,
+    keep: Sequence[str],
+    layout: Literal["columns", "list"],
+    prefix: str | None,
+    dtype: str | None,
+    content: Content,
+) -> DataFrame:
     if not hasattr(df, "mapInArrow"):
         raise UsageError(f"df: expected a Spark DataFrame, got {type(df).__name__}")
     sent = shared(model)
     fm = sent.map
     source = BatchReader("<DataFrame>", _arrow_schema(df))
-    frame = frame_of(source, fm, keep, layout, prefix, dtype, ("float32", "float64"))
+    frame = frame_of(source, fm, keep, layout, prefix, dtype, ("float32", "float64"), content)
+    schema = _schema(df, fm, frame)
     columns = match(source, fm.columns, frame.not_features)
     needed = list(dict.fromkeys([*(column.name for column in columns.features), *frame.keep]))
 
@@ -109,7 +190,7 @@ def transform(
 
     # Columns are numbered for the transfer, as mapInArrow takes no names with dots.
     numbered = df.select(*map(_quoted, needed)).toDF(*(f"c{i}" for i in range(len(needed))))
-    return numbered.mapInArrow(kafeat_transform, _schema(df, frame))
+    return numbered.mapInArrow(kafeat_transform, schema)
 
 
 def _partition(
@@ -123,13 +204,16 @@ def _partition(
     chunks = BatchReader(place, first.schema, chain([first], batches)).chunks(
         columns, frame.keep, fm.chunk_rows
     )
-    rows = max(1, _BATCH_BYTES // (fm.n_components * frame.dtype.itemsize))
-    for done in run_in_this_thread(
-        fm.transformer, np.dtype(fm.dtype), chunks, _NewMemory(frame, fm.n_components)
-    ):
+    transform = frame.transform(fm)
+    width = transform.n_features_out
+    rows = max(1, _BATCH_BYTES // (width * frame.dtype.itemsize))
+    for done in run_in_this_thread(transform, frame.computed_in(fm), chunks, _NewMemory(frame, width)):
         kept = [] if done.chunk.passthrough is None else done.chunk.passthrough.combine_chunks().columns
-        arrays = [*kept, *_arrays(done.features, frame)]
+        arrays = [*kept, *_arrays(done.features.astype(frame.dtype, copy=False), frame)]
         table = pa.Table.from_arrays(arrays, names=[*frame.keep, *frame.names])
+        if frame.class_name is not None and fm.classes is not None:
+            classes = ClassColumn(frame.class_name, fm.classes.tolist()).table(None, done.features)
+            table = table.add_column(len(frame.keep), frame.class_name, classes.column(0))
         yield from table.to_batches(max_chunksize=rows)
 
 
@@ -155,11 +239,24 @@ def _arrays(features: Floats, frame: Frame) -> list[pa.Array]:
     return [pa.ListArray.from_arrays(shared_memory(ends), shared_memory(features.reshape(-1)), type=kind)]
 
 
-def _schema(df: DataFrame, frame: Frame) -> StructType:
+def _schema(df: DataFrame, fm: FeatureMap, frame: Frame) -> StructType:
     number = FloatType() if frame.dtype == np.float32 else DoubleType()
     kind = number if frame.layout == "columns" else ArrayType(number, containsNull=False)
     kept = [df.schema[name] for name in frame.keep]
+    if frame.class_name is not None:
+        kept.append(StructField(frame.class_name, _class_type(fm), nullable=False))
     return StructType([*kept, *(StructField(name, kind, nullable=False) for name in frame.names)])
+
+
+def _class_type(fm: FeatureMap) -> DataType:
+    labels = fm.needed_predictor().labels
+    if labels.type == "integer" and labels.class_array.dtype.kind == "u":
+        raise UsageError(
+            f"model: expected classes that Spark's long can hold, got {max(labels.class_array)}: "
+            "write such classes as text before the fit"
+        )
+    kinds = {"text": StringType(), "integer": LongType(), "number": DoubleType(), "boolean": BooleanType()}
+    return kinds[labels.type]
 
 
 def _arrow_schema(df: DataFrame) -> pa.Schema:

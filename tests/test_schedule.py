@@ -123,7 +123,7 @@ def test_a_missing_column_is_in_the_mail(folder):
     told, last = failed.stderr.splitlines()
     assert failed.returncode == 3
     assert "cannot be read, lacks a column or has a bad value; exit code 3" in told
-    assert "incoming.parquet: --keep: expected columns 'label', got" in json.loads(last)["message"]
+    assert "incoming.parquet: --keep: expected the column 'label', got" in json.loads(last)["message"]
 
 
 @pytest.mark.parametrize(

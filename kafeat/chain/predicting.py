@@ -23,6 +23,7 @@ class PredictingTransform(Transform):
     def __init__(self, chain: Transform, predictor: Transform, dtype: np.dtype[Any]) -> None:
         self._chain, self._predictor, self._dtype = chain, predictor, dtype
         self.n_features_in, self.n_features_out = chain.n_features_in, predictor.n_features_out
+        self.width = chain.n_features_out
 
     def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
         del dtype  # predictions are in float64, and features in that of the map
@@ -50,6 +51,46 @@ class PredictingTransform(Transform):
 
     def clipped(self, scratch: _Buffers) -> Array | None:
         return self._chain.clipped(scratch.chain)
+
+
+class _WithFeatures(NamedTuple):
+    predictions: Floats
+    buffers: _Buffers
+
+
+class PredictingWithFeatures(Transform):
+    """Predictions and behind them the features that they were made of, all in float64, for sums of both."""
+
+    def __init__(self, predicting: PredictingTransform) -> None:
+        self._predicting = predicting
+        self.n_features_in = predicting.n_features_in
+        self.n_features_out = predicting.n_features_out + predicting.width
+
+    def reads(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return self._predicting.reads(dtype)
+
+    @property
+    def widest(self) -> int:
+        return self._predicting.widest  # tiles of the same height, so the same bytes
+
+    def scratch(self, rows: int) -> _WithFeatures:
+        predictions = np.empty((rows, self._predicting.n_features_out), PREDICTION_DTYPE)
+        return _WithFeatures(predictions, self._predicting.scratch(rows))
+
+    @property
+    def takes_sparse(self) -> bool:
+        return self._predicting.takes_sparse
+
+    def apply(self, X: Floats, out: Floats, scratch: _WithFeatures) -> None:
+        self._predicting.apply(X, scratch.predictions, scratch.buffers)
+        np.concatenate([scratch.predictions, scratch.buffers.features], axis=1, out=out)
+
+    def apply_sparse(self, X: SparseRows, out: Floats, scratch: _WithFeatures) -> None:
+        self._predicting.apply_sparse(X, scratch.predictions, scratch.buffers)
+        np.concatenate([scratch.predictions, scratch.buffers.features], axis=1, out=out)
+
+    def clipped(self, scratch: _WithFeatures) -> Array | None:
+        return self._predicting.clipped(scratch.buffers)
 
 
 PREDICTION_DTYPE = DOUBLE

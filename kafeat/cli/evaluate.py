@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, cast
 
 import click
 
-from kafeat.cli import log, options
+from kafeat.cli import experiments, log, options
 from kafeat.cli.option_groups import GroupedCommand
 
 if TYPE_CHECKING:
     from kafeat.evaluation.records import Report
+    from kafeat.jobs.evaluate.candidates import NamedRecipe
     from kafeat.jobs.evaluate.request import Task
     from kafeat.jobs.transform.options import InputOptions
 
@@ -29,6 +32,7 @@ _SCORES = click.Choice(
 Examples:
   kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
   kafeat evaluate --config configs/fourier.yaml --sweep n_components=32,128 --seeds 2 sample_data/digits.parquet
+  kafeat evaluate --list-experiments
 """,
 )
 @click.option(
@@ -43,6 +47,8 @@ Examples:
     "--config", "configs", type=options.CONFIG, multiple=True, metavar="CONFIG.yaml",
     help="Recipe to fit on the rows that are not held out. Repeatable.",
 )  # fmt: skip
+@experiments.experiment
+@experiments.list_experiments
 @click.argument("data", type=options.DATA)
 @options.label
 @click.option(
@@ -128,6 +134,7 @@ Examples:
 def evaluate(
     models: tuple[str, ...],
     configs: tuple[str, ...],
+    experiment: str | None,
     data: str,
     labels: tuple[str, ...],
     split: str | None,
@@ -167,9 +174,12 @@ def evaluate(
     from kafeat.jobs.evaluate.evaluate import evaluate as job
     from kafeat.jobs.evaluate.gate import check_bounds, gate
 
-    models, configs = _without_idle_defaults(models, configs)
-    if not (models or configs):
-        raise UsageError("evaluate: expected --model MODEL or --config CONFIG.yaml, got neither")
+    models, configs = _without_idle_defaults(models, configs, experiment)
+    recipes, expected = _recipes(configs, experiment)
+    if not (models or recipes):
+        raise UsageError(
+            "evaluate: expected --model MODEL, --config CONFIG.yaml or --experiment NAME, got none of them"
+        )
     if min_score is not None and not labels:
         raise UsageError("--min-score: expected --label, as without one there is no score")
     _refuse_idle(labels, learner)
@@ -180,15 +190,16 @@ def evaluate(
         check_place(json_place, clobber=True)
     elif not os.path.isdir(folder):  # report it before the work starts
         raise SystemRefusedError(f"{json_file}: expected a folder that exists, got {folder}")
-    with steps_of(quiet) as say:
+    with steps_of(quiet) as say, expected:
         results = job(
-            list(models), data, labels, rows, reading, config=list(configs), sweep=sweeps, seeds=seeds,
+            list(models), data, labels, rows, reading, config=recipes, sweep=sweeps, seeds=seeds,
             splits=splits, split=split, task=task, learner=learner, tau=tau, penalty=penalty, scoring=scoring,
             exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype, report=report, say=say,
             listener=log.listener(quiet),
         )  # fmt: skip
-    named = {"model": str(Location.parse(models[0]))} if len(models) == 1 and not configs else {}
-    text = json.dumps({**named, "data": str(Location.parse(data)), **results}, indent=2) + "\n"
+    named = {"model": str(Location.parse(models[0]))} if len(models) == 1 and not recipes else {}
+    repeated = {} if experiment is None else {"experiment": experiment}
+    text = json.dumps({**named, **repeated, "data": str(Location.parse(data)), **results}, indent=2) + "\n"
     if json_file == "-":
         click.echo(text, nl=False)
     elif json_file:
@@ -199,9 +210,9 @@ def evaluate(
 
 
 def _without_idle_defaults(
-    models: tuple[str, ...], configs: tuple[str, ...]
+    models: tuple[str, ...], configs: tuple[str, ...], experiment: str | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Ignore KAFEAT_MODEL or KAFEAT_CONFIG if the command line names the other: they are defaults of other commands."""
+    """Ignore KAFEAT_MODEL or KAFEAT_CONFIG if the command line names others: they are defaults of other commands."""
     from click.core import ParameterSource
 
     context = click.get_current_context()
@@ -209,11 +220,40 @@ def _without_idle_defaults(
         context.get_parameter_source(name) is ParameterSource.ENVIRONMENT for name in ("models", "configs")
     ]
     match from_environment:
-        case [True, False] if configs:
+        case [True, False] if configs or experiment:
             return (), configs
-        case [False, True] if models:
+        case [False, True] if models or experiment:
             return models, ()
+        case [True, True] if experiment:
+            return (), ()
     return models, configs
+
+
+def _recipes(
+    configs: tuple[str, ...], experiment: str | None
+) -> tuple[list[NamedRecipe | str], AbstractContextManager[None]]:
+    """Return the recipes of the experiment and of --config, and a context that adds to errors what data is needed."""
+    from contextlib import nullcontext
+
+    if experiment is None:
+        return list(configs), nullcontext()
+    from kafeat.config.experiment import load_experiment
+    from kafeat.jobs.evaluate.candidates import NamedRecipe
+
+    read = load_experiment(experiment)
+    named = [NamedRecipe(name, config) for name, config in read.maps.items()]
+    return [*named, *configs], _expecting(experiment, read.data)
+
+
+@contextmanager
+def _expecting(experiment: str, table: str) -> Iterator[None]:
+    """Add to errors in the data which table the experiment needs."""
+    from kafeat.errors import DataError
+
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{error}\n--experiment {experiment} needs this table: {table}") from None
 
 
 def _refuse_idle(labels: tuple[str, ...], learner: str) -> None:

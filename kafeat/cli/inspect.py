@@ -51,6 +51,8 @@ def inspect(model: str, as_json: bool) -> None:
         click.echo(f"times: {listed(content['times'])}")
     for i, step in enumerate(content["steps"]):
         _show_step(i, step)
+    if content["unit_scale"] is not None:
+        click.echo(f"for features of unit variance: times {content['unit_scale']:.10g}")
     if content["predictor"] is not None:
         _show_predictor(len(content["steps"]), content["predictor"], content["fitted_from"])
     if content["dtype"] == "float32" and content["float64_steps"]:

@@ -7,6 +7,9 @@ import click
 from kafeat.cli import options
 from kafeat.cli.option_groups import GroupedCommand
 
+# The kinds that most tables need, most used first. All others follow in the order of the alphabet.
+_FIRST = ("nystroem", "fourier", "homogeneous", "standardize", "quantile", "one_hot", "impute", "ridge")
+
 
 @click.command(
     cls=GroupedCommand,
@@ -40,9 +43,15 @@ def _list() -> None:
         ("predictors, as the last step", registry.predictors()),
     ):
         click.echo(f"{title}:")
-        for kind in kinds:
+        for kind in sorted(kinds, key=_rank):
             click.echo(f"  {kind:<{width}}  {headline(registry.step_class(kind))}")
-    click.echo("\nkafeat kinds KIND shows the parameters of one.")
+    click.echo(
+        "\nThe kinds that most tables need stand first. `kafeat kinds KIND` shows the parameters of one."
+    )
+
+
+def _rank(kind: str) -> tuple[int, str]:
+    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST), kind
 
 
 def _show(kind: str) -> None:

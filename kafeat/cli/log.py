@@ -44,7 +44,7 @@ def say(message: str) -> None:
 
 
 def event(message: str, **more: object) -> None:
-    """Write a JSON line with these keys, also among lines of text."""
+    """Write a JSON line with these keys."""
     _put_json("info", message, **more)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from kafeat.cli.option_groups import GroupedCommand
 from kafeat.cli.transform import run_transform, transform
 
-_NOT_HERE = ("features", "device", "color")
+_NOT_HERE = ("features", "unit_variance", "color")
 
 HELP = """Write the prediction for every row of IN to OUT. `-` is stdin or stdout, in CSV or Arrow.
 
@@ -29,7 +29,7 @@ def _predict(model: str, **values: Any) -> None:
     load(model).needed_predictor()
     if run_transform is None:
         raise TypeError("a command has a function")
-    run_transform(model=model, features=False, device=None, **values)
+    run_transform(model=model, features=False, unit_variance=False, **values)
 
 
 predict = GroupedCommand(

@@ -39,6 +39,11 @@ Examples:
     help="Write the features of a model that ends in a predictor, and not its predictions.",
 )
 @click.option(
+    "--unit-variance",
+    is_flag=True,
+    help="Multiply the features by one factor, so that their mean variance is 1 and default penalties fit.",
+)
+@click.option(
     "--keep", metavar="COLS", help="Input columns to copy to the output, separated by commas, or `all`."
 )
 @options.jobs
@@ -112,6 +117,7 @@ def transform(
     source: str,
     target: str,
     features: bool,
+    unit_variance: bool,
     keep: str | None,
     jobs: int | None,
     reading: InputOptions,
@@ -151,7 +157,7 @@ def transform(
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = OutputOptions(
         output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype,
-        features=features,
+        features=features, unit_variance=unit_variance,
     )  # fmt: skip
     place = Location.parse(source)
     rules = RowOptions(on_bad_rows, _location(rejects), stats_file is not None, max_drift, drift_test)

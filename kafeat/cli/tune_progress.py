@@ -1,4 +1,4 @@
-"""Progress of a search: a live table of the best maps so far on a terminal, and JSON lines elsewhere."""
+"""Progress of a search: a live table of the best maps so far on a terminal, and lines elsewhere."""
 
 from __future__ import annotations
 
@@ -42,8 +42,11 @@ def watching(quiet: bool, seconds: float | None, trials: int | None) -> Iterator
 
 
 def _line(seconds: float | None, search: Search, trial: Trial) -> None:
-    """Write a trial as a JSON line."""
+    """Write a trial as a line of text, or as a JSON object."""
     check()
+    if not log.as_json():
+        log.say(_spelled(trial))
+        return
     elapsed = time.monotonic() - search.started
     best, outcome = search.best_score, trial.outcome
     failed = outcome.failure is not None
@@ -53,6 +56,14 @@ def _line(seconds: float | None, search: Search, trial: Trial) -> None:
         best=str(best.candidate), best_score=best.outcome.score, elapsed=round(elapsed, 3),
         left=None if seconds is None else round(max(0.0, seconds - elapsed), 3),
     )  # fmt: skip
+
+
+def _spelled(trial: Trial) -> str:
+    outcome, size = trial.outcome, trial.size
+    result = outcome.failure if outcome.failure is not None else f"score {outcome.score:.4f}"
+    return (
+        f"trial {trial.number:,}: {trial.candidate}: {result} with {size.width:,} columns, {size.rows:,} rows"
+    )
 
 
 def _table(search: Search, trial: Trial, seconds: float | None, trials: int | None) -> Table:

@@ -46,6 +46,11 @@ Examples:
     help="Value of this option in the transform. With drop, every row is recomputed.",
 )  # fmt: skip
 @options.output_dtype
+@click.option(
+    "--unit-variance",
+    is_flag=True,
+    help="Expect features of `transform --unit-variance`; Parquet, Arrow and the stats state it themselves.",
+)
 @options.jobs
 @options.reading
 @click.option("--output-format", type=options.INPUTS, help="Format of OUT (default: by the suffix).")
@@ -62,6 +67,7 @@ def verify(
     seed: int,
     on_bad_rows: Literal["error", "drop", "null"],
     output_dtype: str | None,
+    unit_variance: bool,
     jobs: int | None,
     reading: InputOptions,
     output_format: str | None,
@@ -79,7 +85,8 @@ def verify(
 
     result = verify_file(
         model, source, target, reading=reading, reading_output=InputOptions(output_format), rows=rows, seed=seed,
-        stats=stats, on_bad_rows=on_bad_rows, output_dtype=output_dtype, jobs=jobs,
+        stats=stats, on_bad_rows=on_bad_rows, output_dtype=output_dtype,
+        unit_variance=unit_variance, jobs=jobs,
     )  # fmt: skip
     bits = (
         "equal to the last bit"

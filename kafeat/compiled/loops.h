@@ -70,42 +70,6 @@ VERSIONS void KAFEAT(profile)(REAL *x, ptrdiff_t n, int profile, REAL alpha) {
         }
 }
 
-/* Sums over columns of a function of x and l, for rows x and landmarks l, of which LANDMARKS are done at a time: the
- * columns of L (d, width) are landmarks, and width is a multiple of that. Sums of TERMS are summed, for precision. */
-enum OF(Term) { OF(HARMONIC) = 0, OF(CITYBLOCK) = 1, OF(INTERSECTION) = 2 };
-enum { OF(LANDMARKS) = 64, OF(TERMS) = 64 };
-
-INLINE void OF(add_terms)(const REAL *x, ptrdiff_t d, const REAL *L, ptrdiff_t width, int term, REAL *total) {
-    for (ptrdiff_t first = 0; first < d; first += OF(TERMS)) {
-        REAL sum[OF(LANDMARKS)] = {0};
-        ptrdiff_t stop = first + OF(TERMS) < d ? first + OF(TERMS) : d;
-        for (ptrdiff_t k = first; k < stop; k++) {
-            const REAL *l = L + k * width, value = x[k];
-            if (term == OF(HARMONIC) && value == 0) continue; /* 0/0 counts as 0 */
-            for (int j = 0; j < OF(LANDMARKS); j++)
-                sum[j] += term == OF(HARMONIC)    ? value / (value + l[j]) * l[j]
-                          : term == OF(CITYBLOCK) ? OF(size)(value - l[j])
-                                                  : (value < l[j] ? value : l[j]);
-        }
-        for (int j = 0; j < OF(LANDMARKS); j++) total[j] += sum[j];
-    }
-}
-
-VERSIONS void KAFEAT(sums)(
-    const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL *L, ptrdiff_t width, ptrdiff_t m, int term, REAL *out
-) {
-    for (ptrdiff_t start = 0; start < width; start += OF(LANDMARKS))
-        for (ptrdiff_t i = 0; i < rows; i++) {
-            REAL total[OF(LANDMARKS)] = {0};
-            ptrdiff_t n = m - start < OF(LANDMARKS) ? m - start : OF(LANDMARKS);
-            const REAL *x = X + i * d, *l = L + start;
-            if (term == OF(HARMONIC)) OF(add_terms)(x, d, l, width, OF(HARMONIC), total);
-            else if (term == OF(CITYBLOCK)) OF(add_terms)(x, d, l, width, OF(CITYBLOCK), total);
-            else OF(add_terms)(x, d, l, width, OF(INTERSECTION), total);
-            for (ptrdiff_t j = 0; j < n; j++) out[i * m + start + j] = total[j];
-        }
-}
-
 /* A homogeneous map of entries x: a₀r and, for each frequency, a_j r cos(ω_j log x) and a_j r sin(ω_j log x); r is the
  * square root of x, or x itself if `linear`; with `is_signed`, of |x|, and r has the sign of x. Each lies `block`
  * numbers after the one before. */

@@ -3,6 +3,8 @@
 #define NAME(name, bytes, suffix) NAME_(name, bytes, suffix)
 
 #define REAL float
+#define WORD int32_t
+#define LARGEST_WORD INT32_MAX
 #define OF(name) NAME(name, BYTES, f32)
 #define KAFEAT(name) NAME(kafeat_##name, BYTES, f32)
 #define SIZE_OF size_f32
@@ -10,10 +12,13 @@
 #define COS_SIN cos_sin_f32
 #define PAIRS pairs_f32
 #include "sketch.h"
+#include "terms.h"
 #if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"
 #endif
 #undef REAL
+#undef WORD
+#undef LARGEST_WORD
 #undef OF
 #undef KAFEAT
 #undef SIZE_OF
@@ -22,6 +27,8 @@
 #undef PAIRS
 
 #define REAL double
+#define WORD int64_t
+#define LARGEST_WORD INT64_MAX
 #define OF(name) NAME(name, BYTES, f64)
 #define KAFEAT(name) NAME(kafeat_##name, BYTES, f64)
 #define SIZE_OF size_f64
@@ -29,10 +36,13 @@
 #define COS_SIN cos_sin_f64
 #define PAIRS pairs_f64
 #include "sketch.h"
+#include "terms.h"
 #if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"
 #endif
 #undef REAL
+#undef WORD
+#undef LARGEST_WORD
 #undef OF
 #undef KAFEAT
 #undef SIZE_OF

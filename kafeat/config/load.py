@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kafeat.config.messages import explain
 from kafeat.config.model import Config
@@ -19,6 +19,8 @@ from kafeat.contract.imports import imports_allowed
 from kafeat.errors import ConfigError, SystemRefusedError
 
 Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Config"
+
+M = TypeVar("M", bound=BaseModel)
 
 MOST_BYTES = 1 << 20
 
@@ -54,16 +56,21 @@ def load_config(source: Source) -> Config:
         named = imports_allowed() and any(step.not_imported for step in source.steps)
         return load_config(source.to_plain()) if named else source
     if isinstance(source, Mapping):
-        config, mistakes = _check(dict(source), None)
-        name = "config"
-    elif isinstance(source, (str, os.PathLike)):
-        name = os.fsdecode(source)
-        config, mistakes = _from_text(_content(name))
-    else:
-        raise ConfigError([f"config: expected a path or a mapping, got {spell(source)}"])
-    if config is None or mistakes:
+        return _valid("config", *_check(dict(source), Config, None))
+    if isinstance(source, (str, os.PathLike)):
+        return read_yaml(os.fsdecode(source), Config, "steps")
+    raise ConfigError([f"config: expected a path or a mapping, got {spell(source)}"])
+
+
+def read_yaml(name: str, root: type[M], key: str) -> M:
+    """Read a YAML file, or standard input (`-`), as a `root`, of which `key` is a required key."""
+    return _valid(name, *_from_text(_content(name), root, key))
+
+
+def _valid(name: str, model: M | None, mistakes: Sequence[Mistake]) -> M:
+    if model is None or mistakes:
         raise ConfigError([mistake.line(name) for mistake in _in_order(mistakes)])
-    return config
+    return model
 
 
 def _content(name: str) -> bytes:
@@ -85,26 +92,26 @@ def _whole(stream: BinaryIO) -> bytes:
     return stream.read(MOST_BYTES + 1)
 
 
-def _from_text(content: bytes) -> tuple[Config | None, list[Mistake]]:
+def _from_text(content: bytes, root: type[M], key: str) -> tuple[M | None, list[Mistake]]:
     top = Place(1, 1)
     if len(content) > MOST_BYTES:
         return None, [Mistake(f"expected a config of at most {MOST_BYTES} bytes, got more", at=top)]
     node, mistakes = read(content)
     if node is None:
-        empty = Mistake("expected a mapping with the key 'steps', got an empty file", at=top)
+        empty = Mistake(f"expected a mapping with the key '{key}', got an empty file", at=top)
         return None, mistakes or [empty]
     if not isinstance(node.value, dict):
-        got = Mistake(f"expected a mapping with the key 'steps', got {spell(node.value)}", at=node.at)
+        got = Mistake(f"expected a mapping with the key '{key}', got {spell(node.value)}", at=node.at)
         return None, [*mistakes, got]
-    config, more = _check(node.value, node)
-    return config, [*mistakes, *more]
+    model, more = _check(node.value, root, node)
+    return model, [*mistakes, *more]
 
 
-def _check(plain: dict[str, object], node: Node | None) -> tuple[Config | None, list[Mistake]]:
+def _check(plain: dict[str, object], root: type[M], node: Node | None) -> tuple[M | None, list[Mistake]]:
     try:
-        return Config.model_validate(plain), []
+        return root.model_validate(plain), []
     except ValidationError as error:
-        return None, explain(error, Config, plain, node)
+        return None, explain(error, root, plain, node)
 
 
 def _in_order(mistakes: Sequence[Mistake]) -> list[Mistake]:

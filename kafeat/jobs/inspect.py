@@ -23,7 +23,8 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     metric, and `directions` the number of eigenvalues that are 90 % of all. `float64_steps` is the number of steps,
     from the first on, that compute in float64. In a float32 map these are the scalers that come first, or all steps
     where float32 is not precise enough. `predictor` has the step that predicts, the names and the type of its labels,
-    and their classes; None for a map alone.
+    and their classes; None for a map alone. `unit_scale` is the factor of `transform --unit-variance`,
+    None where the map does not know it.
     """
     fm = model if isinstance(model, FeatureMap) else load_without_imports(model)
     return {
@@ -48,6 +49,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
         "by_position": fm.columns.positional,
         "seen": None if fm.column_ranges is None else _ranges(fm),
         "drift_test_rows": None if fm.feature_mean is None else fm.feature_mean.rows,
+        "unit_scale": fm.unit_scale,
         "steps": [{**_step(fitted), **_importance(fm, i)} for i, fitted in enumerate(fm.chain.steps)],
         "predictor": None if fm.predictor is None else _predictor(fm.predictor),
         "contains_training_rows": any(fitted.step.keeps_rows for fitted in fm.chain.steps),

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kafeat.compiled.library import ARRAY, FLAG, REALS, SIZE, address, loop
+from kafeat.compiled.library import ARRAY, FLAG, REALS, SIZE, address, aligned, loop, vector_bytes
 from kafeat.types import Floats
 
 # The numbers of these in the C file.
 _PROFILES = {"gaussian": 0, "matern_1": 1, "rational_quadratic": 2, "matern_3": 3, "matern_5": 5}
 _TERMS = {"harmonic": 0, "cityblock": 1, "intersection": 2}
-_LANDMARKS = 64
-"""Landmarks that the loop takes at a time."""
+_ACROSS = {64: 4, 32: 2}
+"""Vectors of landmarks that the loop takes at a time, by the bytes of a vector, as in the C file."""
 
 Profile = Literal["gaussian", "matern_1", "rational_quadratic", "matern_3", "matern_5"]
 Term = Literal["harmonic", "cityblock", "intersection"]
@@ -39,15 +39,19 @@ def sums_loop(term: Term, landmarks: Floats, dtype: np.dtype[Any]) -> Callable[[
 
     The terms are xl/(x + l) for harmonic, 0 where x is 0, |x − l| for cityblock, and min(x, l) for intersection.
     """
-    run = loop("sums", dtype, ARRAY, SIZE, SIZE, ARRAY, SIZE, SIZE, FLAG, ARRAY)
+    size = vector_bytes()
+    run = loop(f"sums_{size}", dtype, ARRAY, SIZE, SIZE, ARRAY, SIZE, FLAG, ARRAY) if size else None
     if run is None:
         return None
-    m, number = len(landmarks), _TERMS[term]
-    padded = np.zeros((landmarks.shape[1], -(-m // _LANDMARKS) * _LANDMARKS), dtype)
-    padded[:, :m] = landmarks.T
+    (m, d), number, wide = landmarks.shape, _TERMS[term], _ACROSS[size] * size // dtype.itemsize
+    panels = aligned(-(-m // wide) * wide * d, dtype)
+    panels[...] = 0.0
+    for start in range(0, m, wide):
+        panel = panels[start * d : (start + wide) * d].reshape(d, wide)
+        panel[:, : m - start] = landmarks[start : start + wide].T
 
     def write(X: Floats, out: Floats) -> None:
         X = np.ascontiguousarray(X)
-        run(address(X), *X.shape, address(padded), padded.shape[1], m, number, address(out))
+        run(address(X), *X.shape, address(panels), m, number, address(out))
 
     return write

@@ -28,6 +28,7 @@ from kafeat.model.predictions import Predictions
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
 from kafeat.model.serialize import chain_content
+from kafeat.model.unit_variance import UnitVariance
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.feature_mean import FeatureMean
@@ -50,7 +51,7 @@ WITH_PREDICTOR = 3
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureMap(Predictions, InNotebooks):
+class FeatureMap(Predictions, UnitVariance, InNotebooks):
     """A map z from rows of numbers to rows of features, with z(x)·z(y) ≈ k(x, y).
 
     `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed.
@@ -139,7 +140,12 @@ class FeatureMap(Predictions, InNotebooks):
         return hashlib.sha256(self.dumps()).hexdigest()
 
     def transform(
-        self, X: TableLike | Reader, jobs: int | None = None, *, out: Floats | None = None
+        self,
+        X: TableLike | Reader,
+        jobs: int | None = None,
+        *,
+        out: Floats | None = None,
+        unit_variance: bool = False,
     ) -> Floats:
         """Return the features z(X).
 
@@ -152,6 +158,9 @@ class FeatureMap(Predictions, InNotebooks):
         out : array of floats (n_rows, n_components) or None, default None
             Memory for the features. Memory that is used again is filled faster than new memory. Features are rounded to
             its dtype.
+        unit_variance : bool, default False
+            True multiplies all features by one factor, `unit_scale`, so that the mean of their variances is about 1, as
+            the default penalties of other libraries expect it.
 
         Returns
         -------
@@ -163,7 +172,7 @@ class FeatureMap(Predictions, InNotebooks):
         kafeat.errors.DataError
             A column is missing, or a value is not finite or not accepted by a step.
         kafeat.errors.UsageError
-            `X` is no array or table, or `out` has a wrong shape or type.
+            `X` is no array or table, `out` has a wrong shape or type, or the map knows no `unit_scale`.
 
         Examples
         --------
@@ -187,10 +196,10 @@ class FeatureMap(Predictions, InNotebooks):
         jobs = count_jobs(jobs)
         chunks = source.chunks(columns, (), self._height(source.rows, jobs))
         if isinstance(X, Reader):
-            for _ in self.run(chunks, InMemory(out), jobs):
+            for _ in self.run(chunks, InMemory(out), jobs, unit_variance=unit_variance):
                 pass
         else:
-            self._fill(chunks, out, jobs)
+            self._fill(chunks, out, jobs, unit_variance)
         return out
 
     def transform_sparse(self, X: TableLike | Reader) -> Any:
@@ -229,9 +238,11 @@ class FeatureMap(Predictions, InNotebooks):
         source, columns = self._source(X)
         return sparse_features(self, source.chunks(columns, (), self.chunk_rows))
 
-    def _fill(self, chunks: Iterator[Chunk], out: Floats, jobs: int) -> None:
+    def _fill(self, chunks: Iterator[Chunk], out: Floats, jobs: int, unit_variance: bool) -> None:
         """Write the features of chunks that are in memory."""
-        run_in_memory(self.transformer, np.dtype(self.dtype), chunks, out, jobs)
+        run_in_memory(
+            self.scaled if unit_variance else self.transformer, np.dtype(self.dtype), chunks, out, jobs
+        )
 
     def _height(self, rows: int, jobs: int) -> int:
         """Return a height of chunks of which every worker gets about four.
@@ -250,9 +261,12 @@ class FeatureMap(Predictions, InNotebooks):
         target: FeatureTarget,
         jobs: int | None,
         policy: RowPolicy = REFUSE_BAD_ROWS,
+        *,
+        unit_variance: bool = False,
     ) -> Iterator[Transformed]:
         """Transform chunks by `jobs` threads, read by a further one, and yield them in order."""
-        return run(self.transformer, np.dtype(self.dtype), chunks, target, count_jobs(jobs), policy)
+        transform = self.scaled if unit_variance else self.transformer
+        return run(transform, np.dtype(self.dtype), chunks, target, count_jobs(jobs), policy)
 
     def inverse_transform(self, Z: Floats) -> Floats:
         """Return rows with the features Z: those of least norm, where several rows have the same features.

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafeat.chain.predicting import PREDICTION_DTYPE, PredictingTransform
+from kafeat.chain.predicting import PREDICTION_DTYPE, PredictingTransform, PredictingWithFeatures
 from kafeat.contract.step import Transform
 from kafeat.errors import UsageError
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.threads import run_in_memory
+from kafeat.runtime.threads import REFUSE_BAD_ROWS, NewArrays, RowPolicy, Transformed, run, run_in_memory
 from kafeat.types import Array, DType, Floats, TableLike
 
 if TYPE_CHECKING:
     from kafeat.io.columns.columns import Columns
-    from kafeat.io.readers.base import Reader
+    from kafeat.io.readers.base import Chunk, Reader
     from kafeat.model.predictor import FittedPredictor
 
 
@@ -33,10 +35,25 @@ class Predictions:
         def _source(self, X: TableLike | Reader) -> tuple[Reader, Columns]: ...
 
     @cached_property
-    def predicting(self) -> Transform:
+    def predicting(self) -> PredictingTransform:
         """The map and its predictor as one transform, computed once per process."""
         dtype = np.dtype(self.dtype)
         return PredictingTransform(self.transformer, self.needed_predictor().fitted.bind(dtype), dtype)
+
+    def run_predictions(
+        self, chunks: Iterator[Chunk], jobs: int | None, policy: RowPolicy = REFUSE_BAD_ROWS
+    ) -> Iterator[Transformed]:
+        """Predict chunks by `jobs` threads, read by a further one, and yield them in order.
+
+        Where the policy asks for sums, they are those of the features.
+        """
+        transform: Transform = PredictingWithFeatures(self.predicting) if policy.sums else self.predicting
+        target, k = NewArrays(transform.n_features_out, PREDICTION_DTYPE), self.predicting.n_features_out
+        for done in run(transform, PREDICTION_DTYPE, chunks, target, count_jobs(jobs), policy):
+            if done.total is None:
+                yield done
+            else:
+                yield replace(done, features=done.features[:, :k], total=done.total[k:])
 
     def needed_predictor(self) -> FittedPredictor:
         """Return the predictor; refuse a map without one."""

@@ -11,12 +11,15 @@ import numpy as np
 from kafeat.chain.fitted_step import FittedStep
 from kafeat.contract.describe import spell
 from kafeat.contract.predictor import Predictor
+from kafeat.io.writers.class_column import whole_numbers
 from kafeat.model.provenance import printable
 from kafeat.registry import build_step
 from kafeat.types import Array
 
 LabelType = Literal["text", "integer", "number", "boolean"]
 Class = str | int | float | bool
+PREDICTION, PROBABILITY = "prediction", "probability"
+"""The name of a column of predictions, and the beginning of those of probabilities."""
 _TYPES: dict[str, type] = {"text": str, "integer": int, "number": float, "boolean": bool}
 
 
@@ -37,6 +40,8 @@ class PredictedLabels:
     @property
     def class_array(self) -> Array:
         """The classes as an array of their own type."""
+        if self.type == "integer" and self.classes is not None:
+            return whole_numbers([int(one) for one in self.classes])
         return np.array(self.classes, dtype=None if self.type != "text" else str)
 
     def to_plain(self) -> dict[str, Any]:
@@ -83,6 +88,15 @@ class FittedPredictor:
         """Number of predicted numbers of a row: one for each class, or for each numeric label."""
         return self.fitted.n_features_out
 
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the predicted numbers: a probability for each class, or a prediction for each label."""
+        if self.labels.classes is not None:
+            return [f"{PROBABILITY}_{_spelled(one)}" for one in self.labels.classes]
+        if self.n_outputs == 1:
+            return [PREDICTION]
+        return [f"{PREDICTION}_{name}" for name in self.labels.names or range(self.n_outputs)]
+
     def to_plain(self) -> dict[str, Any]:
         """Return builtins and arrays for the model file."""
         return {
@@ -109,3 +123,10 @@ class FittedPredictor:
         if n != len(classes) if classes is not None else n != max(1, len(labels.names)) and labels.names:
             raise ValueError(f"labels: expected {n} of them, as the predictor has outputs")
         return cls(fitted, labels)
+
+
+def _spelled(value: object) -> str:
+    """Return a class as text: true and false in small letters, and the shortest form of a number."""
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    return str(value).lower() if isinstance(value, bool) else str(value)

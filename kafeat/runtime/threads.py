@@ -48,6 +48,20 @@ class InMemory:
 
 
 @dataclass(frozen=True)
+class NewArrays:
+    """A target of numbers, `width` of each row: new memory for every chunk."""
+
+    width: int
+    dtype: np.dtype[Any]
+
+    def buffer(self, start: int, rows: int) -> Floats:
+        return np.empty((rows, self.width), self.dtype)
+
+    def filled(self, start: int, block: Floats) -> None:
+        return
+
+
+@dataclass(frozen=True)
 class RowPolicy:
     """Rules for bad rows and drift.
 

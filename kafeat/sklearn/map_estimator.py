@@ -26,6 +26,7 @@ from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.model.load import loads
 from kafeat.registry import build_step
 from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
+from kafeat.sklearn.refused_rows import explained
 from kafeat.types import Array
 
 _NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
@@ -127,7 +128,10 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 return reader_of(X)
         finite = "allow-nan" if takes_missing(config.map_steps) else True
         sparse = False if reads_columns else "csr"
-        X = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
+        try:
+            X = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
+        except ValueError as error:
+            raise ValuesRefusedError(explained(error, X)) from error
         if issparse(X):
             return reader_of(X)
         names = getattr(self, "feature_names_in_", None)

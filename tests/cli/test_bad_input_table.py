@@ -66,15 +66,15 @@ bad("csv: a longer row", text("1,2,3,4"), 3,
 bad("csv: a shorter row", text("1,2"), 3,
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
 bad("csv: semicolons for commas", raw(sound_csv().replace(b",", b";")), 3,
-    says="in.csv: expected columns 'a', 'b', 'c', got a;b;c; is the delimiter another character (--delimiter ';')?")
+    says="in.csv: expected the columns 'a', 'b', 'c', got a;b;c; is the delimiter another character (--delimiter ';')?")
 bad("csv: tabs for commas", raw(sound_csv().replace(b",", b"\t")), 3,
-    says="in.csv: expected columns 'a', 'b', 'c', got 'a\\tb\\tc'; is the delimiter another character (--delimiter $'\\t')?")
+    says="in.csv: expected the columns 'a', 'b', 'c', got 'a\\tb\\tc'; is the delimiter another character (--delimiter $'\\t')?")
 bad("csv: a delimiter that is not there", raw(sound_csv()), 3, "--delimiter", ";",
-    says="in.csv: expected columns 'a', 'b', 'c', got a,b,c; is the delimiter another character (--delimiter ',')?")
+    says="in.csv: expected the columns 'a', 'b', 'c', got a,b,c; is the delimiter another character (--delimiter ',')?")
 bad("csv: Latin-1 in a value", text("1,2,\xe9", encoding="latin-1"), 3,
     says="in.csv: line 14, byte 308: expected UTF-8 text, got b'\\xe9\\n'; convert it: iconv -f LATIN1 -t UTF-8, or whatever it is")
 bad("csv: Latin-1 in the header", raw(b"a,b,\xe9\n1,2,3\n"), 3,
-    says="in.csv: expected columns 'c', got a, b, �")
+    says="in.csv: expected the column 'c', got a, b, �")
 bad("csv: UTF-16", text(encoding="utf-16"), 3,
     says="in.csv: byte 3: expected UTF-8 text, got a NUL byte: this looks like a binary file, or like UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)")
 bad("csv: UTF-16 without a mark", text(encoding="utf-16-be"), 3,
@@ -98,11 +98,11 @@ bad("csv: a space within a number", text("1,1 234,3"), 3,
 bad("csv: text far down", raw(b"a,b,c\n" + b"1,2,3\n" * 999_999 + b"1,x,3\n"), 3,
     says="in.csv: row 1000000 (index 999999), column 'b': expected a number, got 'x'; --on-bad-rows drop")
 bad("csv: a column twice", text(head="a,b,b"), 3,
-    says="in.csv: expected columns 'c', got a, b, b")
+    says="in.csv: expected the column 'c', got a, b, b")
 bad("csv: a column without a name", text(head="a,,c"), 3,
-    says="in.csv: expected columns 'b', got a, , c")
+    says="in.csv: expected the column 'b', got a, , c")
 bad("csv: 10,000 columns of other names", raw((",".join(f"x{i}" for i in range(10_000)) + "\n" + ",".join("1" * 10_000) + "\n").encode()), 3,
-    says="in.csv: expected columns 'a', 'b', 'c', got x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, ...")
+    says="in.csv: expected the columns 'a', 'b', 'c', got x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, ...")
 bad("csv: nothing", raw(b""), 3,
     says="in.csv: expected a header line, got an empty file")
 bad("csv: blank lines", raw(b"\n\n\n"), 3,
@@ -144,11 +144,11 @@ bad("csv: a percentage", text("1,12%,3"), 3,
 bad("csv: a currency", text("1,$5,3"), 3,
     says="in.csv: row 13 (index 12), column 'b': expected a number, got '$5'; --on-bad-rows drop")
 bad("csv: a missing column", text(head="a,b,d"), 3,
-    says="in.csv: expected columns 'c', got a, b, d")
+    says="in.csv: expected the column 'c', got a, b, d")
 bad("csv: a misspelled column", text(head="a,b,C"), 3,
-    says="in.csv: expected columns 'c' (did you mean 'C'?), got a, b, C")
+    says="in.csv: expected the column 'c' (did you mean 'C'?), got a, b, C")
 bad("csv: a header of numbers", raw("\n".join(LINES).encode()), 3,
-    says="in.csv: expected columns 'a', 'b', 'c', got 0.0, 0.0, 1.0")
+    says="in.csv: expected the columns 'a', 'b', 'c', got 0.0, 0.0, 1.0")
 bad("csv: no header, other width", raw("\n".join([*LINES, "1,2"]).encode()), 3, "--no-header",
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
 bad("csv: no header, fewer columns", raw(b"1,2\n3,4\n"), 3, "--no-header",
@@ -215,11 +215,11 @@ bad("parquet: lists of text", parquet(b=[["x"]] * 12), 3,
 bad("parquet: a column twice", doubled_parquet, 3,
     says="in.parquet: column 'a': expected one column of that name, got 2; rename one")
 bad("parquet: a missing column", parquet(b=None), 3,
-    says="in.parquet: expected columns 'b', got a, c")
+    says="in.parquet: expected the column 'b', got a, c")
 bad("parquet: a misspelled column", parquet(b=None, B=[1.0] * 12), 3,
-    says="in.parquet: expected columns 'b' (did you mean 'B'?), got a, c, B")
+    says="in.parquet: expected the column 'b' (did you mean 'B'?), got a, c, B")
 bad("parquet: no columns", parquet(a=None, b=None, c=None), 3,
-    says="in.parquet: expected columns 'a', 'b', 'c', got none")
+    says="in.parquet: expected the columns 'a', 'b', 'c', got none")
 bad("parquet: an unsupported codec", parquet_bytes(foreign_codec), 3,
     says="in.parquet: expected a sound Parquet file, got: ")
 bad("parquet: cut in the footer", parquet_bytes(lambda b: b[:-5]), 3,
@@ -315,7 +315,7 @@ bad("arrow: NaN", ipc(c=[1.0] * 11 + [float("nan")]), 3,
 bad("arrow: text", ipc(b=["x"] * 12), 3,
     says="in.arrow: column 'b': expected numbers, got string")
 bad("arrow: a missing column", ipc(b=None), 3,
-    says="in.arrow: expected columns 'b', got a, c")
+    says="in.arrow: expected the column 'b', got a, c")
 bad("arrow: cut in half", ipc(change=lambda b: b[: len(b) // 2]), 3,
     says="in.arrow: expected sound Arrow IPC, got: ")
 bad("arrow: cut in its mark", ipc(change=lambda b: b[:7]), 3,
@@ -444,7 +444,7 @@ bad("an infinity with impute", text("1,inf,3"), 3, model="impute",
     says="in.csv: row 13 (index 12), column 'b': expected a finite number, got inf; --on-bad-rows drop")
 # --- options
 bad("keep: no such column", text(), 3, "--keep", "d",
-    says="in.csv: --keep: expected columns 'd', got a, b, c")
+    says="in.csv: --keep: expected the column 'd', got a, b, c")
 bad("keep: the name of a feature", raw(b"a,b,c,f0\n1,2,3,4\n"), 2, "--keep", "f0",
     says="out.npy: expected passthrough columns with other names than the features, got f0; choose another prefix for the features")
 bad("keep: columns in NPY", text(), 2, "--keep", "a", out="out.npy",

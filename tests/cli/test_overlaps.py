@@ -32,7 +32,8 @@ GIVEN = {
         "model": "m.joblib", "source": "x.parquet", "target": "o.csv", "rejects": "r.csv", "stats": "s.json",
     },
     "evaluate": {
-        "models": "m.joblib", "configs": "c.yaml", "data": "x.parquet", "json": "e.json", "report": "pages",
+        "models": "m.joblib", "configs": "c.yaml", "experiment": "x.yaml", "data": "x.parquet",
+        "json": "e.json", "report": "pages",
     },
     "export": {"model": "m.joblib", "out": "o.onnx"},
     "import-sklearn": {"fitted": "f.skops", "model": "new.joblib"},
@@ -91,6 +92,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pq.write_table(pa.table({"a": X[:, 0], "b": X[:, 1]}), "x.parquet")
     Path("landmarks.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in X[:4]))
     Path("c.yaml").write_text(CONFIG)
+    Path("x.yaml").write_text("about: a\ndata: b\nmaps: {m: {steps: [{kind: projection}]}}\n")
     kafeat.fit("c.yaml", "x.parquet").save("m.joblib")
     Path("f.skops").write_bytes(b"never read")
     return tmp_path

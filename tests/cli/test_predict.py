@@ -1,7 +1,10 @@
 """`kafeat fit` with a predictor, and `kafeat predict`."""
 
+import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import Ridge
@@ -127,3 +130,53 @@ def test_a_table_of_text_and_times_ends_in_predictions(in_process, tmp_path):
         in_process("predict", "--model", model, RENTALS, out, "--keep", "time", "--limit", 5).returncode == 0
     )
     assert out.read_text().startswith("time,prediction\n2023-01-01T05:16,")
+
+
+def test_predictions_of_a_device_and_their_drift(in_process, model, tmp_path):
+    """The test of the mean is that of the features, on a device and without."""
+    pytest.importorskip("onnxruntime")
+    bytes_of, tests = [], []
+    for number, more in enumerate([[], ["--drift-test", "0.5"], ["--drift-test", "0.5", "--device", "cpu"]]):
+        out, stats = tmp_path / f"{number}.parquet", tmp_path / f"{number}.json"
+        done = in_process("predict", "--model", model, DIGITS, out, "--stats", stats, *more)
+        assert done.returncode == 0, done.stderr
+        assert in_process("verify", "--model", model, DIGITS, out).returncode == 0
+        bytes_of.append(out.read_bytes())
+        tests.append(json.loads(stats.read_text())["drift_test"])
+    assert bytes_of[0] == bytes_of[1]
+    assert tests[0] is None
+    features = ["--features", "--drift-test", "0.5", "--stats", tmp_path / "f.json"]
+    assert in_process("transform", "--model", model, DIGITS, tmp_path / "z.npy", *features).returncode == 0
+    expected = json.loads((tmp_path / "f.json").read_text())["drift_test"]
+    for test in tests[1:]:  # features of norm 1, each rounded in float32
+        assert test == pytest.approx(expected, abs=1e-6)
+
+
+def test_rows_that_have_drifted_get_no_predictions(in_process, model, tmp_path):
+    table = pq.read_table(DIGITS)
+    moved = table.set_column(20, table.column_names[20], pc.add(table.column(20), 8))
+    pq.write_table(moved, tmp_path / "in.parquet")
+    out = tmp_path / "p.parquet"
+    words = ["predict", "--model", model, tmp_path / "in.parquet", out, "--drift-test", "0.001"]
+    done = in_process(*words)
+    assert done.returncode == 6
+    assert (
+        "expected features with the mean of the fit, at a p-value of at least 0.001 (--drift-test)"
+        in done.stderr
+    )
+    assert not out.exists()
+
+
+def test_bad_rows_do_not_count_in_the_drift_of_predictions(in_process, model, tmp_path):
+    table = pq.read_table(DIGITS)
+    column = pa.array([None if i % 7 == 3 else value for i, value in enumerate(table["p00"].to_pylist())])
+    bad = table.set_column(1, "p00", column.cast(pa.float64()))
+    pq.write_table(bad, tmp_path / "bad.parquet")
+    pq.write_table(bad.filter(pc.is_valid(column)), tmp_path / "good.parquet")
+    distances = []
+    for name in ("bad", "good"):
+        words = [tmp_path / f"{name}.parquet", tmp_path / "p.csv", "--stats", tmp_path / "s.json"]
+        more = ["--drift-test", "0", "--on-bad-rows", "drop"]
+        assert in_process("predict", "--model", model, *words, *more).returncode == 0
+        distances.append(json.loads((tmp_path / "s.json").read_text())["drift_test"]["distance"])
+    assert distances[0] == pytest.approx(distances[1], abs=1e-6)

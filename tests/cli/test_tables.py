@@ -64,7 +64,13 @@ def test_what_is_left_out_is_said(monkeypatch, capsys):
     }  # fmt: skip
     record = {"rows": 359, "rows_seen_in_fit": 0, "reference": None, "task": "classification", "learner": "ridge",
               "rows_train": 1438, "rows_exact": 300}  # fmt: skip
-    report = {"summary": [entry, entry], "records": [record], "budgets": {}, "recommendation": None}
+    report = {
+        "summary": [entry, entry],
+        "records": [record],
+        "budgets": {},
+        "rates": [],
+        "recommendation": None,
+    }
     show(report)
     whole = capsys.readouterr().out
     assert "accuracy 0.9526 on the raw columns" in whole
@@ -116,3 +122,14 @@ def test_splits_and_scores_by_name_are_in_the_tables(capsys):
             assert f"{entry['auc_map']['mean']:.4f}" in text
         assert "error rate" in text
         assert "AUC" in text
+
+
+def test_the_kinds_that_most_tables_need_stand_first_and_none_is_missing(in_process):
+    from kafeat import registry
+
+    lines = in_process("kinds").stdout.splitlines()
+    listed = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert sorted(listed) == sorted(registry.kinds())
+    assert listed[:4] == ["nystroem", "fourier", "homogeneous", "arc_cosine"]
+    scalers = listed[len(registry.samplers()) :]
+    assert scalers[:3] == ["standardize", "quantile", "one_hot"]

@@ -70,6 +70,7 @@ def test_json_and_json_lines(table, in_process):
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     trials = [line for line in lines if line["message"] == "trial"]
     assert [line["number"] for line in trials] == list(range(1, len(trials) + 1))
+    assert all(line["elapsed"] > 0.0 for line in trials)
     assert trials[0]["columns"] == 16
     assert result["trials"] == len(trials)
 
@@ -77,7 +78,7 @@ def test_json_and_json_lines(table, in_process):
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (("--label", "absent"), 3, "--label: expected columns 'absent'"),
+        (("--label", "absent"), 3, "--label: expected the column 'absent'"),
         (("--label", "y", "--split", "z"), 3, "split 'z': expected train or test"),
         (("--label", "y", "--time", "soon"), 2, "'soon' is no duration above 0"),
         (("--label", "y", "--time", "-1m"), 2, "'-1m' is no duration above 0"),
@@ -169,13 +170,15 @@ def test_a_terminal_shows_the_best_maps_and_the_time(table):
     assert re.search(r"\d of 3 trials, \d+ s, at most \d+ s left", text)
 
 
-def test_a_pipe_gets_json_lines_of_the_trials_among_the_text(table, in_process):
+def test_a_pipe_gets_a_line_of_text_for_each_trial_among_the_others(table, in_process):
     command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
-    done = in_process(*command, "--time", "1m", cwd=table)
-    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
-    assert [line["number"] for line in lines] == [1, 2, 3]
-    assert all(0.0 < line["left"] < 60.0 for line in lines)
-    assert done.stderr.startswith("x.csv: 2 features")
+    lines = in_process(*command, "--time", "1m", cwd=table).stderr.splitlines()
+    assert lines[0].startswith("x.csv: 2 features")
+    trials = [line for line in lines if line.startswith("trial ")]
+    told = [
+        re.match(r"trial (\d+): .+: score -?\d\.\d{4} with \d+ columns, \d+ rows$", line) for line in trials
+    ]
+    assert [match and match[1] for match in told] == ["1", "2", "3"]
     assert in_process(*command, "--overwrite", "--quiet", cwd=table).stderr == ""
 
 

@@ -22,7 +22,7 @@ from kafeat.errors import ArtifactError, DataError, UsageError  # noqa: E402
 from kafeat.io.writers.options import OutputOptions  # noqa: E402
 from kafeat.jobs.transform.transform import transform_file  # noqa: E402
 from kafeat.model.feature_map import FeatureMap  # noqa: E402
-from tests.engines.maps import WIDTH, fitted  # noqa: E402
+from tests.engines.maps import LABELS, WIDTH, fitted, predicting  # noqa: E402
 
 # Dask itself calls pandas in ways that pandas 3.1 will no longer take.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame:DeprecationWarning:dask")
@@ -61,6 +61,52 @@ def test_a_partition_has_the_bytes_of_its_rows(by_name, ddf, frame, scheduler):
     pd.testing.assert_index_equal(done.index, frame.index)
     assert done.to_numpy().tobytes() == expected(by_name, ddf).tobytes()
     pd.testing.assert_frame_equal(done.iloc[:0], made._meta)
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_predictions_are_those_of_a_file(rows, ddf, kind, tmp_path):
+    fm = predicting(rows, LABELS[kind](rows))
+    made = kafeat.dask.predict(ddf, fm, keep=["id"])
+    done = made.compute(scheduler="sync")
+    pd.testing.assert_frame_equal(done.iloc[:0], made._meta)
+    parts = []
+    for part in ddf.partitions:
+        pq.write_table(pa.Table.from_pandas(part.compute(), preserve_index=False), tmp_path / "in.parquet")
+        writing = OutputOptions(keep=["id"], fsync=False)
+        transform_file(fm, str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet"), writing=writing)
+        parts.append(pq.read_table(tmp_path / "out.parquet").to_pandas())
+    file = pd.concat(parts).set_index(done.index)
+    pd.testing.assert_frame_equal(done.iloc[:, 1:], file.iloc[:, 1:], check_exact=True)
+    small = kafeat.dask.predict(ddf, fm, prefix="m_", dtype="float32").compute(scheduler="sync")
+    assert list(small.columns) == [f"m_{name}" for name in file.columns[1:]]
+    assert small.iloc[:, -1].dtype == np.float32
+
+
+def test_predictions_of_arrays_are_numbers(rows):
+    X = np.column_stack([rows[name].to_numpy() for name in ("x", "y", "z.z")])
+    config = {"steps": [{"kind": "standardize"}, {"kind": "ridge"}]}
+    fm = kafeat.fit(config, X, label=X[:, 0] > 0.0)
+    made = kafeat.dask.predict(da.from_array(X, chunks=(500, 2)), fm)
+    assert made.shape == (1500, 2)
+    np.testing.assert_allclose(made.compute(scheduler="sync"), fm.predict_proba(X), rtol=1e-12)
+
+
+def test_a_map_predicts_nothing(by_name, ddf):
+    with pytest.raises(UsageError, match="expected a model that ends in a predictor, got a map"):
+        kafeat.dask.predict(ddf, by_name)
+
+
+def test_predictions_have_names_of_their_own(rows, ddf):
+    fm = predicting(rows, LABELS["boolean"](rows))
+    clash = ddf.rename(columns={"id": "prediction"})
+    with pytest.raises(UsageError, match="other names than the predictions, got prediction; choose another"):
+        kafeat.dask.predict(clash, fm, keep=["prediction"])
+
+
+def test_features_of_unit_variance(by_name, ddf):
+    made = kafeat.dask.transform(ddf, by_name, unit_variance=True).compute(scheduler="sync")
+    plain = expected(by_name, ddf)
+    assert made.to_numpy().tobytes() == (plain * np.float32(by_name.unit_scale)).tobytes()
 
 
 def test_kept_columns_come_first_as_they_were(by_name, ddf):
@@ -146,7 +192,7 @@ transform = kafeat.dask.transform
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda ddf, fm: transform(ddf[["x", "y"]], fm), DataError, "expected columns 'z.z', got x, y"),
+        (lambda ddf, fm: transform(ddf[["x", "y"]], fm), DataError, "expected the column 'z.z', got x, y"),
         (lambda ddf, fm: transform(ddf, fm, keep=["ids"]), DataError, r"keep: .* \(did you mean 'id'\?\)"),
         (lambda ddf, fm: transform(ddf, fm, keep="id"), UsageError, "expected a list of columns or 'all'"),
         (lambda ddf, fm: transform(ddf, fm, keep=["x", "x"]), UsageError, "every column once"),

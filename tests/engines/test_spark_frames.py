@@ -23,7 +23,7 @@ import kafeat.spark
 from kafeat.dataframes import shared
 from kafeat.errors import DataError, UsageError
 from kafeat.model.feature_map import FeatureMap
-from tests.engines.maps import CHUNK_ROWS, WIDTH, fitted
+from tests.engines.maps import CHUNK_ROWS, LABELS, WIDTH, fitted, predicting
 
 NAMES = [f"f{i}" for i in range(WIDTH)]
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -66,6 +66,38 @@ def by_columns(fm: FeatureMap, X: Any, rows: int) -> np.ndarray:
 
 def collected(made: Any, dtype: Any = np.float32) -> np.ndarray:
     return np.array([[row[name] for name in NAMES] for row in made.collect()], dtype)
+
+
+@pytest.mark.parametrize("kind", ["text", "integer", "number", "numbers"])
+def test_predictions_are_those_of_the_model(df: Any, rows: pa.Table, kind: str) -> None:
+    fm = predicting(rows, LABELS[kind](rows))
+    made = kafeat.spark.predict(df, fm, keep=["id"], prefix="m_")
+    done = made.toArrow().sort_by("id")
+    rows = rows.sort_by("id")
+    names = [f"m_{name}" for name in fm.predictor.output_names]
+    assert done.column_names == ["id", *([] if fm.classes is None else ["m_prediction"]), *names]
+    numbers = np.column_stack([done[name].to_numpy() for name in names])
+    if fm.classes is not None:
+        assert done["m_prediction"].to_pylist() == fm.predict(rows).tolist()
+    # Partitions end within a tile, which may change the last bits of its features in float32.
+    expected = fm.predict(rows) if fm.classes is None else fm.predict_proba(rows)
+    np.testing.assert_allclose(numbers, np.reshape(expected, numbers.shape), atol=1e-4)
+
+
+def test_a_class_beyond_long_is_refused(df: Any, rows: pa.Table) -> None:
+    label = np.where(rows["x"].to_numpy() > 0.0, np.uint64(2**63), np.uint64(1))
+    fm = predicting(rows, label, task="classification")
+    with pytest.raises(
+        UsageError, match="expected classes that Spark's long can hold, got 9223372036854775808"
+    ):
+        kafeat.spark.predict(df, fm)
+
+
+def test_features_of_unit_variance(by_name: FeatureMap, df: Any) -> None:
+    """A factor of a float32 rounds once: half a unit in the last place of either product."""
+    scaled = kafeat.spark.transform(df, by_name, unit_variance=True).toArrow()["f0"].to_numpy()
+    plain = kafeat.spark.transform(df, by_name).toArrow()["f0"].to_numpy()
+    np.testing.assert_array_equal(scaled, plain * np.float32(by_name.unit_scale))
 
 
 @pytest.mark.parametrize("batch_rows", [37, 10_000])
@@ -133,7 +165,7 @@ transform = kafeat.spark.transform
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda df, fm: transform(df.drop("z.z"), fm), DataError, "expected columns 'z.z', got id, x"),
+        (lambda df, fm: transform(df.drop("z.z"), fm), DataError, "expected the column 'z.z', got id, x"),
         (
             lambda df, fm: transform(df.withColumn("x", df.id), fm),
             DataError,

@@ -184,7 +184,7 @@ def test_stdin_is_read_once_and_hashed():
     done = subprocess.run([sys.executable, "-c", code], input=text, capture_output=True, check=True)
     first, last = done.stdout.decode().splitlines()
     assert first == f"{float(sum(range(300_000)))} {hashlib.sha256(text).hexdigest()}"
-    assert last == "<stdin>: expected one pass, got a second: a pipe cannot be read again"
+    assert last == "<stdin>: expected a file, which can be read again, got a pipe; save it to a file first"
 
 
 def test_parquet_does_not_load_csv():

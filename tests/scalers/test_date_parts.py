@@ -192,7 +192,7 @@ def test_times_are_features_only_if_they_are_named() -> None:
         DataError, match="expected numbers, got timestamp.us.; date_parts makes numbers of it"
     ):
         kafeat.fit({"columns": {"include": ["t"]}, "steps": [{"kind": "standardize"}]}, table)
-    with pytest.raises(DataError, match=r"date_parts: expected columns 'tt' \(did you mean 't'\?\)"):
+    with pytest.raises(DataError, match=r"date_parts: expected the column 'tt' \(did you mean 't'\?\)"):
         kafeat.fit(config(columns=("tt",)), table)
     with pytest.raises(
         DataError, match="standardize: column 't': expected plain numbers, got times, which only"

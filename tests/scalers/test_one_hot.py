@@ -132,7 +132,7 @@ def test_too_many_categories_are_refused() -> None:
 
 
 def test_names_that_are_wrong(adult: pa.Table) -> None:
-    with pytest.raises(DataError, match=r"expected columns 'workclas' \(did you mean 'workclass'\?\)"):
+    with pytest.raises(DataError, match=r"expected the column 'workclas' \(did you mean 'workclass'\?\)"):
         kafeat.fit(config(columns=["workclas"]), adult)
     for left_out in ({"exclude": ["sex"]}, {"include": ["age"]}):
         with pytest.raises(DataError, match="column 'sex': expected a feature, as one_hot names it"):

@@ -342,6 +342,27 @@ def test_there_are_no_more_landmarks_than_rows(digits: np.ndarray) -> None:
     assert batch.partial_fit(digits[10:30]).transform(digits).shape == (1797, 20)
 
 
+@pytest.mark.parametrize("missing", [np.nan, None, "NA"])
+def test_missing_values_are_placed(missing: object) -> None:
+    pandas = pytest.importorskip("pandas")
+    values = pandas.array([1, 2, None], dtype="Int64") if missing == "NA" else [1.0, 2.0, missing]
+    table = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": values})
+    for X, name in ((table, "'b'"), (table.to_numpy(dtype=float, na_value=np.nan), "1")):
+        with pytest.raises(
+            ValueError, match=rf"contains NaN: row 3 .*, column {name}: .*; impute as the first"
+        ):
+            FeatureMap().fit(X)
+
+
+def test_text_that_no_step_reads_is_named() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [1.0, 2.0], "city": ["x", "y"]})
+    with pytest.raises(
+        ValueError, match="column 'city': expected numbers, got text: name it in a one_hot step"
+    ):
+        FeatureMap().fit(table)
+
+
 def test_warnings_of_the_fit_are_passed_on() -> None:
     X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1e6, 1.0]
     with pytest.warns(KafeatWarning, match="spread"):

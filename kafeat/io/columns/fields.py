@@ -81,7 +81,8 @@ def require(table: Table, requested: Iterable[str], origin: str | None = None) -
         has = ", ".join(map(shown, known[:12])) + (", ..." if len(known) > 12 else "")
         prefix = f"{origin}: " if origin else ""
         raise DataError(
-            f"{table.location}: {prefix}expected columns {hints}{more}, got {has or 'none'}{_advice(known)}"
+            f"{table.location}: {prefix}expected the {'column' if len(missing) == 1 else 'columns'} {hints}{more}, "
+            f"got {has or 'none'}{_advice(known)}"
         )
 
 
@@ -98,7 +99,7 @@ def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], o
         meant = near(name, features, NEAR)
         if meant is not None:
             raise DataError(
-                f"{table.location}: {origin}: expected columns {quoted(name)} "
+                f"{table.location}: {origin}: expected the column {quoted(name)} "
                 f"(did you mean {quoted(meant)}?); remove the name if it is meant to be absent"
             )
 

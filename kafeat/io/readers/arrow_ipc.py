@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafeat.errors import DataError, UsageError
+from kafeat.errors import DataError
+from kafeat.io.readers.base import pipe_read_again
 from kafeat.io.readers.table import ArrowReader, fields_from
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
 from kafeat.io.storage.files import damage, read_full
@@ -117,7 +118,7 @@ class ArrowStreamReader(ArrowReader):
                 yield first
                 yield from self._stream.batches()
         elif self._read_once:
-            raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
+            raise pipe_read_again(self.location)
         else:
             with closing(DecompressedStream(self.location, HashingStream(self._place))) as stream:
                 yield from _Stream(self.location, stream).batches()

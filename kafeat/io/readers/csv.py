@@ -18,7 +18,7 @@ import pyarrow.csv as pa_csv
 from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import indices_of
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Chunk, Reader, pipe_read_again
 from kafeat.io.readers.csv_quotes import CheckedText
 from kafeat.io.readers.csv_sniff import ARROW, Type, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
@@ -127,7 +127,7 @@ class CsvReader(Reader):
         """Yield batches of text. The header is read as a row and dropped: names may be repeated or quoted."""
         text, self._text = self._text if self._read_once else self._open(), None
         if text is None:
-            raise UsageError(f"{self.location}: expected one pass, got a second: a pipe cannot be read again")
+            raise pipe_read_again(self.location)
         done, skip = 0, self._sniffed.skip
         # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
         whole = text if ragged is None else Utf8Only(self.location, text)

@@ -73,7 +73,9 @@ def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tupl
             longest = len(head) // max(1, count) if count < 16 else 0
             return rows, max(LOOK, 4 * longest)
         if size >= LONGEST:
-            raise DataError(f"{location}: expected rows of less than {LONGEST} bytes; is a quote left open?")
+            raise DataError(
+                f"{location}: expected rows of less than {LONGEST} bytes, got a longer one; is a quote left open?"
+            )
         size *= 4
 
 

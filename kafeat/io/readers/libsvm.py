@@ -13,10 +13,10 @@ from typing import IO, Self
 import numpy as np
 import pyarrow as pa
 
-from kafeat.errors import DataError, InvalidValueError, UsageError, spell_row
+from kafeat.errors import DataError, InvalidValueError, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Chunk, Reader, pipe_read_again
 from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
@@ -97,7 +97,7 @@ class LibsvmReader(Reader):
         if self._copy is not None:
             return self._copy
         if self._text is None:
-            raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
+            raise pipe_read_again(self.location)
         text, self._text = self._text, None
         copied = tempfile.NamedTemporaryFile(prefix="kafeat-", suffix=".libsvm")  # noqa: SIM115
         file = self._files.enter_context(copied)
@@ -145,7 +145,7 @@ class LibsvmReader(Reader):
             text = DecompressedStream(self.location, HashingStream(LocalPath(self._copy.name)))
         elif self._read_once:
             if self._text is None:
-                raise UsageError(f"{self.location}: expected to be read once; a pipe cannot be read again")
+                raise pipe_read_again(self.location)
             text, self._text = self._text, None
         else:
             text = self._open()

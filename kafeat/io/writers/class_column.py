@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafeat.errors import UsageError, quoted
 from kafeat.io.writers.arrow_columns import shared, with_nulls
-from kafeat.types import Floats, Mask
+from kafeat.types import Array, Floats, Mask
 
 
 class ClassColumn:
@@ -44,13 +44,18 @@ class ClassColumn:
         return passthrough.append_column(field, column)
 
 
+def whole_numbers(classes: Sequence[int]) -> Array:
+    """Return ascending whole numbers of 64 bits as an array; NumPy would take 1 and 2⁶³ together for floats."""
+    return np.array(classes, dtype=np.uint64 if classes[-1] > np.iinfo(np.int64).max else np.int64)
+
+
 def _arrow(classes: Sequence[Any]) -> pa.Array:
     """Return the classes as an array. `pa.array` would import pandas, which takes seconds."""
     if isinstance(classes[0], str):
         texts = [one.encode() for one in classes]
         ends = np.append(0, np.cumsum(list(map(len, texts)))).astype(np.int32)
         return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
-    values = np.array(classes)
+    values = whole_numbers(classes) if type(classes[0]) is int else np.array(classes)
     if values.dtype == np.bool_:
         bits = pa.py_buffer(np.packbits(values, bitorder="little"))
         return pa.Array.from_buffers(pa.bool_(), len(values), [None, bits])

@@ -27,6 +27,7 @@ class OutputOptions:
         dtype: Type of the features; None takes that of the map.
         sweep: True removes temporary files that killed writers of the same file have left beside it.
         features: True writes the features of a model that ends in a predictor, and not its predictions.
+        unit_variance: True multiplies the features by one factor, so that the mean of their variances is about 1.
         guard: Context manager held while the file gets its name; it may refuse by raising an error.
     """
 
@@ -41,13 +42,15 @@ class OutputOptions:
     sweep: bool = True
     guard: Guard = nullcontext
     features: bool = False
+    unit_variance: bool = False
 
     @property
     def content(self) -> dict[str, object]:
         """The options that the bytes of an output depend on, as builtins."""
         values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_CONTENT}
-        if not self.features:  # manifests of earlier versions have no such entry
-            del values["features"]
+        for later in ("features", "unit_variance"):  # manifests of earlier versions have no such entries
+            if not values[later]:
+                del values[later]
         return values | {"keep": None if self.keep is None else list(self.keep)}
 
     @property

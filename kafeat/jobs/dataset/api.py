@@ -60,6 +60,7 @@ def transform(
     *,
     model: FeatureMap | Path,
     features: bool = False,
+    unit_variance: bool = False,
     keep: str | Sequence[str] = (),
     jobs: int | None = None,
     input_format: str | None = None,
@@ -99,6 +100,8 @@ def transform(
         The map, or its file.
     features : bool, default False
         True writes the features of a model that ends in a predictor, and not its predictions.
+    unit_variance : bool, default False
+        True multiplies the features by one factor, so that their mean variance is 1 and default penalties fit.
     keep : str or list of str, default ()
         Input columns to copy to the output: names, or "all".
     jobs : int or None, default None
@@ -193,7 +196,7 @@ def transform(
         InputOptions(input_format, delimiter, not no_header, limit),
         OutputOptions(
             output_format, _kept(keep), layout, prefix, compression, overwrite is not False, fsync, output_dtype,
-            features=features,
+            features=features, unit_variance=unit_variance,
         ),
         RowOptions(on_bad_rows, _location("rejects", rejects), stats is not None, max_drift, drift_test),
         Engine(engine, scheduler, jobs),
@@ -217,7 +220,7 @@ def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -
     model : FeatureMap, str or path
         A map that ends in a predictor, or its file.
     options : keyword arguments
-        The options of `kafeat.transform`, but for `features` and `device`.
+        The options of `kafeat.transform`, but for `features` and `unit_variance`.
 
     Returns
     -------
@@ -241,7 +244,7 @@ def predict(src: Path, dst: Path, *, model: FeatureMap | Path, **options: Any) -
     >>> kafeat.predict(os.path.join(folder, "x.npy"), os.path.join(folder, "y.csv"), model=fm).content
     'predictions'
     """
-    refused = sorted({"features", "device"} & set(options))
+    refused = sorted({"features", "unit_variance"} & set(options))
     if refused:
         raise UsageError(f"predict: expected no {refused[0]}, got one: only kafeat.transform takes it")
     fm = model if isinstance(model, FeatureMap) else load(_path("model", model))

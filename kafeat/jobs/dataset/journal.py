@@ -36,6 +36,7 @@ class DatasetResult:
         largest_drift: The largest drift of the parts whose drift is known, None if there are none.
         drifts_known: Number of parts whose drift is known, kept ones included.
         least_p_value: The least p-value of the parts whose features' mean was tested, None if there are none.
+        scale: The factor that the features were multiplied by; None for features as they are.
     """
 
     parts: int
@@ -54,6 +55,7 @@ class DatasetResult:
     largest_drift: Drift | None
     drifts_known: int
     least_p_value: float | None = None
+    scale: float | None = None
 
 
 class Journal:
@@ -130,6 +132,7 @@ class Journal:
             bytes=sum(record.output.bytes for record in records),
             columns=outputs.width,
             what=outputs.what,
+            scale=outputs.scale,
             seconds=seconds,
             clipped=sum(record.clipped for record in records),
             bad_rows=sum(record.bad_rows for record in records),

@@ -48,7 +48,10 @@ class DatasetRequest:
         if isinstance(self.target, StandardStream):
             raise UsageError("-: expected a folder for the parts of the output, got standard output")
         if self.resume and self.overwrite:
-            raise UsageError("--resume: expected it or --overwrite, got both: only one keeps what is done")
+            raise UsageError(
+                "--resume: expected --resume or --overwrite, got both; --resume keeps finished parts, "
+                "--overwrite makes all again"
+            )
         if self.target.kind() not in (None, "folder"):
             raise SystemRefusedError(
                 f"{self.target}: expected a folder for the parts of the output, got a file"
@@ -76,7 +79,7 @@ class DatasetPlan:
         manifest = Manifest(
             input=str(request.source),
             map=map.digest,
-            settings=_settings(request),
+            settings=_settings(request, map.map),
             engine=request.engine.name,
             foreign=sorted(previous.unknown_files),
         )
@@ -149,7 +152,7 @@ def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
     refuse_overlaps(read, written)
 
 
-def _settings(request: DatasetRequest) -> dict[str, object]:
+def _settings(request: DatasetRequest, fm: FeatureMap) -> dict[str, object]:
     """Return all options that the bytes of the parts depend on, besides the map and the input."""
     reading = request.reading
     return {
@@ -157,6 +160,7 @@ def _settings(request: DatasetRequest) -> dict[str, object]:
         "delimiter": reading.delimiter,
         "header": reading.header,
         **request.writing.content,
+        **({"scale": fm.unit_scale} if request.writing.unit_variance else {}),
         "on_bad_rows": request.rules.on_bad_rows,
         "rows_per_file": request.rows_per_file,
     }

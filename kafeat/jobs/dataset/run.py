@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.errors import SystemRefusedError
 from kafeat.jobs.dataset.job import Announce
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest
@@ -45,8 +45,6 @@ def run_parts(request: DatasetRequest, announce: Announce | None = None) -> Data
 
 
 def _on_device(fm: FeatureMap, device: str, request: DatasetRequest) -> FeatureMap:
-    if fm.predictor is not None and not request.writing.features:
-        raise UsageError("--device: expected --features with a model that ends in a predictor, got none")
     try:
         from kafeat.onnx.device import on_device
     except ImportError as error:

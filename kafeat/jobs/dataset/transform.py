@@ -88,6 +88,7 @@ def stats_of_parts(
             "failed": len(run.failed),
             "rows": run.rows,
             "columns": run.columns,
+            **({} if run.scale is None else {"scale": run.scale}),
             "bytes": run.bytes,
         },
         "seconds": run.seconds,

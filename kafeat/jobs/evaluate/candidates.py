@@ -27,6 +27,14 @@ from kafeat.model.load import load
 from kafeat.types import Array
 
 
+@dataclass(frozen=True)
+class NamedRecipe:
+    """A recipe with the name that the results have for it."""
+
+    name: str
+    config: Config
+
+
 class Fit(NamedTuple):
     """A fitted map, and the seconds and peak of memory of its fit without reading.
 
@@ -124,7 +132,9 @@ def list_candidates(
     if not models and not configs:
         raise UsageError("evaluate: expected a model or a config, got neither")
     if not configs and (sweeps or seeds != 1):
-        raise UsageError("evaluate: expected a config to sweep or to seed: a model is fitted already")
+        raise UsageError(
+            "evaluate: expected a config (--config) with --sweep or --seeds, got a model, which is fitted already"
+        )
     if seeds < 1:
         raise UsageError(f"--seeds: expected at least 1, got {seeds}")
     for one in models:
@@ -133,7 +143,7 @@ def list_candidates(
                 f"evaluate: expected a fitted map or its path, got {type(one).__name__}; a recipe is given as config=…"
             )
     loaded = [one if isinstance(one, FeatureMap) else load(one) for one in models]
-    recipes = [load_config(one) for one in configs]
+    recipes = [load_config(one.config if isinstance(one, NamedRecipe) else one) for one in configs]
     base = (loaded[0].config if loaded else recipes[0]).seed
     names = _names([*models, *configs])
     listed = [Candidate(name, {}, fm, None, base) for name, fm in zip(names, loaded, strict=False)]
@@ -149,8 +159,9 @@ def list_candidates(
 def _names(maps: Sequence[Any]) -> list[str]:
     """Name the maps by their file names, or whole paths if these are not unique; others get a number."""
     places = [Location.parse(one) if isinstance(one, str | os.PathLike) else None for one in maps]
-    whole = [f"map {i + 1}" if place is None else str(place) for i, place in enumerate(places)]
-    short = [f"map {i + 1}" if place is None else place.name for i, place in enumerate(places)]
+    own = [one.name if isinstance(one, NamedRecipe) else f"map {i + 1}" for i, one in enumerate(maps)]
+    whole = [name if place is None else str(place) for name, place in zip(own, places, strict=True)]
+    short = [name if place is None else place.name for name, place in zip(own, places, strict=True)]
     names = short if len(set(short)) == len(short) else whole
     real = [place.identity for place in places if place is not None]
     if len(set(names)) < len(names) or len(set(real)) < len(real):

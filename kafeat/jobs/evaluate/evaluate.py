@@ -20,7 +20,7 @@ from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_
 from kafeat.evaluation.records import EvaluationRecord, Report
 from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.evaluation.summary import budgets, summarize
-from kafeat.jobs.evaluate.candidates import Candidate, list_candidates
+from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, list_candidates
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.measure import Evaluator, request_learner
 from kafeat.jobs.evaluate.report import report_folder, write_report
@@ -34,7 +34,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.types import TableLike
 
 Model: TypeAlias = "FeatureMap | str | os.PathLike[str]"
-Recipe: TypeAlias = "Config | Mapping[str, object] | str | os.PathLike[str]"
+Recipe: TypeAlias = "Config | NamedRecipe | Mapping[str, object] | str | os.PathLike[str]"
 
 
 def evaluate(

@@ -72,7 +72,7 @@ def check_label_array(labels: Array, rows: int | None) -> Array:
     if labels.shape[:1] != (rows,) or labels.ndim > 2 or (labels.ndim == 2 and not (numbers and labels.size)):
         wanted = f"({rows},)" if labels.ndim < 2 or not numbers else f"({rows},), or ({rows}, k) of numbers"
         raise UsageError(f"label: expected an array of shape {wanted}, got {labels.shape}")
-    bad = ~np.isfinite(labels).reshape(len(labels), -1).all(axis=1) if labels.dtype.kind == "f" else None
+    bad = ~np.isfinite(labels).all(axis=tuple(range(1, labels.ndim))) if labels.dtype.kind == "f" else None
     if bad is not None and bad.any():
         raise DataError(f"label: {spell_row(int(bad.argmax()))}: expected finite numbers, got nan or inf")
     if not numbers and labels.dtype.kind not in "OU":

@@ -97,6 +97,7 @@ class TransformResult:
         bad_rows: Rows that were dropped or have null features.
         drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
         drift_test: The test of the mean of the features; None if not made.
+        scale: The factor that the features were multiplied by; None for features as they are.
         rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
         input_sha256, output_bytes, output_sha256, output_stamp: Of the files, where they were asked for.
     """
@@ -112,6 +113,7 @@ class TransformResult:
     drift: dict[str, float] | None
     rows_in_all: int | None
     drift_test: DriftTest | None = None
+    scale: float | None = None
     input_sha256: str | None = None
     output_bytes: int | None = None
     output_sha256: str | None = None
@@ -128,13 +130,9 @@ class Counts:
         self._read = self._clipped = self._bad = 0
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(len(names), dtype=np.int64)
-        # Where predictions are written, no features are left to take the mean of.
-        has_mean = fm.feature_mean is not None and outputs.what == "features"
-        if rules.drift_test is not None and outputs.what == "predictions":
-            raise UsageError(
-                "--drift-test: expected features to test the mean of, got predictions: use --features or --max-drift"
-            )
-        self.tests_mean = has_mean and (rules.drift or rules.drift_test is not None)
+        # Features of predictions leave their tile for the test alone, so it has to be asked for.
+        wanted = rules.drift_test is not None or (rules.drift and outputs.what == "features")
+        self.tests_mean = fm.feature_mean is not None and wanted
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
         self.input_sha256: str | None = None
 
@@ -159,7 +157,7 @@ class Counts:
         """Return the test of the mean of the features; None if it is not made, or there are no rows."""
         if self._fm.feature_mean is None or not self.tests_mean:
             return None
-        return self._fm.feature_mean.test(self._total, self._read - self._bad)
+        return self._fm.feature_mean.test(self._total / (self._outputs.scale or 1.0), self._read - self._bad)
 
     def check(self, place: str, first: int | None) -> None:
         """Raise `GateError` if the input drifted more than the rules allow; `first` is the first row of a part."""
@@ -203,6 +201,7 @@ class Counts:
             drift,
             rows_in_all,
             self.drift_test(),
+            self._outputs.scale,
             self.input_sha256,
             written.bytes,
             written.sha256,

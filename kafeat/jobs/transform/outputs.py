@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.chain.predicting import PREDICTION_DTYPE
 from kafeat.contract.checks import round_to
-from kafeat.errors import InvalidValueError
+from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.formats import SPARSE_OUTPUTS
 from kafeat.io.writers.base import Writer
@@ -18,7 +18,7 @@ from kafeat.io.writers.class_column import ClassColumn
 from kafeat.io.writers.options import OutputOptions
 from kafeat.io.writers.sparse import SparseWriter
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.predictor import FittedPredictor
+from kafeat.model.predictor import PREDICTION, PROBABILITY
 from kafeat.model.sparse_features import gives_sparse, run_sparse
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.threads import (
@@ -27,12 +27,7 @@ from kafeat.runtime.threads import (
     SparselyTransformed,
     Transformed,
     TransformedChunk,
-    run,
 )
-from kafeat.types import Floats
-
-PREDICTION, PROBABILITY = "prediction", "probability"
-
 
 T = TypeVar("T", bound=TransformedChunk)
 
@@ -45,6 +40,8 @@ class Outputs(ABC, Generic[T]):
     list_name: str
     dtype: np.dtype[Any]
     classes: ClassColumn | None = None
+    scale: float | None = None
+    """The factor that features were multiplied by; None for features as they are, and for predictions."""
 
     @property
     def width(self) -> int:
@@ -71,11 +68,12 @@ class FeatureOutputs(Outputs[Transformed]):
         self._fm = fm
         self.names, self.list_name = writing.feature_names(fm.n_components), writing.list_name
         self.dtype = np.dtype(writing.dtype or fm.dtype)
+        self.scale = fm.needed_unit_scale() if writing.unit_variance else None
 
     def run(
         self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
     ) -> Iterator[Transformed]:
-        return self._fm.run(chunks, writer, jobs, policy)
+        return self._fm.run(chunks, writer, jobs, policy, unit_variance=self.scale is not None)
 
     def write(self, done: Transformed, writer: Writer) -> None:
         writer.write(done.features, done.chunk.passthrough, done.good if writer.layout.dropping else None)
@@ -114,18 +112,19 @@ class PredictionOutputs(Outputs[Transformed]):
 
     def __init__(self, fm: FeatureMap, writing: OutputOptions, format: str | None) -> None:
         self._fm, labels = fm, fm.needed_predictor().labels
+        if writing.unit_variance:
+            raise UsageError("--unit-variance: expected features to scale, got predictions: use --features")
         prefix = writing.prefix or ""
         self.dtype = np.dtype(writing.dtype or PREDICTION_DTYPE)
         self.list_name = prefix + (PREDICTION if labels.classes is None else PROBABILITY)
-        self.names = [prefix + name for name in output_names(fm.needed_predictor())]
+        self.names = [prefix + name for name in fm.needed_predictor().output_names]
         if labels.classes is not None and format not in ("npy", *SPARSE_OUTPUTS):
             self.classes = ClassColumn(prefix + PREDICTION, labels.classes)
 
     def run(
         self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
     ) -> Iterator[Transformed]:
-        target = NewArrays(self.width)
-        return run(self._fm.predicting, PREDICTION_DTYPE, chunks, target, count_jobs(jobs), policy)
+        return self._fm.run_predictions(chunks, jobs, policy)
 
     def write(self, done: Transformed, writer: Writer) -> None:
         table = done.chunk.passthrough
@@ -140,38 +139,6 @@ class PredictionOutputs(Outputs[Transformed]):
         writer.write(block, table, done.good if writer.layout.dropping else None)
 
 
-class NewArrays:
-    """A target of predictions: new memory for every chunk."""
-
-    def __init__(self, width: int) -> None:
-        self._width = width
-
-    def buffer(self, start: int, rows: int) -> Floats:
-        """Return memory for some rows."""
-        del start
-        return np.empty((rows, self._width), PREDICTION_DTYPE)
-
-    def filled(self, start: int, block: Floats) -> None:
-        """Do nothing: the rows are written later."""
-
-
-def output_names(predictor: FittedPredictor) -> list[str]:
-    """Return the names of the columns of numbers: a probability for each class, or a prediction for each label."""
-    labels = predictor.labels
-    if labels.classes is not None:
-        return [f"{PROBABILITY}_{_spelled(one)}" for one in labels.classes]
-    if predictor.n_outputs == 1:
-        return [PREDICTION]
-    return [f"{PREDICTION}_{name}" for name in labels.names or range(predictor.n_outputs)]
-
-
-def _spelled(value: object) -> str:
-    """Return a class as text: true and false in small letters, and the shortest form of a number."""
-    if isinstance(value, float):
-        return repr(value).removesuffix(".0")
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None) -> Outputs[Any]:
     """Return the predictions of a map that ends in a predictor, unless features are wanted, else the features.
 
@@ -179,6 +146,7 @@ def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None
     depends on the format.
     """
     if fm.predictor is None or writing.features:
-        sparse = format in SPARSE_OUTPUTS and gives_sparse(fm)
+        # scaled features are made by the loop of dense ones
+        sparse = format in SPARSE_OUTPUTS and gives_sparse(fm) and not writing.unit_variance
         return SparseFeatureOutputs(fm, writing) if sparse else FeatureOutputs(fm, writing)
     return PredictionOutputs(fm, writing, format)

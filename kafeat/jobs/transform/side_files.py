@@ -51,6 +51,7 @@ def stats(
             "columns": done.columns,
             "dtype": done.dtype,
             **({} if done.what == "features" else {"content": done.what}),
+            **({} if done.scale is None else {"scale": done.scale}),
             "bytes": done.output_bytes,
             "sha256": done.output_sha256,
         },

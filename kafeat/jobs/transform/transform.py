@@ -173,6 +173,7 @@ class OpenTransform:
             replace(writing, prefix=outputs.list_name),
             {"version": __version__, "layout": writing.layout}
             | ({} if outputs.what == "features" else {"content": outputs.what})
+            | ({} if outputs.scale is None else {"scale": repr(outputs.scale)})
             | ({} if fm.digest is None else {"map": fm.digest}),
             nullable=self._rules.on_bad_rows == "null",
             dropping=dropping,

@@ -21,8 +21,9 @@ def notes(
     goal: PredictionTask,
     task: TaskKind,
     scoring: ScoringName,
+    predictor: str | None,
 ) -> Iterator[str]:
-    """Yield the sentences; the last one says how to repeat the search."""
+    """Yield the sentences; the last one says how to repeat the search, for a config that ends in `predictor`."""
     table, best = search.space.table, choice.chosen.outcome
     for name, reason in table.groups.left_out.items():
         yield f"Left out: {name} ({reason})."
@@ -47,7 +48,8 @@ def notes(
             "The search ended before all maps of its plan were tried: more time or trials may find a better one."
         )
     splits = search.sizes[-1].splits
-    yield f"The same search again: {budget.spelled()}--seeds {splits} --trials {len(search.trials)}"
+    last_step = "" if predictor is None else f" --predictor {predictor}"
+    yield f"The same search again: {budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
 
 
 # Whole numbers are rather classes if each stands in as many rows on average.

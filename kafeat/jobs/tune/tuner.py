@@ -149,7 +149,8 @@ class Tuner:
         """Return the result; `words` are the arguments of commands that read the same data."""
         (choice, config, test, interrupted), (_split, task, scoring, _jobs) = outcome, self.scoring
         best, names, n = choice.chosen, label_names(self.label), len(search.trials)
-        said = tuple(notes(search, choice, self.budget, self.goal, task, scoring))
+        predictor = None if self.start.predictor is None else self.start.predictor.kind
+        said = tuple(notes(search, choice, self.budget, self.goal, task, scoring, predictor))
         text = comments(self.space.table, names, choice, self._score_name, said, n)
         return Tuning(
             config,

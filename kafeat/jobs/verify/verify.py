@@ -54,11 +54,13 @@ def verify_file(
     stats: str | None = None,
     on_bad_rows: Literal["error", "drop", "null"] = "error",
     output_dtype: str | None = None,
+    unit_variance: bool = False,
     jobs: int | None = None,
 ) -> VerifyResult:
     """Transform random chunks of about `rows` rows again, and count all rows; raise `GateError` for a wrong output.
 
     `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
+    `unit_variance` tells that the features are scaled, for an output that does not state it, such as text.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
     source, target = Location.parse(source), Location.parse(target)
@@ -71,7 +73,8 @@ def verify_file(
     ):
         _check_maker(output_reader, target, fm, model)
         dtype = output_dtype or known.get("output", {}).get("dtype")
-        outputs = _outputs(output_reader, fm)
+        scaled = unit_variance or "scale" in {**known.get("output", {}), **output_reader.notes}
+        outputs = _outputs(output_reader, fm, scaled)
         output = OutputRows(output_reader, source_reader, fm, outputs, dtype)
         columns = match(source_reader, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
@@ -105,10 +108,11 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -
         )
 
 
-def _outputs(made: Reader, fm: FeatureMap) -> Outputs[Any]:
+def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs[Any]:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
-    features = outputs_of(fm, OutputOptions(features=True), "npz" if made.sparse else None)
-    if fm.predictor is None:
+    writing = OutputOptions(features=True, unit_variance=scaled)
+    features = outputs_of(fm, writing, "npz" if made.sparse else None)
+    if fm.predictor is None or scaled:
         return features
     predictions = outputs_of(fm, OutputOptions(), "npy" if made.positional else None)
     # LIBSVM does not tell its width, and has a label beside the numbers.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,20 @@ from kafeat.maths.fourier.sincos import CosineBuffers, CosinePasses
 from kafeat.types import Floats
 
 _TILE = (ARRAY, SIZE, SIZE, SIZE)
+
+
+def cos_sin(angles: Floats) -> Floats:
+    """Return [cos x, sin x] (n, 2m) of angles x (n, m), which may change."""
+    n, m = angles.shape
+    out = np.empty((n, 2 * m), dtype=angles.dtype)
+    features = _plain(m, angles.dtype)
+    features.write(angles, out, features.scratch())
+    return out
+
+
+@lru_cache(maxsize=8)
+def _plain(m: int, dtype: np.dtype[Any]) -> CosineFeatures:
+    return CosineFeatures(dtype, np.ones(m), None)
 
 
 class CosineFeatures:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from kafeat.maths.fourier.cosines import cos_sin
 from kafeat.types import Array, Floats
 
 BATCH = 128
@@ -19,10 +20,9 @@ def waves(X: Floats, frequencies: Floats, phases: Floats | None) -> Floats:
     """Return [cos ω_j·x, sin ω_j·x], or with phases cos(ω_j·x + b_j), in the dtype of X."""
     angles = X @ frequencies.T.astype(X.dtype)
     if phases is None:
-        return np.hstack([np.cos(angles), np.sin(angles)])
+        return cos_sin(angles)
     angles += phases.astype(X.dtype)
-    cosines: Floats = np.cos(angles)
-    return cosines
+    return cos_sin(angles)[:, : len(frequencies)]
 
 
 def gradients(
@@ -35,8 +35,9 @@ def gradients(
     m, angles = len(W), x @ W.T
     if phases is not None:
         angles += phases
-    cosines, sines = np.cos(angles), np.sin(angles)
-    F = cosines if phases is not None else np.hstack([cosines, sines])
+    both = cos_sin(angles)
+    cosines, sines = both[:, :m], both[:, m:]
+    F = both if phases is None else cosines
     residual = (F @ V + b - y) / y.dtype.type(len(y))
     R = residual @ V.T
     by_angles = -sines * R[:, :m]

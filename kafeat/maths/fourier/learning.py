@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
+from kafeat.maths.fourier.cosines import cos_sin
 from kafeat.maths.fourier.spectra import FrequencyDistribution
 from kafeat.maths.units import power_of_two
 from kafeat.types import Array, Floats
@@ -84,7 +85,8 @@ def fit_frequencies(
         candidates.append((frequencies, None))
     if weigh:
         candidates.append((frequencies, fit_weights(frequencies, law, train, of_weights)))
-    errors = [relative_error(*candidate, law, test) for candidate in candidates]
+    exact = exact_kernel(law, test)
+    errors = [relative_error(*candidate, exact, test) for candidate in candidates]
     best = int(np.argmin(errors))
     frequencies, weights = candidates[best]
     return FittedFrequencies(frequencies * unit, weights, errors[0], errors[best])
@@ -107,19 +109,17 @@ def in_units(X: Floats, rows: Array, middle: Floats, unit: float, dtype: DTypeLi
     return scaled
 
 
-def relative_error(
-    frequencies: Floats, weights: Floats | None, law: FrequencyDistribution, X: Floats
-) -> float:
-    """Relative Frobenius error of Σ_j a_j cos(ω_j·(x − y)) over all pairs of rows of X (n, d)."""
-    angles = X @ frequencies.T
+def exact_kernel(law: FrequencyDistribution, X: Floats) -> Floats:
+    """The kernel between all rows of X (n, d), (n, n)."""
+    return np.stack([law.kernel(X - x) for x in X])
+
+
+def relative_error(frequencies: Floats, weights: Floats | None, exact: Floats, X: Floats) -> float:
+    """Relative Frobenius error of Σ_j a_j cos(ω_j·(x − y)) over all pairs of rows of X (n, d), by `exact` (n, n)."""
     amplitudes = np.sqrt(1.0 / len(frequencies) if weights is None else weights)
-    waves = np.hstack([np.cos(angles) * amplitudes, np.sin(angles) * amplitudes])
-    error, size = 0.0, 0.0
-    for x, z in zip(X, waves, strict=True):
-        exact = law.kernel(X - x)
-        error += float(((waves @ z - exact) ** 2).sum())
-        size += float((exact**2).sum())
-    return float(np.sqrt(error / size))
+    waves = cos_sin(X @ frequencies.T).reshape(len(X), 2, -1) * amplitudes
+    waves = waves.reshape(len(X), -1)
+    return float(np.linalg.norm(waves @ waves.T - exact) / np.linalg.norm(exact))
 
 
 def fit_weights(
@@ -139,7 +139,7 @@ def fit_weights(
     for start in range(0, _WEIGHT_PAIRS, 2000):
         delta = _differences(X, 2000, rng)
         exact[start : start + 2000] = law.kernel(delta.astype(np.float64))
-        np.cos(delta @ narrow, out=waves[start : start + 2000])
+        waves[start : start + 2000] = cos_sin(delta @ narrow)[:, :m]
     ridge = _WEIGHT_RIDGE * _WEIGHT_PAIRS
     normal = (waves.T @ waves).astype(np.float64)
     target = (waves.T @ exact).astype(np.float64) + ridge / m
@@ -165,14 +165,13 @@ def learn_frequencies(
     unit = np.median(np.abs(drawn)) / 0.6745
     frequencies = drawn.astype(np.float32)
     mean, square = np.zeros_like(frequencies), np.zeros_like(frequencies)
-    angles, waves = (np.empty((_BATCH, m), dtype=np.float32) for _ in range(2))
+    angles = np.empty((_BATCH, m), dtype=np.float32)
     for step in range(1, steps + 1):
         delta = _differences(X, _BATCH, rng)
         np.matmul(delta, frequencies.T, out=angles)
-        np.cos(angles, out=waves)
-        residual = waves.mean(axis=1) - law.kernel(delta.astype(np.float64))
-        np.sin(angles, out=waves)
-        gradient = waves.T @ (delta * residual[:, None].astype(np.float32))
+        waves = cos_sin(angles)
+        residual = waves[:, :m].mean(axis=1) - law.kernel(delta.astype(np.float64))
+        gradient = waves[:, m:].T @ (delta * residual[:, None].astype(np.float32))
         gradient *= np.float32(-1.0)
         mean += np.float32(0.1) * (gradient - mean)
         square += np.float32(0.001) * (gradient**2 - square)
@@ -188,5 +187,6 @@ def _differences(X: Floats, n: int, rng: np.random.Generator) -> Floats:
     """x − y of n random pairs of different rows, (n, d) float32."""
     first = rng.integers(len(X), size=n)
     second = (first + rng.integers(1, len(X), size=n)) % len(X)
-    differences: Floats = X[first].astype(np.float32) - X[second].astype(np.float32)
+    differences = X[first].astype(np.float32, copy=False)
+    differences -= X[second]
     return differences

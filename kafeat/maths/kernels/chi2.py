@@ -8,6 +8,7 @@ import numpy as np
 
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.maths.kernel import KernelParameters, TiledKernel, as_coordinates, unit_gram
+from kafeat.maths.kernel_loops import profile_loop
 from kafeat.maths.kernel_tiles import HarmonicTile, KernelTile
 from kafeat.types import Floats
 
@@ -52,12 +53,15 @@ class _Chi2Tile(HarmonicTile):
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:
         super().__init__(landmarks, dtype)
         self._sums = self._landmarks.sum(axis=1)
-        self._gamma = gamma
+        self._gamma, self._exp = gamma, profile_loop("gaussian", dtype)
 
     def finish(self, X: Floats, sums: Floats, out: Floats) -> None:
         np.multiply(sums, self._dtype.type(4.0), out=out)
         out -= X.sum(axis=1)[:, None]
         out -= self._sums
-        np.minimum(out, 0.0, out=out)
         out *= self._dtype.type(self._gamma)
-        np.exp(out, out=out)
+        if self._exp:
+            self._exp(out)
+        else:
+            np.minimum(out, 0.0, out=out)
+            np.exp(out, out=out)

@@ -15,7 +15,7 @@ from kafeat.maths.kernel import (
     as_coordinates,
     unit_gram,
 )
-from kafeat.maths.kernel_loops import sums_loop
+from kafeat.maths.kernel_loops import profile_loop, sums_loop
 from kafeat.maths.kernel_tiles import KernelTile
 from kafeat.types import Floats
 
@@ -56,6 +56,7 @@ class _LaplacianTile(KernelTile):
     def __init__(self, landmarks: Floats, dtype: np.dtype[Any], gamma: float) -> None:
         super().__init__(landmarks, dtype)
         self._gamma, self._loop = gamma, sums_loop("cityblock", self._landmarks, dtype)
+        self._exp = profile_loop("gaussian", dtype)
         if self._loop:
             return
         from scipy.spatial.distance import cdist  # slow to import, and only needed here
@@ -76,4 +77,7 @@ class _LaplacianTile(KernelTile):
             scratch.rows[...] = X
             self._cdist(scratch.rows, self._doubles, "cityblock", out=scratch.sums)
             np.multiply(scratch.sums, -self._gamma, out=out, casting="same_kind")
-        np.exp(out, out=out)
+        if self._exp:
+            self._exp(out)
+        else:
+            np.exp(out, out=out)

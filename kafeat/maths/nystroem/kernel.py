@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kafeat.contract.casts import all_finite
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import Sample
@@ -163,7 +164,7 @@ def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
     scratch = tile.scratch(height)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for start in range(0, len(rows), _BLOCK):
-            block = np.ascontiguousarray(X[rows[start : start + _BLOCK]], dtype=tile.dtype)
+            block = np.ascontiguousarray(X[_places(rows[start : start + _BLOCK])], dtype=tile.dtype)
             if len(block) < height:  # the last: buffers are laid out for their number of rows
                 scratch = tile.scratch(len(block))
             tile.evaluate(block, out[start : start + _BLOCK], scratch)
@@ -171,9 +172,15 @@ def evaluate(tile: KernelTile, X: Floats, rows: Indices, m: int) -> Floats:
     return out
 
 
+def _places(rows: Indices) -> Indices | slice:
+    """The numbers of rows, as a slice if they follow each other: then nothing is copied."""
+    first, stop = int(rows[0]), int(rows[-1]) + 1
+    return slice(first, stop) if stop - first == len(rows) and (np.diff(rows) == 1).all() else rows
+
+
 def _refuse_not_finite(values: Floats, name: str) -> None:
-    bad = values[~np.isfinite(values)]
-    if bad.size:
+    if not all_finite(values):
+        bad = values[~np.isfinite(values)]
         raise DataError(
             f"{name}: expected kernel values that {values.dtype} can hold, got {bad[0]:g}: {remedy(values.dtype)}"
         )

@@ -63,11 +63,11 @@ def test_no_two_features_have_one_name():
             ["heightt", "l"],
             ["clas"],
             None,
-            r"<table>: columns.include: expected columns 'heightt' \(did you mean 'height'\?\), got name, ",
+            r"<table>: columns.include: expected the column 'heightt' \(did you mean 'height'\?\), got name, ",
         ),
-        (None, ["clas"], None, r"columns.exclude: expected columns 'clas' \(did you mean 'class'\?\)"),
-        (None, ["Class"], None, r"columns.exclude: expected columns 'Class' \(did you mean 'class'\?\)"),
-        (None, [], "zzz", "--label: expected columns 'zzz', got name, height"),
+        (None, ["clas"], None, r"columns.exclude: expected the column 'clas' \(did you mean 'class'\?\)"),
+        (None, ["Class"], None, r"columns.exclude: expected the column 'Class' \(did you mean 'class'\?\)"),
+        (None, [], "zzz", "--label: expected the column 'zzz', got name, height"),
         (["name"], [], None, "column 'name': expected numbers, got string"),
         (["where"], [], None, "column 'where': expected numbers, got struct"),
         (
@@ -206,7 +206,7 @@ def test_names_cannot_command_a_terminal():
     source = reader_of(pa.table({"x\x1b[2J": [1.0], "y" * 200: [2.0]}))
     with pytest.raises(DataError, match=r"column 'x\\x1b\[2J': expected a name without control characters"):
         choose(source, None, [], ())
-    with pytest.raises(DataError, match="expected columns 'z', got 'x") as refused:
+    with pytest.raises(DataError, match="expected the column 'z', got 'x") as refused:
         choose(source, ["z"], [], ())
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 200
@@ -233,7 +233,7 @@ def test_match_by_name_takes_any_order_and_ignores_the_rest():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (TABLE.select(["name"]), "expected columns 'height', 'l', got name"),
+        (TABLE.select(["name"]), "expected the columns 'height', 'l', got name"),
         (TABLE.set_column(1, "height", [["a", "b"]]), "column 'height': expected numbers, got string"),
         (TABLE.set_column(2, "l", [[1, 2]]), "column 'l': expected lists of 2 numbers, got numbers"),
         (TABLE.append_column("height", [[1, 2]]), "column 'height': expected one column of that name, got 2"),
@@ -325,12 +325,12 @@ NUMBERED = pa.table({f"x{i:04}": [1.0, 2.0] for i in range(12)})
 def test_a_hint_is_no_column_that_is_asked_for_or_that_has_another_number():
     source = reader_of(NUMBERED.append_column("label", pa.array([0, 1])))
     for wanted, hint in (
-        (["x0002", "x12"], "expected columns 'x12', got"),
-        (["x0012", "x0003"], "expected columns 'x0012', got"),
-        (["label", "labels"], "expected columns 'labels', got"),
-        (["x03"], r"expected columns 'x03' \(did you mean 'x0003'\?\), got"),
-        (["x003y"], r"expected columns 'x003y' \(did you mean 'x0003'\?\), got"),
-        (["labell"], r"expected columns 'labell' \(did you mean 'label'\?\), got"),
+        (["x0002", "x12"], "expected the column 'x12', got"),
+        (["x0012", "x0003"], "expected the column 'x0012', got"),
+        (["label", "labels"], "expected the column 'labels', got"),
+        (["x03"], r"expected the column 'x03' \(did you mean 'x0003'\?\), got"),
+        (["x003y"], r"expected the column 'x003y' \(did you mean 'x0003'\?\), got"),
+        (["labell"], r"expected the column 'labell' \(did you mean 'label'\?\), got"),
     ):
         with pytest.raises(DataError, match=hint):
             require(source, wanted)
@@ -339,7 +339,7 @@ def test_a_hint_is_no_column_that_is_asked_for_or_that_has_another_number():
 def test_a_numbered_column_that_is_absent_is_no_slip_for_its_neighbour():
     assert choose(reader_of(NUMBERED), None, ["x0012"], ()).n_features == 12
     with pytest.raises(
-        DataError, match=r"columns.exclude: expected columns 'x00003' \(did you mean 'x0003'\?\)"
+        DataError, match=r"columns.exclude: expected the column 'x00003' \(did you mean 'x0003'\?\)"
     ):
         choose(reader_of(NUMBERED), None, ["x00003"], ())
 
@@ -350,7 +350,7 @@ def test_spaces_beside_the_commas_of_keep_are_none_of_a_name(tmp_path):
     for keep, names in ((["b", " c", " d "], ["b", " c", "d"]), ([" c"], [" c"]), (["c"], None)):
         write = OutputOptions(keep=keep, overwrite=True)
         if names is None:
-            with pytest.raises(DataError, match=r"--keep: expected columns 'c' \(did you mean ' c'\?\)"):
+            with pytest.raises(DataError, match=r"--keep: expected the column 'c' \(did you mean ' c'\?\)"):
                 transform_file(fm, str(tmp_path / "x.csv"), str(tmp_path / "z.parquet"), writing=write)
             continue
         transform_file(fm, str(tmp_path / "x.csv"), str(tmp_path / "z.parquet"), writing=write)

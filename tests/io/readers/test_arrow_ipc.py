@@ -241,7 +241,7 @@ def test_a_pipe_is_read_once(tmp_path, table):
     writer.stdin.close()
     with open_reader(Location.parse(tmp_path / "x.arrow")) as source:
         assert read(source).shape == (50, 3)
-        with pytest.raises(UsageError, match="expected to be read once"):
+        with pytest.raises(UsageError, match="expected a file, which can be read again, got a pipe"):
             read(source)
     assert writer.wait() == 0
 

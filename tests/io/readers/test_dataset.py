@@ -131,7 +131,7 @@ def test_a_value_that_a_step_refuses_is_told_by_its_part(data: dict[str, str]) -
 def test_a_part_with_other_columns_is_told(change: str, data: dict[str, str]) -> None:
     if change == "lacks":
         pq.write_table(table(5, 1).drop(["x1"]), f"{data['parquet']}/p2.parquet")
-        with pytest.raises(DataError, match=r"p2.parquet: expected columns"):
+        with pytest.raises(DataError, match=r"p2.parquet: expected the column"):
             kafeat.fit({**CONFIG, "fit_rows": "all"}, data["parquet"], "y")
     else:
         np.save(f"{data['npy']}/p3.npy", np.ones((5, 9)))

@@ -122,7 +122,7 @@ def test_a_disk_that_is_too_small_is_told_before_the_run(
         ("in", {"target": "in/out"}, "expected an output apart from the input"),
         ("in", {"target": "full"}, "full: expected an empty folder or none, got 1 file"),
         ("in", {"reading": InputOptions(limit=5)}, "--limit: expected one file"),
-        ("in", {"resume": True, "overwrite": True}, "--resume: expected it or --overwrite, got both"),
+        ("in", {"resume": True, "overwrite": True}, "--resume: expected --resume or --overwrite, got both"),
     ],
 )
 def test_what_the_run_would_refuse_is_refused(

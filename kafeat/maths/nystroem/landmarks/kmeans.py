@@ -14,6 +14,9 @@ _LEAST_ROWS = 20_000
 _ITERATIONS = 20
 # Rows further off than this many typical distances are pulled in: squares must fit the dtype.
 _FARTHEST = 1e6
+# A squared distance in float32 is off by some eps of the row's squared length. Where the mean one is not this many
+# times as large, float32 cannot tell the nearest centre.
+_CERTAIN = 1000.0
 
 
 def kmeans(view: FitSample, m: int, rng: np.random.Generator) -> Floats:
@@ -35,7 +38,11 @@ def weighted_kmeans(X: Floats, weights: Floats | None, m: int, rng: np.random.Ge
     rows = np.arange(len(X)) if len(X) <= most else np.sort(rng.choice(len(X), size=most, replace=False))
     own = np.ones(len(rows)) if weights is None else weights[rows] / weights[rows].mean()
     Y, middle, spread = standing(X, rows, rng)
-    centres, _ = lloyd(Y, own, Y[spread_start(Y, m, rng)], _ITERATIONS)
+    start = spread_start(Y, m, rng)
+    narrow = Y.astype(np.float32)
+    centres, inertia = lloyd(narrow, own, narrow[start], _ITERATIONS)
+    if inertia < _CERTAIN * np.finfo(np.float32).eps * float(own @ np.einsum("ij,ij->i", Y, Y)):
+        centres, _ = lloyd(Y, own, Y[start], _ITERATIONS)
     return (centres.astype(np.float64) * spread + middle).astype(X.dtype)
 
 
@@ -48,7 +55,7 @@ def standing(X: Floats, rows: Indices, rng: np.random.Generator) -> tuple[Floats
     distance = largest * np.sqrt(((away / largest) ** 2).sum(axis=1))
     apart = distance[distance > 0.0]
     spread = float(np.median(apart)) if len(apart) else 1.0
-    Y = np.empty((len(rows), X.shape[1]), dtype=X.dtype)
+    Y = np.empty((len(rows), X.shape[1]))
     for start in range(0, len(rows), 4096):
         block = (X[rows[start : start + 4096]] - middle) / spread
         Y[start : start + 4096] = np.clip(block, -_FARTHEST, _FARTHEST)
@@ -69,7 +76,8 @@ def spread_start(Y: Floats, m: int, rng: np.random.Generator) -> Indices:
     return rpcholesky(FitSample(Y, kernel, lambda rows: np.ones(len(rows), dtype=Y.dtype)), m, rng)
 
 
-_BLOCK = 4096
+# Rows whose distances to all centres stay in the second-level cache.
+_BLOCK = 512
 
 
 def lloyd(X: Floats, weights: Floats, centres: Floats, iterations: int) -> tuple[Floats, float]:
@@ -97,9 +105,10 @@ def assign(X: Floats, centres: Floats) -> tuple[Indices, Floats]:
     doubled = np.ascontiguousarray(-2.0 * centres.T)
     norms = np.einsum("ij,ij->i", centres, centres)
     labels, cost = np.empty(len(X), dtype=np.intp), np.empty(len(X))
+    buffer = np.empty((min(_BLOCK, len(X)), len(centres)), dtype=doubled.dtype)
     for start in range(0, len(X), _BLOCK):
         block = X[start : start + _BLOCK]
-        distance = block @ doubled
+        distance = np.matmul(block, doubled, out=buffer[: len(block)])
         distance += norms
         nearest = distance.argmin(axis=1)
         labels[start : start + _BLOCK] = nearest
@@ -115,8 +124,8 @@ def _means(X: Floats, weights: Floats, labels: Indices, centres: Floats) -> tupl
     m = len(centres)
     mass: Floats = np.bincount(labels, weights, minlength=m).astype(np.float64)
     sums = np.zeros(centres.shape)
-    for start in range(0, len(X), _BLOCK):
-        block = X[start : start + _BLOCK]
+    for start in range(0, len(X), 4096):
+        block = X[start : start + 4096]
         size = len(block)
         which = csr_array(
             (weights[start : start + size], (labels[start : start + size], np.arange(size))), shape=(m, size)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
+from numpy.typing import DTypeLike
 
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, fill_up
 from kafeat.types import Floats
 
+# Numbers of a block of rows, which stays in the second-level cache.
+_NUMBERS = 1 << 17
+
 
 class PartialCholesky:
-    """F (n, m) of some rows of the sample, and what it leaves of the diagonal: `left` = diag(K − F Fᵀ)."""
+    """F (n, m) of some rows of the sample in `dtype`, and what it leaves of the diagonal: `left` = diag(K − F Fᵀ)."""
 
-    def __init__(self, view: FitSample, rows: Indices, m: int) -> None:
+    def __init__(self, view: FitSample, rows: Indices, m: int, dtype: DTypeLike) -> None:
         self._view, self._rows = view, rows
-        # By columns: those that are there are one block of memory.
-        self._F = np.empty((len(rows), m), dtype=view.X.dtype, order="F")
+        self._F = np.empty((len(rows), m), dtype=dtype)
         self._size = 0
         self.left = np.maximum(view.diagonal(rows).astype(np.float64), 0.0)
         # Below, what is left is rounding: of n·eps-sized sums.
-        self.noise = 16.0 * float(np.finfo(view.X.dtype).eps) * float(self.left.max(initial=0.0))
+        self.noise = 16.0 * float(np.finfo(self._F.dtype).eps) * float(self.left.max(initial=0.0))
         self._trace = self._trace_left = float(self.left.sum())
         # The first pivots that leave the share of the trace that is asked for; None until then.
         self.enough: int | None = None
@@ -30,16 +35,25 @@ class PartialCholesky:
         return K - own @ own.T
 
     def add(self, pivots: Indices, root: Floats) -> None:
-        """Grow by pivots, `root` being the lower Cholesky factor of their residual."""
+        """Grow by pivots, `root` being the lower Cholesky factor of their residual.
+
+        Blocks of rows go through the kernel, the products and the sums while they are in the cache.
+        """
         from scipy.linalg import solve_triangular
 
         start, stop = self._size, self._size + len(pivots)
-        columns = self._view.kernel(self._rows, self._rows[pivots])
-        columns -= self._F[:, :start] @ self._F[pivots, :start].T
-        new = solve_triangular(root, columns.T.astype(np.float64), lower=True, overwrite_b=True)
-        self._F[:, start:stop] = new.T
-        self.left -= np.einsum("ij,ij->j", new, new)
-        self._count(np.einsum("ij,ij->i", new, new))
+        own = self._F[pivots, :start].T
+        inverse = solve_triangular(root, np.eye(len(root)), lower=True).T.astype(self._F.dtype)
+        shares, height = np.zeros(len(pivots)), max(1, _NUMBERS // len(pivots))
+        for first in range(0, len(self._rows), height):
+            part = slice(first, first + height)
+            columns = self._view.kernel(self._rows[part], self._rows[pivots]).astype(own.dtype, copy=False)
+            columns -= self._F[part, :start] @ own
+            new = columns @ inverse
+            self._F[part, start:stop] = new
+            self.left[part] -= np.einsum("ij,ij->i", new, new)
+            shares += np.einsum("ij,ij->j", new, new)
+        self._count(shares)
         self.left[self.left < self.noise] = 0.0
         self.left[pivots] = 0.0
         self._size = stop
@@ -67,7 +81,7 @@ def greedy(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     random subset. Where the rank runs out, the rest is uniform.
     """
     rows = view.rows(m, rng)
-    factor = PartialCholesky(view, rows, m)
+    factor = PartialCholesky(view, rows, m, view.X.dtype)
     chosen: list[int] = []
     while len(chosen) < m and factor.left.any() and factor.enough is None:
         pivot = np.array([np.argmax(factor.left)])
@@ -91,18 +105,30 @@ def rpcholesky(view: FitSample, m: int, rng: np.random.Generator) -> Indices:
     part are a random subset. Where the rank runs out, the rest is uniform.
     """
     rows = view.rows(m, rng)
-    factor = PartialCholesky(view, rows, m)
+    if view.tolerance is None:
+        factor, again = PartialCholesky(view, rows, m, np.float32), deepcopy(rng)
+        chosen = _draw_pivots(factor, m, rng)
+        if len(chosen) == m or view.X.dtype == np.float32:
+            return factor.chosen(chosen, m, rng)
+        rng = again
+    # float32 has run out of digits before the pivots were enough, or would not tell when they are
+    factor = PartialCholesky(view, rows, m, view.X.dtype)
+    return factor.chosen(_draw_pivots(factor, m, rng), m, rng)
+
+
+def _draw_pivots(factor: PartialCholesky, m: int, rng: np.random.Generator) -> list[int]:
+    """Let the factor grow by m pivots, or as many as there are; their places among its rows."""
     chosen: list[int] = []
     while len(chosen) < m and factor.left.any() and factor.enough is None:
         size = min(_BLOCK, max(8, m // 8), m - len(chosen))
-        drawn = rng.choice(len(rows), size=size, p=factor.left / factor.left.sum())
+        drawn = rng.choice(len(factor.left), size=size, p=factor.left / factor.left.sum())
         kept, root = thin(factor.residual(drawn), factor.left[drawn], factor.noise, rng)
         if not len(kept):  # what was left was rounding
             factor.left[drawn] = 0.0
             continue
         factor.add(drawn[kept], root)
         chosen.extend(drawn[kept].tolist())
-    return factor.chosen(chosen, m, rng)
+    return chosen
 
 
 def thin(

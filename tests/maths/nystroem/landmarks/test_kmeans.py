@@ -92,3 +92,14 @@ def test_the_start_is_pivoted_cholesky_of_its_kernel() -> None:
     found = spread_start(Y, 30, np.random.default_rng(1))
     # exp(−‖x − y‖²/2), by differences
     np.testing.assert_array_equal(found, rpcholesky(rbf_view(Y, 0.5), 30, np.random.default_rng(1)))
+
+
+def test_clusters_far_from_the_others_are_told_apart() -> None:
+    rng = np.random.default_rng(5)
+    places = np.array([[0.0, 0.0], [1e6, 0.0], [1e6, 10.0], [1e6, 20.0], [1e6, 30.0]])
+    of_row = np.repeat(np.arange(5), [2000, 40, 40, 40, 40])
+    X = places[of_row] + 0.1 * rng.standard_normal((len(of_row), 2))
+    centres = weighted_kmeans(X, None, 40, rng)
+    # squares of 10¹² have no digits left in float32 for distances of 10
+    nearest = np.abs(centres[:, 1] - np.array([[10.0], [20.0], [30.0]])).min(axis=1)
+    assert (nearest < 0.2).all()

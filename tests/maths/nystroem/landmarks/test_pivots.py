@@ -104,7 +104,7 @@ def test_the_factor_is_the_cholesky_factor_of_the_pivots() -> None:
     X = np.random.default_rng(0).standard_normal((40, 3))
     view = rbf_view(X)
     K = view.kernel(np.arange(40), np.arange(40))
-    factor = PartialCholesky(view, np.arange(40), 6)
+    factor = PartialCholesky(view, np.arange(40), 6, np.float64)
     for pivots in (np.array([4]), np.array([7, 30]), np.array([1, 2, 3])):
         factor.add(pivots, np.linalg.cholesky(factor.residual(pivots)))
     left = residual_of(K, [4, 7, 30, 1, 2, 3])

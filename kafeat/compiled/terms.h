@@ -1,0 +1,51 @@
+/* Sums over columns of a function of x and l, for rows x and landmarks l in panels, for one precision and vectors of BYTES
+ * bytes. SIDE rows times ACROSS vectors of landmarks have a register for each sum. Sums of TERMS are summed, for precision. */
+typedef REAL OF(Numbers) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
+typedef WORD OF(Words) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
+enum { OF(SIDE) = 4, OF(ACROSS) = BYTES / 16, OF(LANE) = BYTES / sizeof(REAL), OF(PANEL) = OF(ACROSS) * OF(LANE) };
+enum { OF(TERMS) = 64 };
+enum OF(Term) { OF(HARMONIC) = 0, OF(CITYBLOCK) = 1, OF(INTERSECTION) = 2 };
+
+INLINE void OF(add_term)(OF(Numbers) *sum, REAL x, const OF(Numbers) *landmarks, int term) {
+    OF(Numbers) l = *landmarks, value = x - (OF(Numbers)){0}, difference = value - l;
+    if (term == OF(HARMONIC)) *sum += x / ((x == 0 ? 1 : x) + l) * l; /* 0/0 counts as 0 */
+    else if (term == OF(CITYBLOCK)) *sum += (OF(Numbers))((OF(Words))difference & LARGEST_WORD);
+    else {
+        OF(Words) below = (OF(Words))(value < l);
+        *sum += (OF(Numbers))((below & (OF(Words))value) | (~below & (OF(Words))l));
+    }
+}
+
+/* SIDE rows of X (n, d), of which the first `rows` are there, and a panel. */
+INLINE void OF(add_terms)(const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL *panel, int term, REAL *total) {
+    const REAL *row[OF(SIDE)];
+    for (int r = 0; r < OF(SIDE); r++) row[r] = X + (r < rows ? r : 0) * d;
+    memset(total, 0, OF(SIDE) * OF(PANEL) * sizeof(REAL));
+    for (ptrdiff_t first = 0; first < d; first += OF(TERMS)) {
+        OF(Numbers) sum[OF(SIDE)][OF(ACROSS)] = {{{0}}};
+        ptrdiff_t stop = first + OF(TERMS) < d ? first + OF(TERMS) : d;
+        for (ptrdiff_t k = first; k < stop; k++) {
+            const OF(Numbers) *l = (const OF(Numbers) *)(panel + k * OF(PANEL));
+            for (int r = 0; r < OF(SIDE); r++)
+                for (int v = 0; v < OF(ACROSS); v++) OF(add_term)(&sum[r][v], row[r][k], l + v, term);
+        }
+        for (int r = 0; r < OF(SIDE); r++)
+            for (int v = 0; v < OF(ACROSS); v++) *(OF(Numbers) *)(total + r * OF(PANEL) + v * OF(LANE)) += sum[r][v];
+    }
+}
+
+/* `panels` hold PANEL landmarks side by side (d, PANEL), one panel behind the other, the last one filled up. */
+OF_MACHINES void KAFEAT(sums)(
+    const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL *panels, ptrdiff_t m, int term, REAL *out
+) {
+    REAL total[OF(SIDE) * OF(PANEL)] __attribute__((aligned(BYTES)));
+    for (ptrdiff_t start = 0; start < m; start += OF(PANEL), panels += d * OF(PANEL))
+        for (ptrdiff_t i = 0; i < rows; i += OF(SIDE)) {
+            ptrdiff_t here = rows - i < OF(SIDE) ? rows - i : OF(SIDE), n = m - start < OF(PANEL) ? m - start : OF(PANEL);
+            if (term == OF(HARMONIC)) OF(add_terms)(X + i * d, here, d, panels, OF(HARMONIC), total);
+            else if (term == OF(CITYBLOCK)) OF(add_terms)(X + i * d, here, d, panels, OF(CITYBLOCK), total);
+            else OF(add_terms)(X + i * d, here, d, panels, OF(INTERSECTION), total);
+            for (ptrdiff_t r = 0; r < here; r++)
+                memcpy(out + (i + r) * m + start, total + r * OF(PANEL), (size_t)n * sizeof(REAL));
+        }
+}

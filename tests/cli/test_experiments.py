@@ -1,0 +1,120 @@
+"""Experiments: what `kafeat evaluate --experiment` takes from the YAML, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafeat.cli.evaluate import evaluate
+from kafeat.config.experiment import experiment_names, load_experiment
+
+DIGITS = Path(__file__).parents[2] / "sample_data/digits.parquet"
+OWN = """\
+about: two maps
+data: "digits with a column `label`"
+options: {{label: label, learner: ridge, penalty: 0.5, limit: 200, rows: 20, exact_rows: 50, {more}}}
+maps:
+  few: {{steps: [{{kind: fourier, n_components: 4}}]}}
+  many: {{steps: [{{kind: projection, n_components: 8}}]}}
+"""
+
+
+@pytest.fixture
+def run(in_process: Callable, tmp_path: Path) -> Callable:
+    """Evaluate an experiment of its own and return the exit code, the results and the messages."""
+
+    def run(*words: object, more: str = "seeds: 1") -> tuple[int, dict, str]:
+        (tmp_path / "own.yaml").write_text(OWN.format(more=more))
+        done = in_process(
+            "evaluate", "--experiment", "own.yaml", *words, "--json", "e.json", "--quiet", cwd=tmp_path
+        )
+        file = tmp_path / "e.json"
+        return done.returncode, json.loads(file.read_text()) if file.exists() else {}, done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_the_command_takes_the_options_of_every_experiment(name: str) -> None:
+    context = evaluate.make_context("evaluate", ["--experiment", name, "x.csv"])
+    asked = load_experiment(name).options
+    assert context.params["labels"] == (asked["label"],)
+    assert context.params["learner"] == asked["learner"]
+    assert context.params["penalty"] == asked.get("penalty")
+    assert context.params["exact_rows"] == asked["exact_rows"]
+    assert context.params["sweeps"] == ((asked["sweep"],) if "sweep" in asked else ())
+
+
+def test_the_list_tells_what_each_experiment_needs(in_process: Callable) -> None:
+    done = in_process("evaluate", "--list-experiments")
+    assert done.returncode == 0
+    for name in experiment_names():
+        assert f"\n{name}\n    {load_experiment(name).about}\n    DATA: " in f"\n{done.stdout}"
+
+
+def test_maps_have_the_names_and_options_of_the_experiment(run: Callable) -> None:
+    code, results, stderr = run(DIGITS)
+    assert code == 0, stderr
+    assert results["experiment"] == "own.yaml"
+    assert [one["map"] for one in results["records"]] == ["few", "many"]
+    assert {one["penalty_map"] for one in results["records"]} == {0.5}
+    assert {(one["rows"], one["rows_exact"], one["data_rows"]) for one in results["records"]} == {
+        (20, 50, 200)
+    }
+
+
+def test_the_command_line_takes_precedence(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("steps: [{kind: projection, n_components: 3}]\n")
+    code, results, stderr = run(
+        DIGITS, "--penalty", "0.25", "--sweep", "n_components=6", "--config", "mine.yaml", more="sweep: n_components=2"
+    )  # fmt: skip
+    assert code == 0, stderr
+    assert [(one["map"], one["n_components"]) for one in results["records"]] == [
+        ("few", 6), ("many", 6), ("mine.yaml", 6),
+    ]  # fmt: skip
+    assert {one["penalty_map"] for one in results["records"]} == {0.25}
+
+
+def test_an_error_in_the_data_tells_which_table_is_needed(run: Callable, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
+    code, results, stderr = run("x.csv")
+    assert (code, results) == (3, {})
+    assert "x.csv: --label: expected columns 'label', got a, b" in stderr
+    assert "own.yaml needs this table: digits with a column `label`" in stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("json: x.json", "own.yaml: options: expected one of label, split"),
+        ("allow_import: true", "got 'allow_import'"),
+        ("sedes: 2", "got 'sedes'; did you mean 'seeds'?"),
+        ("seeds: 0", "own.yaml: options.seeds: 0 is not in the range x>=1."),
+        ("seeds: 2.5", "own.yaml: options.seeds: '2.5' is not a valid integer range."),
+        ("scoring: [auc, speed]", "own.yaml: options.scoring: 'speed' is not one of"),
+        ("splits: [1, 2]", "own.yaml: options.splits: "),
+        ("task: null", "own.yaml: options.task: "),
+    ],
+)
+def test_wrong_options_are_refused(run: Callable, more: str, message: str) -> None:
+    code, results, stderr = run(DIGITS, more=more)
+    assert (code, results) == (2, {})
+    assert message in stderr
+
+
+def test_a_mistake_in_a_map_has_its_place(in_process: Callable, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("about: a\ndata: b\nmaps:\n  m: {steps: [{kind: fourier, gama: 1}]}\n")
+    done = in_process("evaluate", "--experiment", "own.yaml", DIGITS, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "own.yaml:4:" in done.stderr
+    assert "'gama'; did you mean 'gamma'?" in done.stderr
+
+
+def test_an_unknown_name_lists_the_names(in_process: Callable) -> None:
+    done = in_process("evaluate", "--experiment", "guide-digit", DIGITS)
+    assert done.returncode == 2
+    assert "guide-digits, " in done.stderr
+    assert "did you mean 'guide-digits'?" in done.stderr

@@ -1,0 +1,63 @@
+"""The script of docs/gallery/s3_dask.md: a folder of a real S3 server, on a real Dask cluster."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kafeat
+from tests.engines.test_parts_on_dask import Cluster
+from tests.io.object_store import running
+
+for package in ("distributed", "moto", "matplotlib"):
+    pytest.importorskip(package)
+
+ROOT = Path(__file__).parents[2]
+KEYS = {
+    "AWS_ACCESS_KEY_ID": "AKIATEST",
+    "AWS_SECRET_ACCESS_KEY": "SECRETTEST",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+def test_a_folder_of_s3_is_transformed_by_the_workers_of_dask(tmp_path, monkeypatch):
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    rng = np.random.default_rng(0)
+    tables = [pa.table({"a": rng.normal(size=300), "b": rng.normal(size=300)}) for _ in range(3)]
+    fm = kafeat.fit({"steps": [{"kind": "minmax"}]}, tables[0])
+    fm.save(tmp_path / "map.joblib")
+    with running() as store:
+        for i, table in enumerate(tables):
+            buffer = io.BytesIO()
+            pq.write_table(table, buffer)
+            store.put(f"in/{i}.parquet", buffer.getvalue())
+        monkeypatch.setattr(
+            "tests.engines.test_parts_on_dask.ENVIRONMENT", {**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+        cluster = Cluster(tmp_path)
+        try:
+            words = [
+                sys.executable, ROOT / "examples/s3_dask.py", store.uri("in"), store.uri("out"),
+                tmp_path / "map.joblib", cluster.address, tmp_path / "parts.png",
+            ]  # fmt: skip
+            outputs = []
+            for _ in range(2):
+                done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+                assert done.returncode == 0, done.stderr
+                outputs.append(done.stdout)
+        finally:
+            cluster.close()
+        keys = store.keys()
+        made = pq.read_table(io.BytesIO(store.ask("GET", "/out/1.parquet")))
+    assert [f"out/{i}.parquet" in keys for i in range(3)] == [True] * 3
+    assert "3 parts, 0 of them kept, 900 rows x 2 columns" in outputs[0]
+    assert "3 parts, 3 of them kept" in outputs[1]
+    np.testing.assert_array_equal(np.column_stack([made["f0"], made["f1"]]), fm.transform(tables[1]))
+    assert (tmp_path / "parts.png").read_bytes().startswith(b"\x89PNG")

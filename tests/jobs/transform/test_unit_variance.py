@@ -1,0 +1,137 @@
+"""`--unit-variance`: features times one factor, so that the mean of their variances is 1."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import train_test_split
+
+import kafeat
+from kafeat.errors import GateError, UsageError
+from kafeat.io.storage.location import Location
+from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.jobs.transform.transform import transform_file
+from kafeat.jobs.verify.verify import verify_file
+from kafeat.model.feature_map import FeatureMap
+
+ROOT = Path(__file__).parents[3]
+DIGITS = ROOT / "sample_data/digits.parquet"
+X = np.random.default_rng(5).standard_normal((900, 3))
+CONFIG = {"chunk_rows": 256, "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 32}]}
+SCALED = OutputOptions(unit_variance=True, fsync=False)
+
+
+@pytest.fixture(scope="module")
+def fm() -> FeatureMap:
+    return kafeat.fit(CONFIG, X)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    np.save(tmp_path / "in.npy", X)
+    return str(tmp_path / "in.npy")
+
+
+def test_the_mean_variance_is_one(fm: FeatureMap) -> None:
+    Z = fm.transform(X, unit_variance=True)
+    assert Z.tobytes() == (fm.transform(X) * np.float32(fm.unit_scale)).tobytes()
+    # tr Σ is the mean over 450 pairs of ‖u‖² of half a difference, at most 2 for features of norm 1, and 1 on average:
+    # by Hoeffding it is off by more than a fifth with a probability below 2·exp(-2·450·0.2²/4) < 1e-3.
+    assert Z.astype(float).var(axis=0).mean() == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "csv", "npy"])
+def test_every_format_has_them_and_is_verified(
+    fm: FeatureMap, data: str, tmp_path: Path, suffix: str
+) -> None:
+    model, out = str(tmp_path / "m.joblib"), str(tmp_path / f"z.{suffix}")
+    fm.save(model)
+    assert transform_file(fm, data, out, writing=SCALED).scale == fm.unit_scale
+    states_it = suffix in ("parquet", "arrow")
+    assert verify_file(model, data, out, unit_variance=not states_it).largest_difference == 0.0
+    if not states_it:
+        with pytest.raises(GateError, match="feature"):
+            verify_file(model, data, out)
+    if suffix == "parquet":
+        noted = json.loads(pq.read_schema(out).metadata[b"kafeat"])
+        assert float(noted["scale"]) == fm.unit_scale
+
+
+def test_stats_verify_and_inspect_tell_the_factor(
+    in_process, fm: FeatureMap, data: str, tmp_path: Path
+) -> None:
+    model, out, stats = tmp_path / "m.joblib", tmp_path / "z.npy", tmp_path / "s.json"
+    fm.save(model)
+    words = ["transform", "--model", model, data, out, "--unit-variance", "--stats", stats]
+    assert in_process(*words, "--output-dtype", "float16").returncode == 0
+    assert json.loads(stats.read_text())["output"]["scale"] == fm.unit_scale
+    assert np.load(out).dtype == np.float16
+    assert in_process("verify", "--model", model, data, out, "--stats", stats).returncode == 0
+    told = in_process("inspect", model).stdout
+    assert f"for features of unit variance: times {fm.unit_scale:.10g}" in told
+
+
+def test_a_run_of_other_features_keeps_no_part(fm: FeatureMap, data: str, tmp_path: Path) -> None:
+    def run(writing: OutputOptions) -> int:
+        target, source = Location.parse(tmp_path / "parts"), Location.parse(data)
+        options = {"rows_per_file": 256, "resume": True}
+        return transform_parts(fm, source, target, reading=InputOptions(), writing=writing, **options).kept
+
+    assert [run(SCALED), run(SCALED), run(replace(SCALED, unit_variance=False))] == [0, 4, 0]
+    plain = json.loads((tmp_path / "parts/_kafeat.json").read_text())["settings"]
+    assert "unit_variance" not in plain
+    run(SCALED)
+    assert json.loads((tmp_path / "parts/_kafeat.json").read_text())["settings"]["scale"] == fm.unit_scale
+
+
+def test_the_drift_test_is_that_of_features_as_they_are(fm: FeatureMap, data: str, tmp_path: Path) -> None:
+    tests = []
+    for writing in (SCALED, replace(SCALED, unit_variance=False)):
+        done = transform_file(
+            fm, data, str(tmp_path / "z.npy"), writing=writing, rules=RowOptions(drift_test=0.0)
+        )
+        tests.append((done.drift_test.usual, done.drift_test.distance))
+    # The distance is rounding error of float32: features of norm 1 are rounded by less than 6e-8 each.
+    assert tests[0] == pytest.approx(tests[1], abs=1e-6)
+
+
+def test_what_has_no_factor_is_refused(fm: FeatureMap, data: str, tmp_path: Path) -> None:
+    out = tmp_path / "z.npy"
+    predicting = kafeat.fit(
+        {**CONFIG, "steps": [*CONFIG["steps"], {"kind": "ridge"}]}, X, label=X[:, 0] > 0.0
+    )
+    constant = kafeat.fit({"steps": [{"kind": "clip"}]}, np.ones((20, 3)))
+    cases = [
+        (replace(fm, feature_mean=None), "one that does not: fit it again"),
+        (predicting, "--unit-variance: expected features to scale, got predictions: use --features"),
+        (constant, "one whose features do not vary"),
+    ]
+    for refused, message in cases:
+        with pytest.raises(UsageError, match=message):
+            transform_file(refused, data, str(out), writing=SCALED)
+        assert not out.exists()
+    transform_file(predicting, data, str(out), writing=replace(SCALED, features=True))
+    with pytest.raises(UsageError, match="fit it again"):
+        replace(fm, feature_mean=None).transform(X, unit_variance=True)
+
+
+def test_default_penalties_fit() -> None:
+    """Of scikit-learn, on digits: without the factor, the default of `RidgeClassifier` is several times too strong."""
+    table = pq.read_table(DIGITS)
+    fm = kafeat.fit(str(ROOT / "configs/nystroem.yaml"), table, label="label")
+    y = table["label"].to_numpy()
+    scores = {}
+    for unit_variance in (False, True):
+        Z = fm.transform(table, unit_variance=unit_variance)
+        train, test, y_train, y_test = train_test_split(Z, y, random_state=0)
+        models = (LogisticRegression(max_iter=300), RidgeClassifier())
+        scores[unit_variance] = [one.fit(train, y_train).score(test, y_test) for one in models]
+    assert all(scaled > plain for scaled, plain in zip(scores[True], scores[False], strict=True))

@@ -82,7 +82,7 @@ def test_an_error_in_the_data_tells_which_table_is_needed(run: Callable, tmp_pat
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4\n")
     code, results, stderr = run("x.csv")
     assert (code, results) == (3, {})
-    assert "x.csv: --label: expected columns 'label', got a, b" in stderr
+    assert "x.csv: --label: expected the column 'label', got a, b" in stderr
     assert "own.yaml needs this table: digits with a column `label`" in stderr
 
 

@@ -22,6 +22,7 @@ from kafeat.cli.main import kafeat
 from kafeat.config.model import ColumnSelection, Config, Prune, SearchOptions
 from kafeat.config.schema import config_schema
 from kafeat.contract.describe import headline, spell
+from kafeat.maths.kernel import find_kernel, kernel_names
 from kafeat.registry import accepted, predictors, samplers, scalers, step_class
 from kafeat.samplers.union import UnionMember
 
@@ -34,6 +35,7 @@ def files() -> Iterator[tuple[Path, str]]:
     """Every file that is made, or has made parts, and its whole text."""
     yield HERE / "reference/cli.md", cli()
     yield HERE / "reference/config.md", config()
+    yield HERE / "reference/kernels.md", kernels()
     schema = json.dumps(config_schema(), indent=2, ensure_ascii=False)
     yield HERE.parent / "configs/kafeat.schema.json", f"{schema}\n"
     for kind in (*scalers(), *samplers(), *predictors()):
@@ -123,6 +125,42 @@ def prose(text: str) -> str:
         piece if piece.startswith("`") else re.sub(r"([\\*_])", r"\\\1", piece).replace("<", "&lt;")
         for piece in pieces
     )
+
+
+KERNELS = """# Kernels
+
+The exact kernels by their names in configs, for rows x and y of d columns. `nystroem` takes most of them; the pages of
+the kinds tell which one a map is for. `exact_kernel` of a map in Python computes its kernel, so that every line can be
+checked.
+
+- The names `chi2` and `intersection` of `homogeneous` are `additive_chi2` and `intersection` here. Those of
+  `skewed` are `skewed_chi2` and `skewed_intersection`.
+- With a length scale ℓ, γ is 1/(2ℓ²) for `rbf` and `rational_quadratic`, 1/ℓ² for `matern` and 1/ℓ for `laplacian`.
+  `fourier` has `length_scale`, which divides the columns.
+- `cauchy` is a product over columns and no function of the distance alone. `additive_chi2` is positive; the function of
+  that name in scikit-learn is −Σ (x<sub>i</sub> − y<sub>i</sub>)²/(x<sub>i</sub> + y<sub>i</sub>).
+- `gamma: scale` is 1/(d·Var X), and `gamma: auto` is 1/d. `gamma: median` is read off random pairs of rows of the
+  sample, as below.
+"""
+
+MEDIANS = {
+    "euclidean": "1/(2 median ‖x − y‖²)",
+    "matern": "1/median ‖x − y‖²",
+    "cityblock": "1/median ‖x − y‖₁",
+    "chi2": "1/mean of the χ² distance",
+    "none": "1/d",
+}
+
+
+def kernels() -> str:
+    """Every kernel with its formula, and the rule for γ."""
+    rows = []
+    for name in kernel_names():
+        kernel = find_kernel(name)
+        formula = raised(cell(cleandoc(type(kernel).__doc__ or "").removesuffix(".")))
+        rule = MEDIANS[kernel.distance] if "γ" in formula else ""
+        rows.append((f"`{name}`", formula, rule))
+    return f"{MADE}\n\n{KERNELS}\n{markdown(('kernel', 'k(x, y)', '`gamma: median`'), rows)}\n"
 
 
 SEARCHES = """A mapping with one of these keys can stand in the place of a value.

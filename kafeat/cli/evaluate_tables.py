@@ -66,7 +66,7 @@ def _one(
             ("kernel_pca_error_least", "Frobenius norm, the least of this rank"),
             ("kernel_pca_spectrum", "leading eigenvalues, relative"),
             ("kernel_pca_subspace", "leading eigenvectors, mean cos² of the angles"),
-            ("closed_form_error_max", "closed form, largest at a ratio y/x, per √(xy)"),
+            ("closed_form_error_max", "closed form, largest at a ratio y/x, per (xy)^(γ/2)"),
             ("closed_form_error_mean", "closed form, mean over the ratios"),
         )
         if key in entry

@@ -78,7 +78,7 @@ class _Descent:
 
 @dataclass(frozen=True)
 class OnlineTraining:
-    """Scaled rows for stochastic gradient descent with at most so many passes, and the folds to choose α by."""
+    """Scaled rows for stochastic gradient descent with at most so many passes, and the folds to test on."""
 
     blocks: Passes
     train: Mask
@@ -91,8 +91,8 @@ class OnlineTraining:
         return min(self._stopped(_ALPHAS, self.folds), key=lambda one: min(one.errors)).alpha
 
     def model(self, penalty: float) -> Model:
-        # The average of the weights changes little with the number of passes, so one fold is enough for it.
-        (stopped,) = self._stopped([penalty], self.folds[:1])
+        # By all folds: where steps are large, the passes that were best on one fold may be too few for all rows.
+        (stopped,) = self._stopped([penalty], self.folds)
         chosen = _sgd(penalty, self.truth.task)
         for number in range(stopped.best):
             self._pass([chosen], self.train, number)

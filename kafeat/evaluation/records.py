@@ -50,7 +50,7 @@ class KernelPca(TypedDict, total=False):
 
 
 class ClosedForm(TypedDict, total=False):
-    """Error of a homogeneous map at the ratios y/x of the data, per √(xy); only with such a map."""
+    """Error of a homogeneous map at the ratios y/x of the data, per (xy)^(γ/2); only with such a map."""
 
     closed_form_error_max: float
     closed_form_error_mean: float

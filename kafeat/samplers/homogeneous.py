@@ -41,8 +41,10 @@ class Homogeneous(Step):
     """Homogeneous kernel map: z(x)·z(y) ≈ Σ_i (x_i y_i)^{γ/2} 𝒦(log(y_i/x_i)), a kernel of ratios by its signature 𝒦.
 
     chi2: 2xy/(x + y); intersection: min(x, y); hellinger: √(xy), which one feature gives exactly; jensen_shannon:
-    ½x log₂((x + y)/x) + ½y log₂((x + y)/y). The window determines κ_j and L of the outputs, which come in blocks:
-    Ψ(x) = √(x^γ) [√κ₀, √(2κ_j) cos(jL log x), √(2κ_j) sin(jL log x)], j = 1..n; Ψ(0) = 0. The error is
+    ½x log₂((x + y)/x) + ½y log₂((x + y)/y). They are for γ = 1, and multiplied by (xy)^{(γ − 1)/2} for another γ. 𝒦(ω)
+    is sech(ω/2) for chi2, exp(−|ω|/2) for intersection, and 1 for hellinger. The window determines κ_j and L of the
+    outputs. They come in blocks of one output per input: √(x^γ) times √κ₀, then √(2κ₁) cos(L log x),
+    √(2κ₁) sin(L log x), √(2κ₂) cos(2L log x) and so on, up to n; all are 0 at x = 0. The error is
     √((xy)^γ) ε(log y/x), ε(ω) = κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω). It falls fast with n, but slowly for intersection,
     whose 𝒦 has a kink.
 

@@ -31,10 +31,11 @@ class TensorSketch(Step):
 
     The p-fold outer product of u = [√γ x, √c₀] is hashed into D buckets without being formed. To this end, count
     sketches of u (a bucket and a sign per entry), p of them, are multiplied in the Fourier domain. The variance of an
-    entry is at most (3^p − 1)/2 · (‖u‖‖v‖)^{2p}·2/D, so the error falls like 1/√D. One output carries c₀^p exactly,
-    and d outputs the linear part where that leaves less variance; the others sketch the rest. A Fourier transform
-    keeps dot products, so the way back is left out unless it is asked for. The outputs are then numbers of the
-    spectrum, scaled, of D buckets or more: as many as a fast transform has.
+    entry is at most (3^p − 1)(‖u‖‖v‖)^{2p}/D, so the error falls like 1/√D, or faster where buckets are balanced and
+    few columns meet in one. One output carries c₀^p exactly, and d outputs the linear part where that leaves less
+    variance; the others sketch the rest. A Fourier transform keeps dot products, so the way back is left out unless it
+    is asked for. The outputs are then numbers of the spectrum, scaled, of D buckets or more: as many as a fast
+    transform has.
 
     Source: Pham & Pagh 2013, algorithm 1.
     """

@@ -211,7 +211,7 @@ def draw(kind: str) -> None:
 
 
 def draw_signature() -> None:
-    """What the maps of homogeneous.md make of the chi2 kernel, as the page of an evaluation shows it."""
+    """Signature, spectrum and distortion of the chi2 map, as the page of an evaluation shows them."""
     X = np.random.default_rng(1).gamma(1.0, size=(500, 10))
     fm = kafeat.fit({"steps": [{"kind": "homogeneous", "order": 2}]}, X)
     curves = signature_curves(fm, X)

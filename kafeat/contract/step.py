@@ -143,7 +143,7 @@ class Step(BaseModel, ABC):
     """The treatment of NaN: `pass` hands it on where it stands, and after `fill` there is none."""
 
     error_slopes: ClassVar[ErrorSlopes] = NO_THEOREM
-    """What theorems say about the fall of the error with `n_components`."""
+    """Slopes at which the error falls with `n_components`, by theorems."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:

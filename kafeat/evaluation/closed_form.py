@@ -32,7 +32,7 @@ def error_curve(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats, Floats] | No
 
 @dataclass(frozen=True)
 class SignatureCurves:
-    """What a homogeneous map makes of its kernel: the signature, the spectrum, and the error of each ratio y/x."""
+    """Signature and spectrum of a homogeneous map beside those of its kernel, and the weight of each ratio y/x."""
 
     ratios: Floats
     """log(y/x), from 0 on."""
@@ -41,7 +41,7 @@ class SignatureCurves:
     near: Floats
     """That of the map."""
     weights: Floats
-    """How often the data have the ratio."""
+    """Weight of the ratio in the data."""
     frequencies: Floats
     """λ, from 0 on; empty if the map has no frequencies."""
     spectrum: Floats

@@ -268,7 +268,7 @@ class Report(TypedDict):
     score_of_choice: Estimate | None
     """Test score of the map that each split chooses by its own rows; None with a single split or map."""
     rates: list[Rate]
-    """How fast the error falls with the number of columns; for at least three of them."""
+    """Slope of the error over the number of columns, for at least three of them."""
     edges: list[Edge]
     """Parameters of the recommended setting that are the largest or smallest value tried."""
 

@@ -22,7 +22,7 @@ from kafeat.types import Array, Floats
 
 
 class _PredictingEstimator(MapEstimator):
-    """What the classifier and the regressor share."""
+    """Base of the classifier and the regressor."""
 
     _default_steps: ClassVar[Any] = ["standardize", "nystroem", "ridge"]
     _task: ClassVar[Literal["classification", "regression"]]

@@ -1,4 +1,4 @@
-"""What every predictor has: a config, a page with its formula, and a state that is checked."""
+"""Tests of every predictor: a config, a page with its formula, and a state that is checked."""
 
 from pathlib import Path
 

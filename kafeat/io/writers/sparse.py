@@ -1,4 +1,4 @@
-"""What the writers of sparse formats have in common: rows of features without those that are 0."""
+"""Base of the writers of sparse formats: rows of features without those that are 0."""
 
 from __future__ import annotations
 

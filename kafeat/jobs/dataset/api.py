@@ -29,7 +29,7 @@ BadRows: TypeAlias = Literal["error", "drop", "null"]
 
 @dataclass(frozen=True)
 class WrittenData:
-    """What `kafeat.transform` or `kafeat.predict` has written.
+    """Output of `kafeat.transform` or `kafeat.predict`.
 
     Attributes:
         path: The file, or the folder of parts.

@@ -1,4 +1,4 @@
-"""Whether the mean of the features of a file is that of the fit."""
+"""Test of the mean of the features of a file against that of the fit."""
 
 from __future__ import annotations
 

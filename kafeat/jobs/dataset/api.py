@@ -115,7 +115,7 @@ def transform(
     limit : int or None, default None
         Number of rows to read, for a trial; None reads all.
     output_format : str or None, default None
-        "csv", "parquet", "npy", "arrow" or "jsonl"; None takes the format of the suffix.
+        "csv", "parquet", "npy", "arrow", "jsonl", "libsvm" or "npz"; None takes the format of the suffix.
     layout : {"columns", "list", "tensor"}, default "columns"
         One column per feature, one column of lists, or one column of Arrow fixed-shape tensors.
     prefix : str or None, default None

@@ -57,3 +57,9 @@ def needs_float64(w: Floats, squares: Floats, spread: Floats) -> bool:
     """
     rounding = np.finfo(np.float32).eps / 2.0 * np.sqrt(len(w) * (squares @ w**2))
     return bool((rounding > 1e-4 * spread).any())
+
+
+def leaves_float32(w: Floats) -> bool:
+    """Return True if weights (D, k) of numbers in a very large or small unit would overflow or vanish in float32."""
+    largest = np.abs(w).max(axis=0, initial=0.0)
+    return bool(((largest > 0.0) & ((largest < 1e-20) | (largest > 1e20))).any())

@@ -9,7 +9,7 @@ import numpy as np
 from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
 from kafeat.errors import DataError
 from kafeat.maths.calibration import fit_temperature
-from kafeat.maths.linear_output import needs_float64
+from kafeat.maths.linear_output import leaves_float32, needs_float64
 from kafeat.maths.linear_system import FOLDS
 from kafeat.maths.normal_equations import NormalEquations
 from kafeat.maths.ridge import LinearModel, LinearRidge
@@ -61,9 +61,10 @@ class _Learning(Learning):
 
     def _state(self, ridge: LinearRidge, model: LinearModel) -> dict[str, Floats]:
         unit, centre = self._targets.unit, self._targets.centre
-        wide = needs_float64(model.w, ridge.squares(), np.ones(self._targets.n))
+        weights = model.w * unit
+        wide = leaves_float32(weights) or needs_float64(model.w, ridge.squares(), np.ones(self._targets.n))
         return {
-            "weights": model.w * unit,
+            "weights": weights,
             "intercept": model.intercept * unit + centre,
             "lambda": np.array(model.penalty),
             "wide": np.array(wide),

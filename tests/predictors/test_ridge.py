@@ -213,6 +213,13 @@ def test_predictions_are_computed_in_float64_where_float32_would_show(X, y):
     assert not fitted(X, y, dtype="float32").predictor.fitted.state["wide"]
 
 
+@pytest.mark.parametrize("unit", [2.0**-900, 2.0**900])
+def test_the_unit_of_the_label_may_lie_outside_float32(X, y, unit):
+    plain, scaled = (fitted(X, y * one, dtype="float32") for one in (1.0, unit))
+    # float32 rounds the products of the plain model only
+    np.testing.assert_allclose(scaled.predict(X) / unit, plain.predict(X), rtol=1e-6)
+
+
 REFUSED = [
     (np.zeros(1000), {}, "label: expected at least two classes, got only"),
     (np.zeros(1000), {"task": "regression"}, "label: expected numbers that differ, got only 0"),
@@ -306,10 +313,16 @@ WEIGHTS = [
     (
         np.full(1000, -1.0),
         DataError,
-        r"row 1 \(index 0\), weight 'w': expected a number of at least 0, got -1",
+        r"row 1 \(index 0\), weight 'w': expected 0 or a number from 1e-100 to 1e\+100, got -1",
     ),
     (np.zeros(1000), DataError, "weight: expected a sum above 0, got zeros only"),
-    (np.full(1000, np.nan), DataError, "expected a value, got nan"),
+    (
+        np.full(1000, 1e300),
+        DataError,
+        r"weight 'w': expected 0 or a number from 1e-100 to 1e\+100, got 1e\+300",
+    ),
+    (np.full(1000, 1e-300), DataError, "weight 'w': expected 0 or a number from 1e-100"),
+    (np.full(1000, np.nan), DataError, "weight 'w': expected a value, got nan"),
     (np.array(["a"] * 1000), DataError, "weight 'w': expected numbers, got text"),
 ]
 

@@ -16,6 +16,9 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.threads import RowPolicy, Transformed
 from kafeat.types import Array, Floats, Mask
 
+# Products of two sums of weights stay within float64.
+_WEIGHTS = (1e-100, 1e100)
+
 
 @dataclass(frozen=True)
 class LabelledRows:
@@ -61,17 +64,18 @@ class TrainingSource:
 
 
 def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
-    """Return the weights of a chunk; refuse text, and a row to learn from with a number below 0."""
-    weights = read_label(chunk, name)
+    """Return the weights of a chunk; refuse text, and for a row to learn from a number outside `_WEIGHTS`."""
+    weights = read_label(chunk, name, "weight")
     if weights.dtype.kind == "O":
         raise DataError(f"{chunk.location}: weight {quoted(name)}: expected numbers, got text")
     weights = weights.astype(np.float64)
-    below = (weights < 0.0) & train
-    if below.any():
-        row = int(below.argmax())
+    least, most = _WEIGHTS
+    outside = ((weights < least) | (weights > most)) & (weights != 0.0) & train
+    if outside.any():
+        row = int(outside.argmax())
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, weight {quoted(name)}: expected a number of at "
-            f"least 0, got {weights[row]:g}"
+            f"{chunk.location}: {spell_row(chunk.first_row + row)}, weight {quoted(name)}: expected 0 or a number from "
+            f"{least:g} to {most:g}, got {weights[row]:g}"
         )
     return weights
 

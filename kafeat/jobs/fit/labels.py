@@ -138,9 +138,9 @@ def joint_labels(columns: Mapping[str, Array], location: str) -> Array:
     return np.column_stack([values.astype(np.float64) for values in columns.values()])
 
 
-def read_label(chunk: Chunk, name: str) -> Array:
-    """Return the labels (rows,) of one chunk."""
-    values = _values(chunk, name)
+def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
+    """Return the labels (rows,) of one chunk, or a column of another `role`, which messages name."""
+    values = _values(chunk, name, role)
     bad = ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
     if values.dtype.kind == "O":
         bad = np.array([not value.strip() for value in values], dtype=bool)
@@ -148,13 +148,13 @@ def read_label(chunk: Chunk, name: str) -> Array:
         row = int(np.argmax(bad))
         got = quoted(values[row]) if values.dtype.kind == "O" else f"{values[row]:g}"
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, label {quoted(name)}: expected a value, got {got}: "
-            "remove such rows first"
+            f"{chunk.location}: {spell_row(chunk.first_row + row)}, {role} {quoted(name)}: expected a value, got "
+            f"{got}: remove such rows first"
         )
     return values
 
 
-def _values(chunk: Chunk, name: str) -> Array:
+def _values(chunk: Chunk, name: str, role: str) -> Array:
     """Return a column as numbers or as an object array of str, with dictionaries decoded."""
     if chunk.passthrough is None:
         raise KeyError(name)
@@ -162,12 +162,12 @@ def _values(chunk: Chunk, name: str) -> Array:
     column = decoded(stored)
     if not (is_number(column.type) or is_text(column.type)):
         raise DataError(
-            f"{chunk.location}: label {quoted(name)}: expected numbers or text, got {stored.type}; cast it first"
+            f"{chunk.location}: {role} {quoted(name)}: expected numbers or text, got {stored.type}; cast it first"
         )
     if column.null_count:
         row = int(np.argmax(column.is_null().to_numpy()))
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, column {quoted(name)}: expected a value, got null: "
+            f"{chunk.location}: {spell_row(chunk.first_row + row)}, {role} {quoted(name)}: expected a value, got null: "
             "remove such rows first"
         )
     values: Array = column.to_numpy()
@@ -178,7 +178,7 @@ def _values(chunk: Chunk, name: str) -> Array:
 
 def read_test_rows(chunk: Chunk, name: str) -> Mask:
     """Return true for the test rows of a chunk, by a column of train and test."""
-    values = read_label(chunk, name)
+    values = read_label(chunk, name, "split")
     test, odd = parse_test_rows(values)
     if odd is not None:
         raise DataError(

@@ -315,7 +315,7 @@ def test_kept_value_that_does_not_fit(tmp_path, late):
 def test_missing_label_is_refused():
     source = reader_of(pa.table({"y": ["a", None], "x": [1, 2]}))
     [chunk] = source.chunks(choose(source, ["x"], [], ["y"]), ["y"], 5)
-    with pytest.raises(DataError, match=r"row 2 \(index 1\), column 'y': expected a value, got null"):
+    with pytest.raises(DataError, match=r"row 2 \(index 1\), label 'y': expected a value, got null"):
         read_label(chunk, "y")
 
 

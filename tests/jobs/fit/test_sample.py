@@ -59,9 +59,7 @@ def test_a_label_is_what_its_column_stands_for(column: pa.Array, expected: list[
     ],
 )
 def test_a_missing_label_is_refused_with_its_row(column: pa.Array) -> None:
-    with pytest.raises(
-        DataError, match=r"<table>: row 2 \(index 1\), column 'y': expected a value, got null"
-    ):
+    with pytest.raises(DataError, match=r"<table>: row 2 \(index 1\), label 'y': expected a value, got null"):
         label_of(column)
 
 

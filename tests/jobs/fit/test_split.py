@@ -114,7 +114,7 @@ def test_it_is_told(table: pa.Table, tmp_path: Path) -> None:
          r"row 2 \(index 1\), split 'part': expected train or test, got 'tset'"),
         (["test"] * 3, "part", DataError, r"split 'part': expected at least one row of train, got none"),
         ([0.0, 1.0, 2.0], "part", DataError, r"split 'part': expected train or test, got 0"),
-        (["train", None, "train"], "part", DataError, r"row 2 \(index 1\), column 'part': expected a value, got null"),
+        (["train", None, "train"], "part", DataError, r"row 2 \(index 1\), split 'part': expected a value, got null"),
         (["train"] * 3, "prat", DataError, r"--split: expected the column 'prat' \(did you mean 'part'\?\)"),
         (["train"] * 3, "y", UsageError, "split: expected another column than the label, got y"),
     ],

@@ -119,7 +119,7 @@ def test_a_label_of_one_class_is_refused(values):
 
 def test_missing_labels_are_refused_with_their_row():
     table = pa.table({"x": [1.0, 2.0, 3.0], "y": [1.0, None, 2.0]})
-    with pytest.raises(DataError, match="row 2 .*, column 'y': expected a value, got null"):
+    with pytest.raises(DataError, match="row 2 .*, label 'y': expected a value, got null"):
         quick(table, "y")
 
 

@@ -99,15 +99,20 @@ class Evaluation(dict[str, Any]):
         summaries: list[Summary] = self["summary"]
         first = summaries[0]
         heads = ["map", "columns", "relative error"]
-        scores = {"score_map": "", "score_raw": " of the raw columns", "score_exact": " of the exact kernel"}
-        shown = {key: ending for key, ending in scores.items() if key in first}
+        scores = {
+            "score_map": "",
+            "score_model": " of the model's own predictions",
+            "score_raw": " of the raw columns",
+            "score_exact": " of the exact kernel",
+        }
+        shown = {key: ending for key, ending in scores.items() if any(key in entry for entry in summaries)}
         heads += [f"{spell_score(scoring_of(first))}{ending}" for ending in shown.values()]
         rows = [
             [
                 spell(entry),
                 f"{entry['n_components']:,}",
                 _spelled(entry["relative_frobenius"], ".3g"),
-                *(_spelled(estimate_of(entry, key), ".4f", entry) for key in shown),
+                *(_spelled(estimate_of(entry, key), ".4f", entry) if key in entry else "–" for key in shown),
             ]
             for entry in summaries
         ]

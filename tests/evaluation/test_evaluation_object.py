@@ -84,6 +84,18 @@ def test_text_of_strangers_is_escaped(table):
     assert "script" not in Rows(found._repr_html_()).tags
 
 
+def test_the_html_table_has_the_score_of_a_model_beside_a_map(table):
+    X, steps = table.select(["a", "<b>"]), [{"kind": "standardize"}]
+    maps = [
+        kafeat.fit({"steps": [*steps, *last]}, X, label=table["y"].to_numpy())
+        for last in ([], [{"kind": "ridge"}])
+    ]
+    found = kafeat.evaluate(maps, table, label="y", rows=50, jobs=1)
+    heads, of_map, of_model = Rows(found._repr_html_()).rows
+    column = heads.index("R² of the model's own predictions")
+    assert (of_map[column], of_model[column]) == ("–", f"{found['summary'][1]['score_model']['mean']:.4f}")
+
+
 def test_the_data_frame_has_means_errors_and_settings(found):
     pytest.importorskip("pandas")
     frame = found.to_pandas()

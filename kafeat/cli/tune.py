@@ -84,7 +84,7 @@ Example:
 )  # fmt: skip
 @click.option(
     "--from", "base", type=options.CONFIG, metavar="BASE.yaml",
-    help="Config to start from: keep its seed and columns, and try its steps as well.",
+    help="Config to start from: keep its seed and columns, and try its steps, if it has some, as well.",
 )  # fmt: skip
 @click.option(
     "--predictor", type=click.Choice(["ridge", "logistic"]),

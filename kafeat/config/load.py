@@ -25,13 +25,15 @@ M = TypeVar("M", bound=BaseModel)
 MOST_BYTES = 1 << 20
 
 
-def load_config(source: Source) -> Config:
+def load_config(source: Source, root: type[Config] = Config) -> Config:
     """Read and check a config.
 
     Parameters
     ----------
     source : str, os.PathLike, mapping or Config
         Path of a YAML file (`-` reads standard input), or the content as a mapping. A `Config` is returned unchanged.
+    root : type, default Config
+        Class of the config, for those that accept other keys.
 
     Returns
     -------
@@ -56,9 +58,9 @@ def load_config(source: Source) -> Config:
         named = imports_allowed() and any(step.not_imported for step in source.steps)
         return load_config(source.to_plain()) if named else source
     if isinstance(source, Mapping):
-        return _valid("config", *_check(dict(source), Config, None))
+        return _valid("config", *_check(dict(source), root, None))
     if isinstance(source, (str, os.PathLike)):
-        return read_yaml(os.fsdecode(source), Config, "steps")
+        return read_yaml(os.fsdecode(source), root, "steps")
     raise ConfigError([f"config: expected a path or a mapping, got {spell(source)}"])
 
 

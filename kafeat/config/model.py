@@ -102,6 +102,10 @@ class SearchOptions(BaseModel):
     rows: Annotated[int, Field(ge=20)] = parameter(6000, "maximum number of rows to search on")
 
 
+Steps = Annotated[Listed[AnyStep], AfterValidator(_predictor_last)]
+"""A chain of steps, in which a predictor is the last one."""
+
+
 class Config(BaseModel):
     """A recipe for a map: its steps, and all options of the fit. It is checked when it is made, and cannot be changed.
 
@@ -149,9 +153,7 @@ class Config(BaseModel):
     chunk_rows: int = parameter(8192, "number of rows transformed at once", ge=1, le=1_000_000)
     prune: Prune | None = Field(default=None, description="keep the outputs that a sparse linear model uses")
     search: SearchOptions | None = Field(default=None, description="how values of validate are tried")
-    steps: Annotated[Listed[AnyStep], AfterValidator(_predictor_last)] = Field(
-        description="the chain, first step first", min_length=1
-    )
+    steps: Steps = Field(description="the chain, first step first", min_length=1)
 
     @property
     def predictor(self) -> Predictor | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy.typing as npt
 
-from kafeat.config import Config, load_config
+from kafeat.config import Config
 from kafeat.errors import UsageError
 from kafeat.jobs.evaluate.inputs import rereadable
 from kafeat.jobs.evaluate.report import report_folder
@@ -20,6 +20,7 @@ from kafeat.jobs.tune.last_step import PredictorKind, with_predictor
 from kafeat.jobs.tune.report import write_tuning
 from kafeat.jobs.tune.search import Search, Trial
 from kafeat.jobs.tune.space import SearchSpace
+from kafeat.jobs.tune.start import load_start
 from kafeat.jobs.tune.table import check_base, read_table
 from kafeat.jobs.tune.tuner import Scoring, Tuner
 from kafeat.jobs.tune.tuning import Tuning
@@ -87,7 +88,8 @@ def tune(
     scoring : str, default "auto"
         Score to maximize; "auto" is the accuracy for classes and R² for numbers.
     base : str, path, mapping, Config or None, default None
-        Config to start from: its seed, columns and other settings are kept, and its steps are one of the candidates.
+        Config to start from: its seed, columns and other settings are kept, and its steps, if it has some, are one of
+        the candidates.
         A predictor at its end is kept.
     predictor : {"ridge", "logistic"} or None, default None
         Predictor to end the config in, if `base` has none. The search itself is the same.
@@ -132,7 +134,7 @@ def tune(
     >>> tuning.fit().n_components
     32
     """
-    start = Config.model_validate({"steps": [{"kind": "standardize"}]}) if base is None else load_config(base)
+    start, own = load_start(base)
     start = with_predictor(start, predictor, task)
     budget = Budget(columns, max_bytes_per_row, max_seconds_per_million_rows)
     _check(time, trials, seeds)
@@ -143,7 +145,7 @@ def tune(
             given = label_argument(label, first.rows)
         table = read_table(source, start, given, split, listener)
         judged = Scoring(split, task, scoring, count_jobs(jobs))
-        space = SearchSpace(table, () if base is None else [step.recipe() for step in start.map_steps])
+        space = SearchSpace(table, own)
         tuner = Tuner(source, given, start, budget, space, judged)
         record = tuner.journal(journal, resume, seeds)
         seconds = None if time is None else _SHARE_OF_TIME * time

@@ -184,6 +184,12 @@ def test_a_config_to_start_from_is_a_candidate_and_keeps_its_seed():
         quick(X, Y, base=search)
 
 
+def test_a_config_of_columns_alone_has_no_candidate_of_its_own():
+    tuning = quick(mixed(), "y", split="split", trials=2, base={"columns": {"exclude": ["id"]}, "seed": 3})
+    assert tuning.config.seed == 3
+    assert "the config to start from" not in [row["map"] for row in tuning.table]
+
+
 @pytest.mark.parametrize(("scoring", "name"), [("mae", "mae"), ("r2", "R²")])
 def test_other_scores(scoring, name):
     tuning = quick(X, Y, scoring=scoring)

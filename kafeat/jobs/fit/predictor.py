@@ -26,8 +26,8 @@ def check_rereadable(source: Reader, step: Predictor) -> None:
     """Refuse a pipe, as a predictor needs a second pass."""
     if not source.rereadable:
         raise UsageError(
-            f"{source.location}: expected a file, as {step.kind} is fitted in a second pass over all rows, got a pipe, "
-            "which can be read only once: save it to a file first"
+            f"{source.location}: expected a file by its name, as {step.kind} is fitted in a second pass over all rows, "
+            "got standard input or a pipe, which can be read only once: save it to a file first"
         )
 
 

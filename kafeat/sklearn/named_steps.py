@@ -98,7 +98,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _seed_of(random_state: Any) -> Any:
+def seed_of(random_state: Any) -> Any:
     """Return the seed that scikit-learn's parameter stands for. A RandomState is not advanced, so it gives it again."""
     if not isinstance(random_state, np.random.RandomState):
         return plain(random_state)
@@ -117,7 +117,7 @@ def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Con
         steps, dtype = parameters["steps"], parameters["dtype"]
         return load_config(
             {
-                "seed": plain(parameters["seed"]) if state is None else _seed_of(state),
+                "seed": plain(parameters["seed"]) if state is None else seed_of(state),
                 "dtype": "float64" if dtype is None else plain(dtype),
                 "fit_rows": plain(parameters["fit_rows"]),
                 "chunk_rows": plain(parameters["chunk_rows"]),
@@ -137,5 +137,5 @@ def config_of(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> Con
     if state is None:
         return config
     return config.model_copy(
-        update={"seed": load_config({"seed": _seed_of(state), "steps": [DEFAULT_STEPS]}).seed}
+        update={"seed": load_config({"seed": seed_of(state), "steps": [DEFAULT_STEPS]}).seed}
     )

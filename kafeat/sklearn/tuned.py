@@ -11,12 +11,15 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kafeat.config import load_config
 from kafeat.errors import KafeatWarning, UsageError
+from kafeat.jobs.tune.start import SearchStart
 from kafeat.jobs.tune.tune import tune
 from kafeat.jobs.tune.tuner import LEAST_ROWS
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
 from kafeat.sklearn.map_estimator import as_value_errors, checked_labels
+from kafeat.sklearn.named_steps import seed_of
 from kafeat.types import Floats
 
 
@@ -48,6 +51,8 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Number of splits that the last candidates are scored on.
     n_jobs : int, optional
         Number of threads (default: 1; -1: all cores). The features do not depend on it.
+    random_state : int or RandomState, optional
+        Seed of the search and of the map, in the place of that of `base`.
 
     Attributes
     ----------
@@ -93,6 +98,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         base: Any = None,
         seeds: int = 2,
         n_jobs: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.columns = columns
         self.max_bytes_per_row = max_bytes_per_row
@@ -104,6 +110,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.base = base
         self.seeds = seeds
         self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Choose the config on rows X (n, d) with labels y (n,), and fit it."""
@@ -111,7 +118,9 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         with as_value_errors():
             labels = checked_labels(y)
         parameters = {**self.get_params(deep=False), "jobs": joblib.effective_n_jobs(self.n_jobs)}
-        del parameters["n_jobs"]
+        del parameters["n_jobs"], parameters["random_state"]
+        with as_value_errors():
+            parameters["base"] = self._start()
         self.tuning_ = None
         if len(X) < LEAST_ROWS:
             warnings.warn(
@@ -134,6 +143,14 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self.config_ = tuning.config.to_plain()
         self._map = FeatureMap(config=self.config_).fit(X, labels)
         return self
+
+    def _start(self) -> Any:
+        """Return the config to start from, with the seed of `random_state` if it is given."""
+        if self.random_state is None:
+            return self.base
+        seed = load_config({"seed": seed_of(self.random_state)}, SearchStart).seed
+        start = load_config({} if self.base is None else self.base, SearchStart)
+        return start.model_copy(update={"seed": seed})
 
     def transform(self, X: Any) -> Floats:
         """Return the features z(X), (n, n_components)."""

@@ -37,6 +37,17 @@ def test_it_fits_the_config_that_tune_chooses() -> None:
     assert tuned.get_feature_names_out()[-1] == "tunedfeaturemap15"
 
 
+def test_random_state_is_the_seed() -> None:
+    base = {"seed": 1, "columns": {"exclude": ["c2"]}}
+    tuned = TunedFeatureMap(16, trials=2, base=base, random_state=np.random.RandomState(3)).fit(X, Y)
+    same = TunedFeatureMap(16, trials=2, base=base, random_state=tuned.config_["seed"]).fit(X, Y)
+    assert tuned.config_["seed"] not in (0, 1)
+    assert tuned.config_["columns"]["exclude"] == ["c2"]
+    assert same.config_ == tuned.config_
+    with pytest.raises(ValueError, match="seed: expected"):
+        TunedFeatureMap(16, trials=2, random_state=-1).fit(X, Y)
+
+
 def test_a_data_frame_with_text_and_gaps_in_a_pipeline() -> None:
     town = RNG.choice(["a", "b"], 200)
     frame = pd.DataFrame(

@@ -168,7 +168,10 @@ def reading(command: F) -> F:
             "--no-header", is_flag=True, help="The CSV input has no header. Its columns are named c0, c1, …"
         ),
         click.option(
-            "--delimiter", default=",", metavar="CHAR", help="Delimiter of a CSV input (default: a comma)."
+            "--delimiter",
+            default=",",
+            metavar="CHAR",
+            help="Delimiter of a CSV input (default: a comma); tab for tabs.",
         ),
         click.option(
             "--input-format",

@@ -99,6 +99,10 @@ def test_csv_bools_delimiters_and_headers(tmp_path):
         assert read(source).tolist() == [[1, 2], [0, 4]]
     (tmp_path / "a.tsv").write_bytes(b"a\tb\n1\t2\n")
     assert read(tmp_path / "a.tsv").tolist() == [[1, 2]]
+    (tmp_path / "b.csv").write_bytes(b"a\tb\n1\t2\n")
+    for spelled in ("\t", "\\t", "tab"):
+        with open_reader(Location.parse(tmp_path / "b.csv"), delimiter=spelled) as source:
+            assert read(source).tolist() == [[1, 2]]
 
 
 def zstd(data: bytes) -> bytes:

@@ -26,6 +26,9 @@ from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, Utf
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import Location, StandardStream
 
+# A shell hands these two on as they are written.
+_TABS = ("\\t", "tab")
+
 
 class CsvReader(Reader):
     """A reader of a CSV file or object, or of standard input (`-`), which can be read once."""
@@ -40,6 +43,7 @@ class CsvReader(Reader):
         header: bool = True,
         raw: HashingStream | None = None,
     ) -> None:
+        delimiter = "\t" if delimiter in _TABS else delimiter
         if len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii():
             raise UsageError(f"--delimiter: expected one character, got {delimiter!r}")
         self._place, self.location = location, location.source

@@ -12,6 +12,7 @@
 #define COS_SIN cos_sin_f32
 #define PAIRS pairs_f32
 #include "sketch.h"
+#include "hadamard.h"
 #include "terms.h"
 #if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"
@@ -36,6 +37,7 @@
 #define COS_SIN cos_sin_f64
 #define PAIRS pairs_f64
 #include "sketch.h"
+#include "hadamard.h"
 #include "terms.h"
 #if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"

@@ -31,7 +31,8 @@ _SCORES = click.Choice(
     epilog="""\b
 Examples:
   kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
-  kafeat evaluate --config configs/fourier.yaml --sweep n_components=32,128 --seeds 2 sample_data/digits.parquet
+  kafeat evaluate --config configs/fourier.yaml --sweep n_components=32,128 \\
+      --seeds 2 sample_data/digits.parquet
   kafeat evaluate --list-experiments
 """,
 )

@@ -30,12 +30,17 @@ _ALIASES = {"samplers": "kinds"}
 
 EPILOG = """\b
 Environment:
-  KAFEAT_JOBS           default of --jobs in every command that has it; likewise for other options
-  KAFEAT_FIT_LABEL      default of --label in fit only; takes precedence over KAFEAT_LABEL
-  KAFEAT_COMPILED       0: compute by NumPy alone, without the compiled core
-  NO_COLOR              disable colours
-  FORCE_COLOR           use colours in pipes, too
-  The command line takes precedence. Tab completion: eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
+  KAFEAT_JOBS       default of --jobs in every command that has it; other
+                    options have such variables, too
+  KAFEAT_FIT_LABEL  default of --label in fit only, in place of KAFEAT_LABEL
+  KAFEAT_COMPILED   0: compute by NumPy alone, without the compiled core
+  NO_COLOR          disable colours
+  FORCE_COLOR       use colours in pipes, too
+  The command line takes precedence over these variables.
+
+\b
+Tab completion:
+  eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
 
 \b
 Exit codes:
@@ -44,7 +49,8 @@ Exit codes:
   2    wrong usage or config
   3    bad data: unreadable, missing columns, values out of bounds
   4    bad model file
-  5    refused by the system: no such file, permission denied, disk full, out of memory
+  5    refused by the system: no such file, permission denied, disk full,
+       out of memory
   6    quality gate not met
   130  interrupted (SIGINT)
   143  terminated (SIGTERM)
@@ -106,8 +112,10 @@ def kafeat(verbose: bool) -> None:
 
     \b
       kafeat tune sample_data/digits.parquet best.yaml --label label --time 30s
-      kafeat fit --config best.yaml sample_data/digits.parquet map.joblib --label label
-      kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
+      kafeat fit --config best.yaml sample_data/digits.parquet map.joblib \\
+          --label label
+      kafeat transform --model map.joblib sample_data/digits.parquet \\
+          features.parquet --keep label
       kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
     """
 

@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     short_help="Write the features of a file or of many files.",
     epilog="""\b
 Examples:
-  kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
-  kafeat transform --model map.joblib - - < sample_data/digits.csv > features.csv
-  kafeat transform --model map.joblib sample_data/digits.parquet features --rows-per-file 8192 --resume
-  kafeat transform --model map.joblib sample_data/digits.parquet - --output-format arrow > features.arrows
+  kafeat transform --model map.joblib sample_data/digits.parquet \\
+      features.parquet --keep label
+  kafeat transform --model map.joblib - - < sample_data/digits.csv \\
+      > features.csv
+  kafeat transform --model map.joblib sample_data/digits.parquet features \\
+      --rows-per-file 8192 --resume
+  kafeat transform --model map.joblib sample_data/digits.parquet - \\
+      --output-format arrow > features.arrows
 """,
 )
 @options.model

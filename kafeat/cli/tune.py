@@ -41,8 +41,10 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
     short_help="Choose the best map for a table and its label.",
     epilog="""\b
 Example:
-  kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m
-  kafeat fit --config best.yaml sample_data/digits.parquet map.joblib --label label
+  kafeat tune sample_data/digits.parquet best.yaml --label label \\
+      --columns 256 --time 1m
+  kafeat fit --config best.yaml sample_data/digits.parquet map.joblib \\
+      --label label
 """,
 )
 @click.argument("data", type=options.DATA)

@@ -69,7 +69,8 @@ def folder(tmp_path_factory):
 
 
 def examples(text):
-    """The command lines of a help text or a page."""
+    """The command lines of a help text or a page; a line that goes on after a backslash is one."""
+    text = re.sub(r" \\\n\s+", " ", text)
     return re.findall(r"^ {2,6}(kafeat (?!COMMAND|kinds KIND)[^#\n]*)", text, flags=re.M)
 
 

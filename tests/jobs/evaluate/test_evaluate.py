@@ -272,9 +272,9 @@ def test_label_and_split_are_no_features_of_a_recipe(rings):
 
 def test_gates(compared):
     gate(compared, max_error=10.0, min_score=0.0)
-    with pytest.raises(GateError, match=r"relative_frobenius: expected at most 0.0001, got 0\."):
+    with pytest.raises(GateError, match=r"relative Frobenius error: expected at most 0.0001, got 0\."):
         gate(compared, max_error=1e-4, min_score=None)
-    with pytest.raises(GateError, match="score_map: expected at least 1.1, got 0") as caught:
+    with pytest.raises(GateError, match="score of the features: expected at least 1.1, got 0") as caught:
         gate(compared, None, 1.1)
     assert len(str(caught.value).splitlines()) == 3
 

@@ -16,8 +16,8 @@ import kafeat
 matplotlib.use("agg")
 from matplotlib import pyplot
 
-# What `kafeat tune adult.csv adult.yaml --label income --predictor logistic` chose,
-# with more columns.
+# What `kafeat tune adult.csv adult.yaml --label income --predictor logistic`
+# chose, with more columns.
 TEXTS = [
     "workclass",
     "education",

@@ -46,9 +46,8 @@ low, high = np.min(known["heat"]), np.max(known["heat"])
 shares = {}
 for night in ("Mon", "Tue", "Wed", "Thu", "Fri"):
     file = folder / f"incoming/{night}.parquet"
-    rows = sensors(
-        1000, 1.8 if night == "Thu" else 1.0
-    )  # on Thursday somebody has changed the unit
+    # on Thursday somebody has changed the unit
+    rows = sensors(1000, 1.8 if night == "Thu" else 1.0)
     pq.write_table(rows, file)
     shares[night] = np.mean(
         (rows["heat"].to_numpy() < low) | (rows["heat"].to_numpy() > high)

@@ -27,7 +27,8 @@ _ENTRIES = 1 << 20
 class LibsvmWriter(SparseWriter):
     """A writer of one line for each row; its label is the passthrough column, or 0.
 
-    LIBSVM does not store the number of columns. So the first row has an entry for the last column, 0 if need be.
+    LIBSVM does not store the number of columns. So the first row has an entry for the last column, 0 if need be. An
+    output of no rows has a comment, as a file of 0 bytes is one that was cut short.
     """
 
     def __init__(self, location: str, path: str, layout: Layout) -> None:
@@ -46,6 +47,8 @@ class LibsvmWriter(SparseWriter):
             self._out.write(_lines(rows[start:stop], None if labels is None else labels[start:stop]))
 
     def _end(self) -> None:
+        if self._first:
+            self._out.write(pa.py_buffer(f"# no rows of {len(self.layout.names)} features\n".encode()))
         self._out.end()
 
     def close(self) -> None:

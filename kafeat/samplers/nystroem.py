@@ -250,7 +250,10 @@ class Nystroem(Step):
     def no_exact(self) -> str | None:
         if not self._precomputed:
             return None
-        return "nystroem: kernel precomputed: there is no exact kernel beyond the given columns"
+        return (
+            "nystroem: kernel precomputed: there is no exact kernel beyond the given columns; `kafeat evaluate "
+            "--config` takes a recipe with this as its first step, and the square kernel matrix of all rows"
+        )
 
     def width_warning(self, n_features_in: int) -> str | None:
         return degree_warning(self.kind, self.degree, n_features_in) if self.kernel == "anova" else None

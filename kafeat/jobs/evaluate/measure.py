@@ -68,8 +68,9 @@ class Evaluator:
         tell(f"{candidate.spelled}: comparing")
         n_rows = len(rows.split.test)
         subject = EvaluatedMap(
-            fit.map, self._data, n_rows, request.reserved, request.jobs, request.output_dtype
-        )
+            fit.map, self._data, n_rows, request.reserved, request.jobs, request.output_dtype,
+            np.flatnonzero(~rows.held_out),
+        )  # fmt: skip
         compared, X = subject.select_rows(rows.compared(candidate, request.rows))
         measured, K, Z = _kernel_keys(subject, X)
         seen = candidate.rows_seen(fit.map, self._data, compared, n_rows)
@@ -176,7 +177,7 @@ def _map_keys(candidate: Candidate, fit: Fit, subject: EvaluatedMap) -> dict[str
     return {
         "map": candidate.name, "setting": candidate.setting,
         "seed": fm.config.seed, "kinds": [one.step.kind for one in fm.chain.steps],
-        "n_components": fm.n_components, "n_features_in": fm.n_features_in,
+        "n_components": fm.n_components, "n_features_in": subject.n_features_in,
         "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
         "fit_seconds": fit.seconds,
     }  # fmt: skip

@@ -33,7 +33,7 @@ class LibsvmWriter(SparseWriter):
 
     def __init__(self, location: str, path: str, layout: Layout) -> None:
         super().__init__(location, layout, "LIBSVM")
-        self._label = _label_name(location, layout.passthrough_schema)
+        self._label = _label_name(location, layout.passthrough_schema, layout.rows == 0)
         self._out = TextOutput(location, path, layout.compression, "LIBSVM")
         self._first = True
 
@@ -55,8 +55,11 @@ class LibsvmWriter(SparseWriter):
         self._out.close()
 
 
-def _label_name(location: str, schema: pa.Schema | None) -> str | None:
-    """Return the name of the passthrough column that is the label; refuse several, and one without numbers."""
+def _label_name(location: str, schema: pa.Schema | None, empty: bool) -> str | None:
+    """Return the name of the passthrough column that is the label; refuse several, and one without numbers.
+
+    A text format without rows does not tell which columns are numbers, so then any may be the label.
+    """
     if schema is None or not len(schema):
         return None
     if len(schema) > 1:
@@ -65,7 +68,9 @@ def _label_name(location: str, schema: pa.Schema | None) -> str | None:
         )
     field = schema.field(0)
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+    if not empty and not (
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    ):
         raise UsageError(
             f"{location}: column {quoted(field.name)}: expected a column of numbers as the label of LIBSVM, got "
             f"{kind}; write Parquet or CSV, or leave it out of --keep"

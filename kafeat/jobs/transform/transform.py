@@ -162,7 +162,7 @@ class OpenTransform:
     ) -> AbstractContextManager[Writer]:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
         outputs = self._outputs
-        rows = None if dropping else rows
+        rows = None if dropping and rows else rows
         plain = self._format in ("parquet", "npy", "arrow") and writing.compression in (None, "none")
         if rows is not None and plain:
             require_space(target, rows * outputs.width * outputs.dtype.itemsize)

@@ -24,7 +24,7 @@ PLAIN = {"frequencies": "iid", "weights": "uniform"}
 
 @dataclass(frozen=True)
 class Case:
-    """A map, its peers, and what both should compute. `rows` are many, for which ours takes some 0.1 s or more on two cores."""
+    """A map, its peers, and what both should compute. Ours takes some 0.1 s or more for `rows` rows."""
 
     name: str
     target: float

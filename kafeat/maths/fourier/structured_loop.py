@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, aligned, loop, vector_bytes
-from kafeat.contract.tile import is_feature_major, runs
+from kafeat.compiled.library import ARRAY, SIZE, Loop, address, aligned, loop, vector_bytes
 from kafeat.types import Array, Floats
 
 
@@ -45,21 +44,18 @@ class StructuredLoop:
 
     def write(self, X: Floats, angles: Floats, scratch: Floats) -> None:
         """Write the angles of X (rows, d) into `angles` (rows, m)."""
-        X, feature_major = np.ascontiguousarray(X), is_feature_major(angles)
+        X = np.ascontiguousarray(X)
         permutation = None if self._permutation is None else address(self._permutation)
         self._run(
             address(X), len(X), *self._shape, *map(address, self._numbers), permutation, address(self._radii),
-            feature_major, address(angles), runs(angles, feature_major)[2], address(scratch),
+            address(angles), *(step // angles.itemsize for step in angles.strides), address(scratch),
         )  # fmt: skip
 
 
 def structured_loop(
     first: Floats, layers: Sequence[Floats], permutation: Array | None, radii: Floats
 ) -> StructuredLoop | None:
-    """Return the loop in the dtype of the radii, or None where NumPy has to compute: a row fills whole vectors."""
-    numbers = vector_bytes() // radii.dtype.itemsize
-    arguments = (ARRAY, *5 * [SIZE], *4 * [ARRAY], FLAG, ARRAY, SIZE, ARRAY)
+    """Return the loop in the dtype of the radii, or None where NumPy has to compute."""
+    arguments = (ARRAY, *5 * [SIZE], *5 * [ARRAY], SIZE, SIZE, ARRAY)
     run = loop(f"structured_{vector_bytes()}", radii.dtype, *arguments)
-    if run is None or layers[0].shape[1] < numbers:
-        return None
-    return StructuredLoop(first, layers, permutation, radii, run)
+    return None if run is None else StructuredLoop(first, layers, permutation, radii, run)

@@ -37,6 +37,7 @@ class DatasetResult:
         drifts_known: Number of parts whose drift is known, kept ones included.
         least_p_value: The least p-value of the parts whose features' mean was tested, None if there are none.
         scale: The factor that the features were multiplied by; None for features as they are.
+        all_bad: Names of the parts whose rows are all bad.
     """
 
     parts: int
@@ -56,6 +57,7 @@ class DatasetResult:
     drifts_known: int
     least_p_value: float | None = None
     scale: float | None = None
+    all_bad: tuple[str, ...] = ()
 
 
 class Journal:
@@ -142,4 +144,5 @@ class Journal:
             largest_drift=max(drifts, key=lambda drift: drift.share, default=None),
             drifts_known=len(drifts),
             least_p_value=min((one.p_value for one in records if one.p_value is not None), default=None),
+            all_bad=tuple(sorted(one.name for one in records if 0 < one.rows_read == one.bad_rows)),
         )

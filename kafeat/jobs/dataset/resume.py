@@ -100,10 +100,14 @@ class PreviousRun:
         return up_to_date, to_check
 
     def _follows(self, record: PartRecord, rules: RowOptions) -> bool:
-        """Return true if the drift is known and small enough, and the rejects exist, where the rules demand it.
+        """Return true if bad rows are few, the drift is known and small, and rejects exist, where the rules demand it.
 
         A part that does not follow the rules is written again, which reports the problem.
         """
+        if rules.max_bad_rows is not None and not rules.max_bad_rows.allows(
+            record.bad_rows, record.rows_read
+        ):
+            return False
         if rules.max_drift is not None and (record.drift is None or record.drift.share > rules.max_drift):
             return False
         tested = rules.drift_test is not None and record.rows_read > record.bad_rows

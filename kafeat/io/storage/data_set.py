@@ -66,6 +66,12 @@ def is_data_set(location: Location) -> bool:
     return is_pattern(location) or location.path.endswith("/")
 
 
+def must_exist(location: Location) -> None:
+    """Refuse a location at which there is nothing."""
+    if location.kind() is None:
+        raise SystemRefusedError(f"{location}: expected a file or a folder, got nothing of that name")
+
+
 def list_parts(location: Location, format: str | None = None) -> Parts:
     """List the parts of a data set, sorted by name.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from kafeat.errors import PartsError, UsageError
-from kafeat.io.storage.data_set import is_data_set
+from kafeat.io.storage.data_set import is_data_set, must_exist
 from kafeat.io.storage.formats import INPUTS, OUTPUTS
 from kafeat.io.storage.location import Location
 from kafeat.io.writers.options import OutputOptions
@@ -288,6 +288,7 @@ def _refuse_options_of_parts(request: DatasetRequest) -> None:
         ("resume", request.resume),
     ):
         if given:
+            must_exist(request.source)
             raise UsageError(
                 f"{name}: expected an input of many files, or rows_per_file, got one: {request.source}"
             )

@@ -500,6 +500,20 @@ def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
     assert in_process(*words, KAFEAT_ENGINE="loky").returncode == 0
 
 
+@pytest.mark.parametrize("option", ["--resume", "--engine=processes"])
+def test_a_missing_input_is_told_before_an_option_of_many_files(
+    in_process: Callable[..., Done], model: str, tmp_path: Path, option: str
+) -> None:
+    done = in_process("transform", "--model", model, "incoming", "features", option, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        5,
+        "kafeat: incoming: expected a file or a folder, got nothing of that name\n",
+    )
+    with pytest.raises(SystemRefusedError, match="^incoming: expected a file or a folder, got nothing"):
+        kafeat.transform("incoming", tmp_path / "features", model=model, resume=True)
+    assert not (tmp_path / "features").exists()
+
+
 def test_a_message_lists_some_failures_and_counts_the_rest() -> None:
     failures = [PartFailure(name=f"p{i}", error=f"p{i}: bad", exit_code=3 + i % 2) for i in range(30)]
     error = PartsError("out", 5, failures)

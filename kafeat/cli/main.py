@@ -17,6 +17,7 @@ from kafeat._version import __version__
 from kafeat.cli import log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
+from kafeat.cli.unknown_variables import warn_of_unknown_variables
 from kafeat.errors import KafeatError
 from kafeat.io.storage.temporary_files import remove_ours
 
@@ -157,6 +158,7 @@ def _run() -> int:
     except click.ClickException as error:
         name_variable(error)
         log.usage(error)
+        warn_of_unknown_variables(kafeat)
         return error.exit_code
     except KafeatError as error:
         return _failed(str(error), error.exit_code)

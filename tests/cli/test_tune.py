@@ -36,7 +36,9 @@ def table(tmp_path):
 def test_the_config_that_is_written_fits_and_the_test_rows_are_scored_once(table, in_process):
     done = in_process("tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *QUICK, cwd=table)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"R² 0\.\d+ ± \S+ on rows held out to choose by", done.stdout)
+    assert re.search(
+        r"R² 0\.\d+ ± \S+ on rows held out to choose by; a constant prediction has 0\.0000\n", done.stdout
+    )
     assert re.search(r"R² 0\.\d+ ± \S+ on 40 test rows, not seen before", done.stdout)
     assert "next: kafeat fit --config best.yaml x.csv map.joblib --label y --split split" in done.stdout
     assert sorted(os.listdir(table)) == ["best.yaml", "x.csv"]

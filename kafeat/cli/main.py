@@ -18,7 +18,7 @@ from kafeat.cli import log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.cli.unknown_variables import warn_of_unknown_variables
-from kafeat.errors import KafeatError
+from kafeat.errors import KafeatError, PartsError
 from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
@@ -159,6 +159,9 @@ def _run() -> int:
         name_variable(error)
         log.usage(error)
         warn_of_unknown_variables(kafeat)
+        return error.exit_code
+    except PartsError as error:
+        log.failed_parts(error)
         return error.exit_code
     except KafeatError as error:
         return _failed(str(error), error.exit_code)

@@ -225,6 +225,12 @@ def _run_parts(request: DatasetRequest, quiet: bool, verbose: bool) -> None:
     if not quiet:
         _warn(target, run.all_bad, "has bad rows only", "have bad rows only")
         _warn(
+            target,
+            run.lost,
+            "of an earlier run was removed, as its part failed",
+            "of an earlier run were removed, as their parts failed",
+        )
+        _warn(
             target, run.removed, "was removed, as its input is gone", "were removed, as their inputs are gone"
         )
         _warn(

@@ -71,6 +71,11 @@ class PreviousRun:
         others = (name for name in self.entries if name not in handled and not is_hidden(name))
         return tuple(sorted(name for name in others if folder.join(name).entry() is not None))
 
+    def lost(self, folder: Location, failed: AbstractSet[str]) -> tuple[str, ...]:
+        """Return the parts of a previous run that this run has removed and could not make again."""
+        before = sorted(failed & self._records.keys() & self.entries.keys())
+        return tuple(name for name in before if folder.join(name).entry() is None)
+
     def of_parts(
         self, manifest: Manifest, parts: Iterable[Part], rules: RowOptions
     ) -> tuple[dict[str, PartRecord], dict[str, PartRecord]]:

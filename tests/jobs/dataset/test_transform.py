@@ -545,7 +545,7 @@ def test_failed_parts_and_what_they_had_before_are_told(
         pa_csv.write_csv(table(5), tmp_path / f"in/{name}.csv")
     command = ("transform", "--model", model, "in", "out", "--resume")
     assert in_process(*command, cwd=tmp_path).returncode == 0
-    for name in "abd":
+    for name in "abe":
         (tmp_path / f"in/{name}.csv").write_text("x\n")
     done = in_process(*command, "--log-format", "json", cwd=tmp_path)
     summary, warning, *failed, last = map(json.loads, done.stderr.splitlines())
@@ -554,7 +554,7 @@ def test_failed_parts_and_what_they_had_before_are_told(
         "out: 2 files of an earlier run were removed, as their parts failed: a.csv, b.csv"
     )
     assert [(one["level"], one["part"], one["exit_code"]) for one in failed] == [
-        ("error", f"{name}.csv", 3) for name in "abd"
+        ("error", f"{name}.csv", 3) for name in "abe"
     ]
     assert failed[0]["message"].startswith("in/a.csv: expected the column")
     assert last["message"].startswith(

@@ -65,6 +65,8 @@ bad("csv: a longer row", text("1,2,3,4"), 3,
     says="in.csv: row 13 (index 12): expected 3 fields, got 4")
 bad("csv: a shorter row", text("1,2"), 3,
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
+bad("csv: a carriage return in a value", text("1,2\r,3"), 3,
+    says="in.csv: row 13 (index 12): expected 3 fields, got 2; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes")
 bad("csv: semicolons for commas", raw(sound_csv().replace(b",", b";")), 3,
     says="in.csv: expected the columns 'a', 'b', 'c', got a;b;c; is the delimiter another character (--delimiter ';')?")
 bad("csv: tabs for commas", raw(sound_csv().replace(b",", b"\t")), 3,

@@ -394,3 +394,17 @@ def test_an_input_of_bad_rows_alone_is_told(fm, tmp_path, in_process, rule):
     assert in_process(*command, "in/a.csv", "out.csv", "--quiet", cwd=tmp_path).stderr == ""
     both = in_process(*command, "in", "out", cwd=tmp_path)
     assert (both.returncode, both.stderr) == (0, "note: out: 1 file has bad rows only: a.csv\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'x0,x1,x2,t\n1,1,1,"a\rb"\n1,1\n',  # in quotes it is a character
+        "x0,x1,x2,t\r\n1,1,1,a\r\n1,1\r\n",
+        "x0,x1,x2,t\r1,1,1,a\r1,1\r",  # all rows end so
+    ],
+)
+def test_carriage_returns_that_are_in_place_are_not_blamed(fm, tmp_path, text):
+    (tmp_path / "in.csv").write_bytes(text.encode())
+    with pytest.raises(DataError, match=r"row 2 \(index 1\): expected 4 fields, got 2$"):
+        kafeat.transform(tmp_path / "in.csv", tmp_path / "out.npy", model=fm)

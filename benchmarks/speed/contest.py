@@ -1,5 +1,6 @@
 """Contests: all sides take turns, round after round."""
 
+import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,7 +36,6 @@ class Line:
     target: float | None = None
     share: bool = False
     quantity: str = "seconds"
-    limit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,21 @@ class Contest:
     full_only: bool = False
 
 
+_LEAST_SECONDS = 0.2
+"""Calls are repeated for as long: one short call tells little."""
+
+
 def timed(work: Callable[[], object]) -> Side:
-    """The seconds that a call takes; what it returns is freed afterwards."""
+    """Return a side that tells the median seconds of a call; what it returns is freed afterwards."""
 
     def side() -> Sample:
-        started = time.perf_counter()
-        result = work()
-        taken = time.perf_counter() - started
-        del result
-        return {"seconds": taken}
+        taken: list[float] = []
+        while sum(taken) < _LEAST_SECONDS:
+            started = time.perf_counter()
+            result = work()
+            taken.append(time.perf_counter() - started)
+            del result
+        return {"seconds": statistics.median(taken)}
 
     return side
 

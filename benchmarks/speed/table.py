@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from speed.contest import Line, Sample
 
 HEAD = (
-    "| job | against | ours | theirs | ratio | target | reached | of the limit |",
-    "|---|---|---|---|---|---|---|---|",
+    "| job | against | ours | theirs | ratio | target | reached |",
+    "|---|---|---|---|---|---|---|",
 )
-OF_LIMIT = 0.85
-"""The share of its limit on the machine that each job in memory should reach."""
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
@@ -38,14 +36,12 @@ def result(line: Line, runs: Mapping[str, Sequence[Sample]]) -> dict[str, object
     found |= {"target": line.target, "at_most": at_most, "quantity": line.quantity}
     if line.target is not None:
         found["reached"] = bool(ratio <= line.target if at_most else ratio >= line.target)
-    if line.limit is not None:
-        found["of_limit"] = quartiles(measured(runs, line.limit, line.quantity))[1] / ours[1]
     return found
 
 
 def row(found: Mapping[str, object]) -> str:
     """A line of the table."""
-    ratio, target, limit = (found.get(name) for name in ("ratio", "target", "of_limit"))
+    ratio, target = found.get("ratio"), found.get("target")
     sign = "≤" if found["at_most"] else "≥"
     cells = [
         found["job"],
@@ -55,7 +51,6 @@ def row(found: Mapping[str, object]) -> str:
         "" if ratio is None else f"{ratio:.2f}",
         "" if target is None else f"{sign} {target:g}",
         {True: "yes", False: "NO"}.get(found.get("reached"), ""),
-        "" if limit is None else f"{limit:.2f}{'' if limit >= OF_LIMIT else ' LOW'}",
     ]
     return "| " + " | ".join(map(str, cells)) + " |"
 

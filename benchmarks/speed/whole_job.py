@@ -118,14 +118,14 @@ class _Judge:
 
 
 _LINES = (
-    Line(_JOB, "pandas + scikit-learn, float32", "ours", "script float32", 11),
-    Line(_JOB, "pandas + scikit-learn, float64", "ours", "script float64", 14),
+    Line(_JOB, "pandas + scikit-learn, float32", "ours", "script float32", 17),
+    Line(_JOB, "pandas + scikit-learn, float64", "ours", "script float64"),
     Line(_JOB + ", memory", "pandas + scikit-learn, float32", "ours", "script float32", 0.1, True, "peak_mb"),
     Line(
         _JOB + ", memory", "pandas + scikit-learn, float64", "ours", "script float64", None, True, "peak_mb"
     ),
-    Line(_JOB, "batches, scikit-learn, tuned writer", "ours", "careful", 2.2),
+    Line(_JOB, "batches, scikit-learn, tuned writer", "ours", "careful", 4.3),
     Line(_JOB, "reading, then writing the same bytes", "ours", "read and write", 0.9, share=True),
-    Line(_NPY, "reading, then a plain write", "ours npy", "read and write npy", 1.1, share=True),
+    Line(_NPY, "reading, then a plain write", "ours npy", "read and write npy", 0.8, share=True),
 )
 CONTESTS = (Contest("whole job", _LINES, _prepare),)

@@ -1,8 +1,5 @@
-/* TensorSketch of rows, for one precision and vectors of BYTES bytes. LANES rows go side by side, each in a lane of its own: all lanes have the same
- * operations, so a row's numbers do not depend on its place or on its neighbours. */
+/* TensorSketch of rows, for one precision and vectors of BYTES bytes. */
 
-enum { OF(LANES) = BYTES / sizeof(REAL) };
-typedef REAL OF(Lanes) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
 typedef struct { OF(Lanes) re, im; } OF(Complex);
 
 INLINE void OF(turn)(OF(Complex) *z, REAL re, REAL im) {
@@ -122,21 +119,6 @@ INLINE void OF(take)(
     }
 }
 
-/* The outputs of a row for each lane: Re P_first, Im P_first, … , `count` in all. Frequency 0 has no imaginary part. */
-INLINE int OF(spread)(
-    const OF(Lanes) *products, ptrdiff_t rows, ptrdiff_t first, ptrdiff_t count, REAL *out, ptrdiff_t by_row,
-    ptrdiff_t by_output
-) {
-    int lost = 0;
-    for (ptrdiff_t lane = 0; lane < rows; lane++)
-        for (ptrdiff_t j = 0; j < count; j++) {
-            REAL value = ((const REAL *)(products + (first || j ? j + 1 + first : 0)))[lane];
-            out[lane * by_row + j * by_output] = value;
-            lost |= !isfinite(value);
-        }
-    return lost;
-}
-
 /* The product of the spectra of `degree` count sketches of 2n buckets, from frequency `first` (0 or 1) on, times amplitudes
  * (n + 1); or what is left of it (`rest`) where sketch q has the constant c at frequency k in constants[q][k], (degree,
  * n + 1) complex numbers, and the product of those before it and of the amplitude in below[q][k]. `factors` are halves of
@@ -155,10 +137,7 @@ OF_MACHINES int KAFEAT(tensor_sketch)(
     OF(Complex) *z = (OF(Complex) *)sketch, *P = z + n, *Q = P + n + 1;
     for (ptrdiff_t start = 0; start < rows; start += OF(LANES)) {
         ptrdiff_t here = rows - start < OF(LANES) ? rows - start : OF(LANES), last = count / 2;
-        const REAL *x = X + start * d;
-        for (ptrdiff_t i = 0; !starts && i < d; i++)
-            for (ptrdiff_t lane = 0; lane < OF(LANES); lane++)
-                ((REAL *)(inputs + i))[lane] = x[(lane < here ? lane : 0) * d + i];
+        if (!starts) OF(gather)(X + start * d, here, d, inputs);
         for (ptrdiff_t q = 0; q < degree; q++) {
             const int32_t *bucket = buckets + q * (d + 1);
             const REAL *factor = factors + q * (d + 1), *c = constants + q * 2 * (n + 1), *b = below + q * 2 * (n + 1);
@@ -172,7 +151,10 @@ OF_MACHINES int KAFEAT(tensor_sketch)(
                 OF(take)(z, n, half_turns, places, amplitudes, q == 0, c, b, OF(BUT_CONSTANT), first, last, P, Q);
             else OF(take)(z, n, half_turns, places, amplitudes, q == 0, c, b, OF(BUT_LINEAR), first, last, P, Q);
         }
-        lost |= OF(spread)((const OF(Lanes) *)P, here, first, count, out + start * by_row, by_row, by_output);
+        /* Re P_first, Im P_first, … ; frequency 0 has no imaginary part. */
+        OF(Lanes) *outputs = (OF(Lanes) *)P + 2 * first;
+        if (first == 0) outputs[1] = outputs[0], outputs++;
+        lost |= OF(spread)(outputs, here, count, out + start * by_row, by_row, by_output);
     }
     return lost;
 }

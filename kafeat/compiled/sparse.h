@@ -4,51 +4,6 @@
  * returns true if one is no number. */
 
 typedef REAL OF(Strip) __attribute__((vector_size(32), aligned(sizeof(REAL)), may_alias));
-/* Rows side by side, and outputs and vectors of them that are kept in the first-level cache. */
-enum { OF(VECTORS) = 4, OF(HIGH) = OF(VECTORS) * 32 / sizeof(REAL), OF(OUTPUTS) = 16 };
-
-/* The rows of X (rows, d), side by side; the last one stands for those that are not there. */
-INLINE void OF(side_by_side)(const REAL *X, ptrdiff_t rows, ptrdiff_t d, REAL *inputs) {
-    for (ptrdiff_t row = 0; row < OF(HIGH); row++) {
-        const REAL *x = X + (row < rows ? row : rows - 1) * d;
-        for (ptrdiff_t i = 0; i < d; i++) inputs[i * OF(HIGH) + row] = x[i];
-    }
-}
-
-/* Rows X (rows, d) times the transpose of a sparse matrix (D, d). `inputs` holds d·HIGH numbers. */
-VERSIONS int KAFEAT(dense_by_sparse)(
-    const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL *values, const int32_t *columns, const int64_t *starts,
-    ptrdiff_t D, REAL *inputs, REAL *out, ptrdiff_t by_row, ptrdiff_t by_column
-) {
-    OF(Strip) sums[OF(OUTPUTS)][OF(VECTORS)];
-    int lost = 0;
-    for (ptrdiff_t start = 0; start < rows; start += OF(HIGH)) {
-        ptrdiff_t here = rows - start < OF(HIGH) ? rows - start : OF(HIGH);
-        OF(side_by_side)(X + start * d, here, d, inputs);
-        for (ptrdiff_t first = 0; first < D; first += OF(OUTPUTS)) {
-            ptrdiff_t count = D - first < OF(OUTPUTS) ? D - first : OF(OUTPUTS);
-            for (ptrdiff_t j = 0; j < count; j++) {
-                OF(Strip) a = {0}, b = {0}, c = {0}, e = {0};
-                for (int64_t k = starts[first + j]; k < starts[first + j + 1]; k++) {
-                    const OF(Strip) *x = (const OF(Strip) *)(inputs + columns[k] * OF(HIGH));
-                    a += x[0] * values[k];
-                    b += x[1] * values[k];
-                    c += x[2] * values[k];
-                    e += x[3] * values[k];
-                }
-                sums[j][0] = a, sums[j][1] = b, sums[j][2] = c, sums[j][3] = e;
-            }
-            for (ptrdiff_t row = 0; row < here; row++)
-                for (ptrdiff_t j = 0; j < count; j++) {
-                    REAL value = ((const REAL *)sums[j])[row];
-                    out[(start + row) * by_row + (first + j) * by_column] = value;
-                    lost |= !(OF(size)(value) <= OF(LARGEST));
-                }
-        }
-    }
-    return lost;
-}
-
 /* ROWS rows of D numbers wait in a buffer, with a gap between them: rows that are a power of two apart would take the same
  * places of the cache. */
 enum { OF(ROWS) = 16, OF(GAP) = 16 };

@@ -1,18 +1,16 @@
 /* Sums over columns of a function of x and l, for rows x and landmarks l in panels, for one precision and vectors of BYTES
  * bytes. SIDE rows times ACROSS vectors of landmarks have a register for each sum. Sums of TERMS are summed, for precision. */
-typedef REAL OF(Numbers) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
-typedef WORD OF(Words) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
-enum { OF(SIDE) = 4, OF(ACROSS) = BYTES / 16, OF(LANE) = BYTES / sizeof(REAL), OF(PANEL) = OF(ACROSS) * OF(LANE) };
+enum { OF(SIDE) = 4, OF(ACROSS) = BYTES / 16, OF(PANEL) = OF(ACROSS) * OF(LANES) };
 enum { OF(TERMS) = 64 };
 enum OF(Term) { OF(HARMONIC) = 0, OF(CITYBLOCK) = 1, OF(INTERSECTION) = 2 };
 
-INLINE void OF(add_term)(OF(Numbers) *sum, REAL x, const OF(Numbers) *landmarks, int term) {
-    OF(Numbers) l = *landmarks, value = x - (OF(Numbers)){0}, difference = value - l;
+INLINE void OF(add_term)(OF(Lanes) *sum, REAL x, const OF(Lanes) *landmarks, int term) {
+    OF(Lanes) l = *landmarks, value = x - (OF(Lanes)){0}, difference = value - l;
     if (term == OF(HARMONIC)) *sum += x / ((x == 0 ? 1 : x) + l) * l; /* 0/0 counts as 0 */
-    else if (term == OF(CITYBLOCK)) *sum += (OF(Numbers))((OF(Words))difference & LARGEST_WORD);
+    else if (term == OF(CITYBLOCK)) *sum += (OF(Lanes))((OF(Words))difference & LARGEST_WORD);
     else {
         OF(Words) below = (OF(Words))(value < l);
-        *sum += (OF(Numbers))((below & (OF(Words))value) | (~below & (OF(Words))l));
+        *sum += (OF(Lanes))((below & (OF(Words))value) | (~below & (OF(Words))l));
     }
 }
 
@@ -22,15 +20,15 @@ INLINE void OF(add_terms)(const REAL *X, ptrdiff_t rows, ptrdiff_t d, const REAL
     for (int r = 0; r < OF(SIDE); r++) row[r] = X + (r < rows ? r : 0) * d;
     memset(total, 0, OF(SIDE) * OF(PANEL) * sizeof(REAL));
     for (ptrdiff_t first = 0; first < d; first += OF(TERMS)) {
-        OF(Numbers) sum[OF(SIDE)][OF(ACROSS)] = {{{0}}};
+        OF(Lanes) sum[OF(SIDE)][OF(ACROSS)] = {{{0}}};
         ptrdiff_t stop = first + OF(TERMS) < d ? first + OF(TERMS) : d;
         for (ptrdiff_t k = first; k < stop; k++) {
-            const OF(Numbers) *l = (const OF(Numbers) *)(panel + k * OF(PANEL));
+            const OF(Lanes) *l = (const OF(Lanes) *)(panel + k * OF(PANEL));
             for (int r = 0; r < OF(SIDE); r++)
                 for (int v = 0; v < OF(ACROSS); v++) OF(add_term)(&sum[r][v], row[r][k], l + v, term);
         }
         for (int r = 0; r < OF(SIDE); r++)
-            for (int v = 0; v < OF(ACROSS); v++) *(OF(Numbers) *)(total + r * OF(PANEL) + v * OF(LANE)) += sum[r][v];
+            for (int v = 0; v < OF(ACROSS); v++) *(OF(Lanes) *)(total + r * OF(PANEL) + v * OF(LANES)) += sum[r][v];
     }
 }
 

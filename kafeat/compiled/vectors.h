@@ -11,7 +11,10 @@
 #define FARTHEST FARTHEST_f32
 #define COS_SIN cos_sin_f32
 #define PAIRS pairs_f32
+#include "lanes.h"
 #include "sketch.h"
+#include "hadamard.h"
+#include "products.h"
 #include "terms.h"
 #if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"
@@ -35,7 +38,10 @@
 #define FARTHEST FARTHEST_f64
 #define COS_SIN cos_sin_f64
 #define PAIRS pairs_f64
+#include "lanes.h"
 #include "sketch.h"
+#include "hadamard.h"
+#include "products.h"
 #include "terms.h"
 #if BYTES == 64 /* with half as many registers of half the size, it was no faster than BLAS and a second loop */
 #include "waves.h"

@@ -1,7 +1,6 @@
 /* Cosines and sines of products of rows with frequencies, for one precision and vectors of BYTES bytes: an angle goes from
  * registers to its features and is never in memory. */
 
-typedef REAL OF(Vector) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
 /* HIGH rows of one side times WIDE vectors of the other have a register for each sum, 24 of 32. */
 enum { OF(HIGH) = 12, OF(WIDE) = 2, OF(COLUMNS) = OF(WIDE) * BYTES / sizeof(REAL) };
 /* Bytes of the side that is read again and again, if it stays in the second-level cache; and how many products are summed
@@ -18,11 +17,11 @@ OF_MACHINES void KAFEAT(panels)(const REAL *M, ptrdiff_t count, ptrdiff_t d, REA
 
 /* HIGH rows of A, of which the first `rows` are there, times a panel. */
 INLINE void OF(block)(const REAL *A, ptrdiff_t rows, ptrdiff_t by_row, ptrdiff_t d, const REAL *panel, REAL *sums) {
-    OF(Vector) sum[OF(HIGH)][OF(WIDE)] = {{{0}}};
+    OF(Lanes) sum[OF(HIGH)][OF(WIDE)] = {{{0}}};
     const REAL *row[OF(HIGH)];
     for (int r = 0; r < OF(HIGH); r++) row[r] = A + (r < rows ? r : 0) * by_row;
     for (ptrdiff_t k = 0; k < d; k++) {
-        const OF(Vector) *columns = (const OF(Vector) *)(panel + k * OF(COLUMNS)), a = columns[0], b = columns[1];
+        const OF(Lanes) *columns = (const OF(Lanes) *)(panel + k * OF(COLUMNS)), a = columns[0], b = columns[1];
         for (int r = 0; r < OF(HIGH); r++) {
             sum[r][0] += row[r][k] * a;
             sum[r][1] += row[r][k] * b;

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
+from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop, vector_bytes
 from kafeat.contract.tile import SparseRows
 from kafeat.types import Array, Floats
 
-# As in the C file: rows that wait in a buffer, the gap between them, and bytes of the rows that go side by side.
-_ROWS, _GAP, _HIGH_BYTES = 16, 16, 128
+# As in the C files: rows that wait in a buffer, the gap between them, and vectors of rows that go together.
+_ROWS, _GAP, _VECTORS = 16, 16, 2
 _CSR = (ARRAY, ARRAY, ARRAY)
 _OUT = (ARRAY, ARRAY, SIZE, SIZE)
 
@@ -53,12 +53,14 @@ class SparseMatrix:
         self._values = np.ascontiguousarray(values, dtype=dtype)
         self._columns = np.ascontiguousarray(columns, dtype=np.int32)
         self._starts = np.ascontiguousarray(starts, dtype=np.int64)
-        self._loop = loop("dense_by_sparse", dtype, ARRAY, SIZE, SIZE, *_CSR, SIZE, *_OUT, result=FLAG)
+        self._loop = loop(
+            f"dense_by_sparse_{vector_bytes()}", dtype, ARRAY, SIZE, SIZE, *_CSR, SIZE, *_OUT, result=FLAG
+        )
         self._sparse_loop = loop("sparse_by_sparse", dtype, *_CSR, SIZE, *_CSR, SIZE, *_OUT, result=FLAG)
 
     def scratch(self, rows: int) -> Floats:
         """Return the buffer of one worker."""
-        high = rows if self._loop is None else _HIGH_BYTES // self.dtype.itemsize
+        high = rows if self._loop is None else _VECTORS * vector_bytes() // self.dtype.itemsize
         return np.empty((self.shape[1], high), dtype=self.dtype)
 
     def of_rows(self, X: Floats, out: Floats, scratch: Floats) -> bool:

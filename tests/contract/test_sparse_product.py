@@ -9,9 +9,19 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from kafeat.compiled.library import vector_bytes
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
 from kafeat.contract.tile import SparseRows
 from kafeat.types import Floats
+
+
+@pytest.fixture(autouse=True, params=[32, 64])
+def _size_of_vectors(request, monkeypatch) -> None:
+    """Both codes are tried where the processor has both."""
+    if request.param > vector_bytes() > 0:
+        pytest.skip("the processor has no such registers")
+    monkeypatch.setattr("kafeat.contract.sparse_product.vector_bytes", lambda: request.param)
+
 
 WAYS = ("sparse by dense", "dense by sparse", "sparse by sparse")
 Product = Callable[[Any, Floats], bool]

@@ -41,7 +41,7 @@ WEIGHTS = parameter("fitted", "the same weight for every frequency, or weights f
 # Where learning starts for laws that have no directions; beyond this width Sobol points cost more than they give.
 _MOST_QMC_INPUTS = 2000
 # Below this padded width the matrix product is faster than the transforms, but not for a matrix of gigabytes.
-_LEAST_STRUCTURED = 512
+_LEAST_STRUCTURED = 128
 _MOST_WRITTEN_OUT = 1 << 23
 
 

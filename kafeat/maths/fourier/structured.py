@@ -17,6 +17,7 @@ import numpy as np
 from kafeat.contract.checks import check_indices
 from kafeat.contract.tile import SparseRows, is_feature_major, shaped
 from kafeat.maths.fourier.spectra import IsotropicDistribution
+from kafeat.maths.fourier.structured_loop import structured_loop
 from kafeat.maths.hadamard import HadamardTransform, padded_width
 from kafeat.types import Array, Floats, Shape, State
 
@@ -82,15 +83,16 @@ class StructuredAngles:
         self._hadamard = HadamardTransform(self._p, dtype)
         signs = state["signs"].astype(np.float64)
         first = signs[:, -1, :d] if input_scale is None else signs[:, -1, :d] * input_scale
-        self._first = first.astype(dtype)
-        self._layers = [signs[:, i].astype(dtype) for i in reversed(range(signs.shape[1] - 1))]
+        layers = [signs[:, i] for i in reversed(range(signs.shape[1] - 1))]
         self._permutation = state.get("permutation")
         radii = state["radii"].copy()
         if self._permutation is not None:
             norms = np.linalg.norm(state["gaussian"], axis=1)
             radii *= np.sqrt(self._p) / np.repeat(norms, self._p)[: self.m]
-            self._layers = [state["gaussian"].astype(dtype)]
+            layers = [state["gaussian"]]
         self._radii = radii.astype(dtype)
+        self._loop = structured_loop(first, layers, self._permutation, self._radii)
+        self._first, self._layers = first.astype(dtype), [layer.astype(dtype) for layer in layers]
 
     @property
     def takes_sparse(self) -> bool:
@@ -104,14 +106,22 @@ class StructuredAngles:
     def waves(self, amplitudes: Floats) -> None:
         """There is no loop for the waves of transforms."""
 
-    def scratch(self, rows: int) -> _Buffers:
-        """Return two buffers of rows · p numbers, and one of rows of the input."""
+    def scratch(self, rows: int) -> Floats | _Buffers:
+        """Return the buffer of the compiled loop; or two of rows · p numbers, and one of rows of the input."""
+        if self._loop is not None:
+            return self._loop.scratch()
         x, between = (np.empty(rows * self._p, dtype=self._dtype) for _ in range(2))
         # Rows a power of two apart share their places in the cache, which makes transposing four times as slow.
         return _Buffers(x, between, np.empty((rows, self._d + _APART), dtype=self._dtype)[:, : self._d])
 
-    def apply(self, X: Floats, angles: Floats, scratch: _Buffers) -> None:
+    def apply(self, X: Floats, angles: Floats, scratch: Floats | _Buffers) -> None:
         """Write the angles of the tile X (rows, d) into `angles` (rows, m)."""
+        if isinstance(scratch, _Buffers):
+            self._by_numpy(X, angles, scratch)
+        elif self._loop is not None:
+            self._loop.write(X, angles, scratch)
+
+    def _by_numpy(self, X: Floats, angles: Floats, scratch: _Buffers) -> None:
         feature_major = is_feature_major(angles)
         x, between = (shaped(flat, (len(X), self._p), feature_major) for flat in (scratch.x, scratch.between))
         for block in range(len(self._first)):

@@ -140,7 +140,7 @@ class Tuning:
 
     def commands(self, config: str = "best.yaml") -> list[str]:
         """Return the commands to go on with, if the config is in this file; none for data in memory or from a pipe."""
-        if not self._words or "-" in (self._words[0], config):
+        if not self._words or self._words[0] == "-":
             return []
         data, split, reading = self._words[0], list(self._words[1:3]), list(self._words[3:])
         predicts = self.config.predictor is not None

@@ -28,7 +28,7 @@ Examples:
 )  # fmt: skip
 @click.option(
     "--check", is_flag=True, allow_from_autoenv=False,
-    help="Check the configs FILE.yaml and list every mistake in them (exit code 2).",
+    help="Check the configs and experiments FILE.yaml, and list every mistake in them (exit code 2).",
 )  # fmt: skip
 @click.option(
     "--schema", is_flag=True, allow_from_autoenv=False, help="Write the JSON Schema of configs, for editors."
@@ -68,18 +68,35 @@ def _start(kind: str) -> str:
 
 
 def _check(files: tuple[str, ...]) -> None:
-    from kafeat.config import load_config
+    from kafeat.config.experiment import is_experiment
     from kafeat.errors import ConfigError
 
     problems: list[str] = []
     for name in files:
         try:
-            config = load_config(name)
+            content = _experiment(name) if is_experiment(name) else _steps(name)
         except ConfigError as error:
             problems += error.problems
             continue
-        chain = " -> ".join(step.kind for step in config.steps)
-        rows = "every row" if config.fit_rows == "all" else f"at most {config.fit_rows:,} rows"
-        click.echo(f"{name}: valid: {chain}, {config.dtype}, fitted on {rows}")
+        click.echo(f"{name}: valid: {content}")
     if problems:
         raise ConfigError(problems)
+
+
+def _steps(name: str) -> str:
+    from kafeat.config import load_config
+
+    config = load_config(name)
+    chain = " -> ".join(step.kind for step in config.steps)
+    rows = "every row" if config.fit_rows == "all" else f"at most {config.fit_rows:,} rows"
+    return f"{chain}, {config.dtype}, fitted on {rows}"
+
+
+def _experiment(name: str) -> str:
+    from kafeat.cli.evaluate import evaluate
+    from kafeat.cli.experiments import checked_options
+    from kafeat.config.experiment import read_experiment
+
+    experiment = read_experiment(name)
+    checked_options(click.Context(evaluate, info_name="evaluate"), name, experiment.options)
+    return f"an experiment with the maps {', '.join(experiment.maps)}"

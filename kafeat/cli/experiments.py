@@ -39,13 +39,16 @@ def _use_options(context: click.Context, _option: click.Parameter, name: str | N
         return name
     from kafeat.config.experiment import load_experiment
 
-    defaults = _defaults(context, name, load_experiment(name).options)
+    defaults = checked_options(context, name, load_experiment(name).options)
     context.default_map = {**(context.default_map or {}), **defaults}
     return name
 
 
-def _defaults(context: click.Context, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options by the names that click has for them. Each is checked as on the command line."""
+def checked_options(context: click.Context, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options by the names that click has for them. Each is checked as on the command line.
+
+    `context` is one of `kafeat evaluate`.
+    """
     from kafeat.contract.describe import nearest
     from kafeat.errors import ConfigError
 
@@ -63,17 +66,29 @@ def _defaults(context: click.Context, name: str, given: Mapping[str, Any]) -> di
             )
             continue
         option = options[key]
-        words = [str(one) for one in (value if isinstance(value, list) else [value])]
-        text = words if option.multiple or len(words) != 1 else words[0]
         try:
+            text = _as_typed(value, option.multiple)
             option.process_value(context, text)
-        except (click.BadParameter, TypeError, ValueError) as error:
+        except (click.BadParameter, ValueError) as error:
             said = error.message if isinstance(error, click.BadParameter) else str(error)
             problems.append(f"{name}: options.{key}: {said}")
+            continue
         defaults[option.name or ""] = text
     if problems:
         raise ConfigError(problems)
     return defaults
+
+
+def _as_typed(value: Any, multiple: bool) -> str | list[str]:
+    """Return a value as on the command line: text, or a list of texts for an option that may be repeated."""
+    from kafeat.contract.describe import spell
+
+    values = value if isinstance(value, list) and multiple else [value]
+    if not values or not all(isinstance(one, str | int | float) for one in values):
+        expected = "a number or text, or a list of these" if multiple else "a number or text"
+        raise ValueError(f"expected {expected}, got {spell(value)}")
+    words = [str(one) for one in values]
+    return words if multiple else words[0]
 
 
 def _list(context: click.Context, _option: click.Parameter, asked: bool) -> None:

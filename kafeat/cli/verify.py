@@ -51,6 +51,13 @@ Examples:
     is_flag=True,
     help="Expect features of `transform --unit-variance`; Parquet, Arrow and the stats state it themselves.",
 )
+@click.option(
+    "--label",
+    type=options.COLUMN,
+    metavar="COL",
+    allow_from_autoenv=False,
+    help="Column of IN that `transform --keep` copied as the label of LIBSVM; the stats state it themselves.",
+)
 @options.jobs
 @options.reading
 @click.option("--output-format", type=options.INPUTS, help="Format of OUT (default: by the suffix).")
@@ -68,6 +75,7 @@ def verify(
     on_bad_rows: Literal["error", "drop", "null"],
     output_dtype: str | None,
     unit_variance: bool,
+    label: str | None,
     jobs: int | None,
     reading: InputOptions,
     output_format: str | None,
@@ -86,7 +94,7 @@ def verify(
     result = verify_file(
         model, source, target, reading=reading, reading_output=InputOptions(output_format), rows=rows, seed=seed,
         stats=stats, on_bad_rows=on_bad_rows, output_dtype=output_dtype,
-        unit_variance=unit_variance, jobs=jobs,
+        unit_variance=unit_variance, label=label, jobs=jobs,
     )  # fmt: skip
     bits = (
         "equal to the last bit"

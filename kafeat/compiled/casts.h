@@ -60,6 +60,10 @@ WHOLE(u8, uint8_t)
 WHOLE(u16, uint16_t)
 WHOLE(u32, uint32_t)
 WHOLE(u64, uint64_t)
+/* A file may hold any byte as a truth value. */
+#define TRUTH(x) ((x) != 0)
+CAST(cast_b8_f32, uint8_t, float, TRUTH, 0)
+CAST(cast_b8_f64, uint8_t, double, TRUTH, 0)
 
 /* True if a number is not finite. */
 #define CHECK(kind, FROM) \

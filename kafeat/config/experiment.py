@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
-from kafeat.config.load import read_yaml
+from kafeat.config.load import read_yaml, top_keys
 from kafeat.config.model import FROZEN, Config
 from kafeat.contract.describe import Described, nearest
+from kafeat.contract.step import refuse_parameter
 from kafeat.errors import UsageError
 
-Text = Annotated[str, Field(min_length=1), Described("text, not empty", "texts")]
+# Other text would break a table, or a terminal would obey it.
+_LINE = StringConstraints(strip_whitespace=True, pattern=r"^[^\p{C}]*[^\p{C}\p{Z}][^\p{C}]*$")
+_LINE_SAID = "one line of printable text, not empty"
+Text = Annotated[str, _LINE, Described(_LINE_SAID, "texts")]
 Maps = Annotated[
     dict[str, Config], Field(min_length=1), Described("a mapping of names to recipes, not empty", "mappings")
 ]
+KEY = "maps"
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -32,6 +37,28 @@ class Experiment(BaseModel):
     )
     maps: Maps = Field(description="the recipes of the maps, by their names")
 
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        for name in self.maps:
+            try:
+                _NAME.validate_python(name)
+            except ValidationError:
+                refuse_parameter("maps", f"names that are {_LINE_SAID}", name)
+        return self
+
+
+_NAME: TypeAdapter[str] = TypeAdapter(Text)
+
+
+def is_experiment(name: str) -> bool:
+    """Return True if the YAML file (`-` for standard input) has the maps of an experiment, and not the steps of one."""
+    return KEY in top_keys(name)
+
+
+def read_experiment(name: str) -> Experiment:
+    """Read an experiment from a YAML file, or from standard input (`-`)."""
+    return read_yaml(name, Experiment, KEY)
+
 
 def load_experiment(name: str) -> Experiment:
     """Read an experiment of the package by its name, or one of your own by the path of its YAML file.
@@ -44,14 +71,14 @@ def load_experiment(name: str) -> Experiment:
         If the file is invalid.
     """
     if name.endswith(_SUFFIXES):
-        return read_yaml(name, Experiment, "maps")
+        return read_experiment(name)
     names = experiment_names()
     if name not in names:
         raise UsageError(
             f"--experiment: expected one of {', '.join(names)}, or a file NAME.yaml, got {name!r}"
             f"{nearest(name, names)}"
         )
-    return read_yaml(str(_folder() / f"{name}.yaml"), Experiment, "maps")
+    return read_experiment(str(_folder() / f"{name}.yaml"))
 
 
 def experiment_names() -> list[str]:

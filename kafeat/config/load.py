@@ -23,6 +23,11 @@ Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Config"
 M = TypeVar("M", bound=BaseModel)
 
 MOST_BYTES = 1 << 20
+_OTHER = {
+    "steps": ("maps", "an experiment: give it to `kafeat evaluate --experiment`"),
+    "maps": ("steps", "the config of one map: give it to --config"),
+}
+"""For the required key of a file, the key of the other kind of files, and what to do with those."""
 
 
 def load_config(source: Source, root: type[Config] = Config) -> Config:
@@ -69,6 +74,12 @@ def read_yaml(name: str, root: type[M], key: str) -> M:
     return _valid(name, *_from_text(_content(name), root, key))
 
 
+def top_keys(name: str) -> frozenset[str]:
+    """Return the keys of a YAML file, or of standard input (`-`), as far as it can be read."""
+    node, _ = read(_content(name)[:MOST_BYTES])
+    return frozenset(node.value) if node is not None and isinstance(node.value, dict) else frozenset()
+
+
 def _valid(name: str, model: M | None, mistakes: Sequence[Mistake]) -> M:
     if model is None or mistakes:
         raise ConfigError([mistake.line(name) for mistake in _in_order(mistakes)])
@@ -105,6 +116,9 @@ def _from_text(content: bytes, root: type[M], key: str) -> tuple[M | None, list[
     if not isinstance(node.value, dict):
         got = Mistake(f"expected a mapping with the key '{key}', got {spell(node.value)}", at=node.at)
         return None, [*mistakes, got]
+    other, remedy = _OTHER[key]
+    if other in node.value and key not in node.value:
+        return None, [*mistakes, Mistake(f"expected the key '{key}', got {remedy}", at=node.at)]
     model, more = _check(node.value, root, node)
     return model, [*mistakes, *more]
 

@@ -10,7 +10,7 @@ import numpy as np
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, function
 from kafeat.types import Array, Floats
 
-_LETTERS = {"bool": "u8", "float16": "f16", "float32": "f32", "float64": "f64"} | {
+_LETTERS = {"bool": "b8", "float16": "f16", "float32": "f32", "float64": "f64"} | {
     f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)
 }
 _FLOATS = ("f32", "f64")

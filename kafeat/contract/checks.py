@@ -46,13 +46,10 @@ def round_to(values: Floats, out: Floats) -> tuple[int, int] | None:
     """Write `values` (n, k), rounded to the dtype of `out`; the place of the first that it cannot hold."""
     if try_cast(values, out):
         return None
-    try:
-        with np.errstate(over="raise"):
-            out[...] = values
-    except FloatingPointError:
-        row, column = (int(i) for i in np.argwhere(np.abs(values) > np.finfo(out.dtype).max)[0])
-        return row, column
-    return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[...] = values
+    lost = np.argwhere(np.isinf(out) & np.isfinite(values))
+    return (int(lost[0, 0]), int(lost[0, 1])) if len(lost) else None
 
 
 def check_indices(name: str, indices: Array, size: int) -> None:

@@ -52,6 +52,24 @@ def test_check_tells_what_is_sound_and_every_mistake_of_every_file(run, tmp_path
     assert run("--check", "-", cwd=tmp_path).stdout.startswith("-: valid: pca, ")
 
 
+EXPERIMENT = "about: a\ndata: b\noptions: {{{}}}\nmaps:\n  m: {{steps: [{{kind: {}}}]}}\n"
+
+
+def test_check_takes_experiments_too(run, tmp_path, monkeypatch):
+    (tmp_path / "good.yaml").write_text(EXPERIMENT.format("label: y, seeds: 2", "fourier"))
+    (tmp_path / "bad.yaml").write_text(EXPERIMENT.format("", "fuorier"))
+    (tmp_path / "worse.yaml").write_text(EXPERIMENT.format("seeds: 0, json: x", "fourier"))
+    done = run("--check", "bad.yaml", "good.yaml", "worse.yaml", cwd=tmp_path, code=2)
+    assert done.stdout == "good.yaml: valid: an experiment with the maps m\n"
+    kind, seeds, json = done.stderr.splitlines()
+    assert kind.startswith("kafeat: bad.yaml:5:22: maps.m.steps[0].kind: expected one of 'clip', ")
+    assert seeds == "kafeat: worse.yaml: options.seeds: 0 is not in the range x>=1."
+    assert json.startswith("kafeat: worse.yaml: options: expected one of label, ")
+    content = (tmp_path / "good.yaml").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert run("--check", "-", cwd=tmp_path).stdout == "-: valid: an experiment with the maps m\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

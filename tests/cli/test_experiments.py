@@ -95,14 +95,53 @@ def test_an_error_in_the_data_tells_which_table_is_needed(run: Callable, tmp_pat
         ("seeds: 0", "own.yaml: options.seeds: 0 is not in the range x>=1."),
         ("seeds: 2.5", "own.yaml: options.seeds: '2.5' is not a valid integer range."),
         ("scoring: [auc, speed]", "own.yaml: options.scoring: 'speed' is not one of"),
-        ("splits: [1, 2]", "own.yaml: options.splits: "),
-        ("task: null", "own.yaml: options.task: "),
+        ("splits: [1, 2]", "own.yaml: options.splits: expected a number or text, got a list of 2"),
+        ("split: []", "own.yaml: options.split: expected a number or text, got an empty list"),
+        ("task: null", "own.yaml: options.task: expected a number or text, got null"),
+        (
+            "scoring: {auc: 1}",
+            "own.yaml: options.scoring: expected a number or text, or a list of these, got a mapping",
+        ),
     ],
 )
 def test_wrong_options_are_refused(run: Callable, more: str, message: str) -> None:
     code, results, stderr = run(DIGITS, more=more)
     assert (code, results) == (2, {})
     assert message in stderr
+
+
+@pytest.mark.parametrize("name", ['""', '" "', '"a\\e[31mb"', '"a\\nb"'])
+def test_text_that_a_terminal_would_obey_is_refused(in_process: Callable, tmp_path: Path, name: str) -> None:
+    content = "about: {}\ndata: b\nmaps: {{{}: {{steps: [{{kind: fourier}}]}}}}\n"
+    for about, key, place in ((name, "m", "own.yaml:1:8: about"), ("a", name, "own.yaml:3:7: maps")):
+        (tmp_path / "own.yaml").write_text(content.format(about, key))
+        done = in_process("evaluate", "--experiment", "own.yaml", DIGITS, cwd=tmp_path)
+        assert done.returncode == 2
+        assert f"{place}: expected " in done.stderr
+        assert "one line of printable text, not empty, got " in done.stderr
+        assert "\x1b" not in done.stderr
+
+
+def test_folded_text_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text("about: >\n  two\n  lines\ndata: |\n  b\nmaps: {m: {steps: [{kind: fourier}]}}\n")
+    assert load_experiment(str(file)).about == "two lines"
+
+
+def test_configs_and_experiments_are_not_taken_for_each_other(in_process: Callable, tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("steps: [{kind: fourier}]\n")
+    (tmp_path / "many.yaml").write_text(OWN.format(more="seeds: 1"))
+    done = in_process("evaluate", "--experiment", "one.yaml", DIGITS, cwd=tmp_path)
+    assert done.returncode == 2
+    assert (
+        "one.yaml:1:1: expected the key 'maps', got the config of one map: give it to --config" in done.stderr
+    )
+    done = in_process("evaluate", "--config", "many.yaml", DIGITS, cwd=tmp_path)
+    assert done.returncode == 2
+    assert (
+        "many.yaml:1:1: expected the key 'steps', got an experiment: give it to `kafeat evaluate"
+        in done.stderr
+    )
 
 
 def test_a_mistake_in_a_map_has_its_place(in_process: Callable, tmp_path: Path) -> None:

@@ -64,6 +64,14 @@ def test_numbers_are_those_of_numpy(source: str, target: str, order: str) -> Non
     np.testing.assert_array_equal(column, exact[:, 2])
 
 
+@pytest.mark.parametrize("target", FLOATS)
+def test_any_byte_but_0_is_true(target: str) -> None:
+    X = np.arange(256, dtype=np.uint8).view(bool).reshape(32, 8)
+    made = np.empty(X.shape, target)
+    assert cast_finite(X, made)
+    np.testing.assert_array_equal(made, np.arange(256).reshape(32, 8) != 0)
+
+
 @pytest.mark.parametrize("source", FLOATS)
 @pytest.mark.parametrize("order", ["rows", "columns", "steps"])
 def test_halves_are_rounded_to_the_nearest_and_ties_to_even(source: str, order: str) -> None:
@@ -82,7 +90,7 @@ def test_the_first_number_that_a_half_cannot_hold_is_found(source: str) -> None:
     X[1, 2] = np.nextafter(np.asarray(65520.0, source), 0.0)
     assert round_to(X, made) is None
     assert made[1, 2] == 65504.0
-    X[1, 2], X[3, 1] = 1.0, -65520.0
+    X[2, 0], X[3, 1], X[4, 0] = np.inf, -65520.0, 70_000.0  # infinity is held, and 65,519 rounded
     assert round_to(X, made) == (3, 1)
 
 

@@ -435,12 +435,13 @@ def test_poly_is_the_polynomial_kernel() -> None:
     assert kafeat.fit(maclaurin, X).config.steps[0].recipe()["kernel"] == "polynomial"
 
 
-def test_a_precomputed_kernel_is_not_evaluated() -> None:
+def test_a_precomputed_kernel_is_evaluated_by_its_recipe_and_as_the_first_step_only() -> None:
     X = rows(30, 3)
     K = pairwise.rbf_kernel(X)
     step = {"kind": "nystroem", "kernel": "precomputed", "n_components": 5}
-    # a recipe before it is fitted, which the rows that are held out would not allow
-    for asked in ({"model": fit(K, kernel="precomputed", n_components=5)}, {"config": {"steps": [step]}}):
+    assert kafeat.evaluate(data=K, config={"steps": [step]}, jobs=1)["n_components"] == 5
+    later = {"steps": [{"kind": "standardize"}, step]}
+    for asked in ({"model": fit(K, kernel="precomputed", n_components=5)}, {"config": later}):
         with pytest.raises(
             UsageError, match="evaluate: nystroem: kernel precomputed: there is no exact kernel"
         ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,11 @@ def reader_of(data: object) -> Reader:
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"<table>: expected a table, got: {error}") from error
     raise UsageError(f"<array>: expected an array or a table, got {type(data).__name__}")
+
+
+def table_of(columns: Mapping[str, Array]) -> pa.Table:
+    """Return a table of arrays (n,)."""
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
 
 
 class MemoryReader(ArrayReader):

@@ -27,12 +27,13 @@ _ENTRIES = 1 << 20
 class LibsvmWriter(SparseWriter):
     """A writer of one line for each row; its label is the passthrough column, or 0.
 
-    LIBSVM does not store the number of columns. So the first row has an entry for the last column, 0 if need be.
+    LIBSVM does not store the number of columns. So the first row has an entry for the last column, 0 if need be. An
+    output of no rows has a comment, as a file of 0 bytes is one that was cut short.
     """
 
     def __init__(self, location: str, path: str, layout: Layout) -> None:
         super().__init__(location, layout, "LIBSVM")
-        self._label = _label_name(location, layout.passthrough_schema)
+        self._label = _label_name(location, layout.passthrough_schema, layout.rows == 0)
         self._out = TextOutput(location, path, layout.compression, "LIBSVM")
         self._first = True
 
@@ -46,14 +47,19 @@ class LibsvmWriter(SparseWriter):
             self._out.write(_lines(rows[start:stop], None if labels is None else labels[start:stop]))
 
     def _end(self) -> None:
+        if self._first:
+            self._out.write(pa.py_buffer(f"# no rows of {len(self.layout.names)} features\n".encode()))
         self._out.end()
 
     def close(self) -> None:
         self._out.close()
 
 
-def _label_name(location: str, schema: pa.Schema | None) -> str | None:
-    """Return the name of the passthrough column that is the label; refuse several, and one without numbers."""
+def _label_name(location: str, schema: pa.Schema | None, empty: bool) -> str | None:
+    """Return the name of the passthrough column that is the label; refuse several, and one without numbers.
+
+    A text format without rows does not tell which columns are numbers, so then any may be the label.
+    """
     if schema is None or not len(schema):
         return None
     if len(schema) > 1:
@@ -62,7 +68,9 @@ def _label_name(location: str, schema: pa.Schema | None) -> str | None:
         )
     field = schema.field(0)
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+    if not empty and not (
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    ):
         raise UsageError(
             f"{location}: column {quoted(field.name)}: expected a column of numbers as the label of LIBSVM, got "
             f"{kind}; write Parquet or CSV, or leave it out of --keep"

@@ -23,6 +23,7 @@ from kafeat.evaluation.summary import budgets, summarize
 from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, list_candidates
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.measure import Evaluator, request_learner
+from kafeat.jobs.evaluate.precomputed import by_row_numbers
 from kafeat.jobs.evaluate.report import report_folder, write_report
 from kafeat.jobs.evaluate.request import EvaluationRequest, Say, Task
 from kafeat.jobs.evaluate.rows import choose_rows
@@ -181,6 +182,7 @@ def evaluate(
             np.errstate(over="ignore", divide="ignore", invalid="ignore"),
         ):
             with rereadable(data, reading) as rows_source:
+                rows_source, candidates = by_row_numbers(rows_source, request, candidates)
                 records = _records(rows_source, request, candidates, splits, figure_data, say, listener)
             result = _report(records)
             if report is not None and figure_data is not None:

@@ -25,6 +25,7 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import is_arrow
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import Location, StandardStream
+from kafeat.jobs.evaluate.kernel_matrix import kernel_matrix
 from kafeat.jobs.fit.labels import Labels
 from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
@@ -43,7 +44,10 @@ class EvaluatedMap:
         reserved: list[str],
         jobs: int | None,
         dtype: str | None,
+        fitted_on: Array | None = None,
     ) -> None:
+        self._matrix = kernel_matrix(fm)
+        self._fitted_on = np.arange(n) if fitted_on is None else fitted_on
         self._fm, self._data, self._n, self._reserved, self._jobs = fm, data, n, reserved, jobs
         self.dtype = np.dtype(dtype or fm.dtype)
         # Categories are coded when rows are read, so this map takes the codes.
@@ -89,8 +93,17 @@ class EvaluatedMap:
 
     def timed_raw(self) -> TimedInputs:
         """Return the raw columns, with a clock."""
-        width = self.numbers(np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)).shape[1]
-        return TimedInputs(width, self._matrices, self.numbers, standardize=True)
+        return TimedInputs(self._raw_width, self._matrices, self.numbers, standardize=True)
+
+    @property
+    def _raw_width(self) -> int:
+        row = np.zeros((1, self._fm.n_features_in), dtype=self._fm.input_dtype)
+        return int(self.numbers(row).shape[1])
+
+    @property
+    def n_features_in(self) -> int:
+        """Number of columns that the map reads; of a kernel matrix, those of the rows that it is fitted on."""
+        return self._fm.n_features_in if self._matrix is None else self._raw_width
 
     def predictions(self, fm: FeatureMap, rows: Mask) -> tuple[Array, Floats]:
         """Return the numbers of these rows and what `fm`, this map with a predictor, predicts for them, (r, k)."""
@@ -103,7 +116,7 @@ class EvaluatedMap:
     @property
     def between(self) -> bool:
         """True if points between two rows have a meaning, as they have not with codes of categories."""
-        return not (any(self._fm.columns.n_categories) or self._fm.columns.missing)
+        return self._matrix is None and not (any(self._fm.columns.n_categories) or self._fm.columns.missing)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,6 +125,8 @@ class EvaluatedMap:
 
     def numbers(self, X: Floats) -> Floats:
         """Return rows with missing numbers filled, and categories coded, as the map does."""
+        if self._matrix is not None:
+            return self._matrix.columns(X, self._fitted_on).astype(self._fm.input_dtype)
         return self._fm.chain.numbers(X)
 
     def transform(self, X: Floats) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 from kafeat.evaluation.closed_form import closed_form, components, kernel_before_pca, kernel_pca
 from kafeat.evaluation.costs import repeated, seconds_of
 from kafeat.evaluation.equivalent import equivalent_learner
+from kafeat.evaluation.error_bounds import known_bounds
 from kafeat.evaluation.kernel_error import distortion, kernel_error
 from kafeat.evaluation.learners import Learner, learner_of
 from kafeat.evaluation.records import EvaluationRecord, Named
@@ -69,8 +70,9 @@ class Evaluator:
         tell(f"{candidate.spelled}: comparing")
         n_rows = len(rows.split.test)
         subject = EvaluatedMap(
-            fit.map, self._data, n_rows, request.reserved, request.jobs, request.output_dtype
-        )
+            fit.map, self._data, n_rows, request.reserved, request.jobs, request.output_dtype,
+            np.flatnonzero(~rows.held_out),
+        )  # fmt: skip
         compared, X = subject.select_rows(rows.compared(candidate, request.rows))
         measured, K, Z = _kernel_keys(subject, X)
         seen = candidate.rows_seen(fit.map, self._data, compared, n_rows)
@@ -186,7 +188,7 @@ def _map_keys(candidate: Candidate, fit: Fit, subject: EvaluatedMap) -> dict[str
     return {
         "map": candidate.name, "setting": candidate.setting,
         "seed": fm.config.seed, "kinds": [one.step.kind for one in fm.chain.steps],
-        "n_components": fm.n_components, "n_features_in": fm.n_features_in,
+        "n_components": fm.n_components, "n_features_in": subject.n_features_in,
         "dtype": subject.dtype.name, "bytes_per_row": fm.n_components * subject.dtype.itemsize,
         "fit_seconds": fit.seconds,
     }  # fmt: skip
@@ -215,7 +217,7 @@ def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Float
     values = {
         "transform_seconds": transform_seconds, "exact_seconds": exact_seconds,
         "reference": reference, "kernel_mean": float(K.mean()),
-        **kernel_error(K, Z), **more,
+        **kernel_error(K, Z), **known_bounds(subject.map, K), **more,
         **(distortion(K, Z) if chain.steps[-1].step.kind == "projection" else {}),
     }  # fmt: skip
     return values, K, Z

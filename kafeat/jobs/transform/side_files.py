@@ -52,6 +52,7 @@ def stats(
             "dtype": done.dtype,
             **({} if done.what == "features" else {"content": done.what}),
             **({} if done.scale is None else {"scale": done.scale}),
+            **({"keep": list(writing.keep)} if writing.keep else {}),
             "bytes": done.output_bytes,
             "sha256": done.output_sha256,
         },

@@ -15,7 +15,7 @@ from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.disk_space import require_space
-from kafeat.io.storage.formats import OUTPUTS, format_of
+from kafeat.io.storage.formats import OUTPUTS, SPARSE_OUTPUTS, format_of
 from kafeat.io.storage.location import Location
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.open import open_writer
@@ -31,7 +31,7 @@ from kafeat.runtime.threads import RowPolicy
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
 
-_ADVICE = "; --on-bad-rows drop leaves such rows out, null marks them"
+_DROP, _NULL = "; --on-bad-rows drop leaves such rows out", ", null marks them"
 
 
 def transform_file(
@@ -103,6 +103,10 @@ class OpenTransform:
     def _typed(self) -> bool:
         return self._format != "csv"  # CSV copies the text of the input
 
+    @property
+    def _advice(self) -> str:
+        return _DROP if self._format in SPARSE_OUTPUTS else _DROP + _NULL
+
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows of the input in chunks of the map's height."""
         return self._opened.chunks(
@@ -132,7 +136,7 @@ class OpenTransform:
         rules = self._rules
         counts = Counts(self._fm, self._columns.names, rules, self._outputs)
         column_ranges = self._fm.column_ranges if counts.watches_drift else None
-        policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, _ADVICE)
+        policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, self._advice)
         with (
             self._open_writer(target, rows, first or 0, written) as writer,
             open_rejects(rules.rejects, self._columns, self._keep, self._writing) as rejects,
@@ -158,7 +162,7 @@ class OpenTransform:
     ) -> AbstractContextManager[Writer]:
         fm, writing, dropping = self._fm, self._writing, self._rules.on_bad_rows == "drop"
         outputs = self._outputs
-        rows = None if dropping else rows
+        rows = None if dropping and rows else rows
         plain = self._format in ("parquet", "npy", "arrow") and writing.compression in (None, "none")
         if rows is not None and plain:
             require_space(target, rows * outputs.width * outputs.dtype.itemsize)

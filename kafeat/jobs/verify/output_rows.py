@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,8 +12,9 @@ import numpy as np
 from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
-from kafeat.io.columns.fields import Field
+from kafeat.io.columns.fields import Field, as_spelled
 from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.writers.libsvm_labels import LibsvmLabels
 from kafeat.io.writers.passthrough_compare import KeptRows, difference
 from kafeat.jobs.transform.outputs import Outputs, SparseFeatureOutputs
 from kafeat.model.feature_map import FeatureMap
@@ -26,11 +28,18 @@ _OF_ARROW = {"halffloat": "float16", "float": "float32", "double": "float64"}
 class OutputRows:
     """A reader of the rows of an output that compares them, and memory for computing their features again.
 
-    `keep` names the passthrough columns, which stand before the features and which the input has too.
+    `keep` names the passthrough columns, which stand before the features and which the input has too. LIBSVM does not
+    name its label, so `kept` does.
     """
 
     def __init__(
-        self, made: Reader, source: Reader, fm: FeatureMap, outputs: Outputs[Any], dtype: str | None
+        self,
+        made: Reader,
+        source: Reader,
+        fm: FeatureMap,
+        outputs: Outputs[Any],
+        dtype: str | None,
+        kept: Sequence[str] = (),
     ) -> None:
         self._made, self._width, self._outputs = made, outputs.width, outputs
         fields = _numbers(made, outputs)
@@ -48,8 +57,11 @@ class OutputRows:
         before = [field.name for field in made.fields[: -len(fields)]]
         self.keep = [] if made.positional else [name for name in before if name in ours]
         written = [*self.keep, *before[-1:]] if outputs.classes is not None else self.keep
+        self._labels = LibsvmLabels(made.location) if made.sparse and before else None
+        if made.sparse:
+            self.keep, written = as_spelled(source, kept if self._labels else []), before
         # Text of a CSV is compared as text.
-        self.typed = not made.untyped
+        self.typed = not made.untyped or made.sparse
         self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=self.typed)
         self._chunk: Chunk | None = next(self._chunks, None)
         self.at = 0
@@ -80,9 +92,9 @@ class OutputRows:
                 )
             largest = max(largest, self._difference(expected[: len(got)], got))
             expected = expected[len(got) :]
-            if kept is not None and got_kept is not None:
-                self._compare_kept(kept.slice(0, len(got)), got_kept)
-                kept = kept.slice(len(got))
+            if got_kept is not None and (kept is not None or self._labels is not None):
+                self._compare_kept(None if kept is None else kept.slice(0, len(got)), got_kept)
+                kept = None if kept is None else kept.slice(len(got))
             self.at += len(got)
         return largest
 
@@ -99,8 +111,10 @@ class OutputRows:
         kept = chunk.passthrough
         return features, None if kept is None else kept.slice(first, len(features))
 
-    def _compare_kept(self, expected: KeptRows, got: KeptRows) -> None:
-        first = difference(expected, got)
+    def _compare_kept(self, expected: KeptRows | None, got: KeptRows) -> None:
+        if self._labels is not None:
+            expected, got = self._labels.comparable(expected, got, self.at)
+        first = None if expected is None else difference(expected, got)
         if first is not None:
             raise GateError(
                 f"{self._made.location}: {spell_row(self.at + first.row)}, column {quoted(first.column)}: expected "

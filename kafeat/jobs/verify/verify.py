@@ -10,7 +10,7 @@ from heapq import heappush, heappushpop
 from typing import Any, Literal
 
 from kafeat.contract.tile import Rows
-from kafeat.errors import DataError, GateError
+from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.location import Location, StandardStream
@@ -55,12 +55,14 @@ def verify_file(
     on_bad_rows: Literal["error", "drop", "null"] = "error",
     output_dtype: str | None = None,
     unit_variance: bool = False,
+    label: str | None = None,
     jobs: int | None = None,
 ) -> VerifyResult:
     """Transform random chunks of about `rows` rows again, and count all rows; raise `GateError` for a wrong output.
 
     `output_dtype` is the dtype of a text output, which does not state it; default: that of the stats, or of the map.
     `unit_variance` tells that the features are scaled, for an output that does not state it, such as text.
+    `label` names the column that was copied as the label of LIBSVM; default: that of the stats, or none.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
     source, target = Location.parse(source), Location.parse(target)
@@ -75,7 +77,8 @@ def verify_file(
         dtype = output_dtype or known.get("output", {}).get("dtype")
         scaled = unit_variance or "scale" in {**known.get("output", {}), **output_reader.notes}
         outputs = _outputs(output_reader, fm, scaled)
-        output = OutputRows(output_reader, source_reader, fm, outputs, dtype)
+        copied = _copied(label, known, output_reader)
+        output = OutputRows(output_reader, source_reader, fm, outputs, dtype, copied)
         columns = match(source_reader, fm.columns, ())
         size = None if on_bad_rows == "drop" else max(1, -(-rows // fm.chunk_rows))
         chunks = source_reader.chunks(
@@ -106,6 +109,17 @@ def _check_maker(output: Reader, target: Location, fm: FeatureMap, model: str) -
         raise GateError(
             f"{target}: expected an output of {model} ({str(fm.digest)[:12]}), got one of the map {str(maker)[:12]}"
         )
+
+
+def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]:
+    """Return the passthrough columns as far as the label or the stats tell; only LIBSVM needs to be told."""
+    if label is None:
+        return list(known.get("output", {}).get("keep", []))
+    if not made.sparse or len(made.fields) < 2:
+        raise UsageError(
+            f"--label: expected an output of LIBSVM, got {made.location}, which names its columns"
+        )
+    return [label]
 
 
 def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs[Any]:

@@ -42,16 +42,17 @@ def save(path, X, format, *, sparse, labels=None, good=None, **options):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("rows", [1, 40])
+@pytest.mark.parametrize("rows", [0, 1, 40])
 def test_libsvm_is_what_scikit_learn_reads(tmp_path, dtype, rows):
     X, labels = matrix(rows, dtype), pa.array(RNG.integers(-3, 3, rows))
     for sparse in (True, False):
         save(tmp_path / f"{sparse}.svm", X, "libsvm", sparse=sparse, labels=labels)
-        Z, y = load_svmlight_file(str(tmp_path / f"{sparse}.svm"))
+        Z, y = load_svmlight_file(str(tmp_path / f"{sparse}.svm"), n_features=None if rows else X.shape[1])
         assert Z.shape == X.shape  # also if the last column is 0 in every row
         assert np.array_equal(Z.toarray().astype(dtype), X)
         assert np.array_equal(y, labels)
-        assert read(tmp_path / f"{sparse}.svm", dtype).tobytes() == (X + 0.0).tobytes()
+        if rows:  # without rows our reader knows no width, and only a map that has one can read the file
+            assert read(tmp_path / f"{sparse}.svm", dtype).tobytes() == (X + 0.0).tobytes()
     assert (tmp_path / "True.svm").read_bytes() == (tmp_path / "False.svm").read_bytes()
 
 

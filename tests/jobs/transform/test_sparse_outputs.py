@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 import kafeat
-from kafeat.errors import DataError
+from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.storage.location import Location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.transform import transform_parts
@@ -103,6 +103,67 @@ def test_a_kept_number_is_the_label_and_the_output_is_an_input(source, tmp_path)
     )
 
 
+LABELS = {
+    "int64": pa.array(np.arange(N) % 3),
+    "bool": pa.array(np.arange(N) % 2 == 0),
+    "float16": pa.array((np.arange(N) / 7).astype("f2")),
+    "float32": pa.array((np.arange(N) / 7).astype("f4")),
+    "float64": pa.array(np.arange(N) / 7),
+    "dictionary": pa.array(np.arange(N) % 3).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_verify_compares_the_label(tmp_path, kind):
+    fm, out = fit(), tmp_path / "o.svm"
+    data = table().set_column(D, "y", LABELS[kind])
+    pq.write_table(data, tmp_path / "in.parquet")
+    model, source = str(tmp_path / "m.joblib"), str(tmp_path / "in.parquet")
+    fm.save(model)
+    transform_file(fm, source, str(out), writing=OutputOptions(keep=["y"]))
+    assert verify_file(model, source, str(out), label="y").rows_compared == N
+    assert verify_file(model, source, str(out), label="y", on_bad_rows="drop").rows_compared == N
+    lines = out.read_text().splitlines()
+    lines[400] = "9 " + lines[400].partition(" ")[2]
+    out.write_text("\n".join(lines) + "\n")
+    with pytest.raises(GateError, match=r"row 401 .*column 'label': expected .* as in the input, got 9"):
+        verify_file(model, source, str(out), label="y")
+
+
+def test_verify_refuses_labels_that_no_column_explains(source, tmp_path):
+    fm, out, model = fit(), str(tmp_path / "o.svm"), str(tmp_path / "m.joblib")
+    fm.save(model)
+    transform_file(fm, source, out, writing=OutputOptions(keep=["y"]))
+    with pytest.raises(
+        GateError, match=r"row 2 .*: expected the label 0, .*, got 1; name the column .* --label"
+    ):
+        verify_file(model, source, out)
+    transform_file(fm, source, out)
+    assert verify_file(model, source, out).rows == N
+    with pytest.raises(GateError, match="row 2 .*expected 1.0 as in the input, got 0"):
+        verify_file(model, source, out, label="y")
+    transform_file(fm, source, str(tmp_path / "o.npz"))
+    with pytest.raises(UsageError, match="--label: expected an output of LIBSVM"):
+        verify_file(model, source, str(tmp_path / "o.npz"), label="y")
+
+
+@pytest.mark.parametrize("ending", ["npz", "svm", "svm.gz"])
+@pytest.mark.parametrize("steps", [BINS, [*BINS, {"kind": "ridge"}]], ids=["features", "predictions"])
+def test_an_output_of_no_rows_is_an_input(tmp_path, ending, steps):
+    fm = kafeat.fit({"columns": {"exclude": ["y"]}, "steps": steps}, table(), label="y")
+    header = tmp_path / "in.csv"  # which does not tell that y holds numbers
+    header.write_text(",".join(table().column_names) + "\n")
+    out, model = str(tmp_path / f"o.{ending}"), str(tmp_path / "m.joblib")
+    fm.save(model)
+    writing = OutputOptions(keep=["y"] if "svm" in ending else [])
+    for rule in ("drop", "error"):
+        transform_file(fm, str(header), out, writing=writing, rules=RowOptions(on_bad_rows=rule))
+        assert verify_file(model, str(header), out).rows == 0
+    width = 5 * D if steps is BINS else 3
+    second = kafeat.fit({"steps": [{"kind": "standardize"}]}, sp.random(9, width, 0.5, "csr", rng=RNG))
+    assert transform_file(second, out, str(tmp_path / "z.npy")).rows == 0
+
+
 @pytest.mark.parametrize("ending", ["npz", "svm"])
 @pytest.mark.parametrize("steps", [BINS, [{"kind": "minmax"}, *BINS]], ids=["bins", "chain"])
 def test_bad_rows_are_an_error_or_left_out(tmp_path, ending, steps):
@@ -111,7 +172,8 @@ def test_bad_rows_are_an_error_or_left_out(tmp_path, ending, steps):
     pq.write_table(table(X), tmp_path / "in.parquet")
     fm, source = fit(steps), str(tmp_path / "in.parquet")
     with pytest.raises(
-        DataError, match=r"row 4 .*column 'x2': expected a finite number, got nan.*--on-bad-rows drop"
+        DataError,
+        match=r"row 4 .*column 'x2': expected a finite number, got nan.*--on-bad-rows drop leaves such rows out$",
     ):
         transform_file(fm, source, str(tmp_path / f"o.{ending}"))
     drop = RowOptions(on_bad_rows="drop", drift=True, rejects=Location.parse(str(tmp_path / "r.csv")))
@@ -153,6 +215,8 @@ def test_predictions_are_numbers_for_libsvm(source, tmp_path):
     assert P.shape == (N, 3)
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-6)
     fm.save(tmp_path / "m.joblib")
-    assert verify_file(str(tmp_path / "m.joblib"), source, str(tmp_path / "p.svm")).rows_compared == N
+    assert (
+        verify_file(str(tmp_path / "m.joblib"), source, str(tmp_path / "p.svm"), label="y").rows_compared == N
+    )
     transform_file(fm, source, str(tmp_path / "f.npz"), writing=OutputOptions(features=True))
     assert matrix_of(tmp_path / "f.npz").shape == (N, 5 * D)

@@ -8,7 +8,8 @@ from kafeat.evaluation.cost_rows import findings
 from kafeat.evaluation.rates import rate_note
 from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import Report
-from kafeat.evaluation.summary import spell
+from kafeat.evaluation.summary import scoring_of, spell, stated
+from kafeat.maths.scoring import spell_score
 
 
 def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
@@ -51,6 +52,13 @@ def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
         yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"
     for budget in report["budgets"].get("seconds", []):
         yield f"best within {budget['budget']:.2g} s to transform these rows: {spell(budget)}"
+    constant = report["summary"][0].get("score_constant")
+    if constant is not None and constant["mean"] is not None:
+        name, score = (
+            spell_score(scoring_of(report["summary"][0])),
+            stated(report["summary"][0], constant["mean"]),
+        )
+        yield f"{name} of a constant prediction, learned from the same training rows: {score:z.4f}"
     entry = choose(report["summary"]) or report["summary"][0]
     if "score_map" in entry:
         yield from findings(report["summary"], entry)

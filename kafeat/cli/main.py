@@ -17,7 +17,8 @@ from kafeat._version import __version__
 from kafeat.cli import log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
-from kafeat.errors import KafeatError
+from kafeat.cli.unknown_variables import warn_of_unknown_variables
+from kafeat.errors import KafeatError, PartsError
 from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
@@ -165,6 +166,10 @@ def _run() -> int:
     except click.ClickException as error:
         name_variable(error)
         log.usage(error)
+        warn_of_unknown_variables(kafeat)
+        return error.exit_code
+    except PartsError as error:
+        log.failed_parts(error)
         return error.exit_code
     except KafeatError as error:
         return _failed(str(error), error.exit_code)

@@ -206,7 +206,10 @@ def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) ->
     from kafeat.errors import counted
 
     lines = [f"{config}: {result.table[0]['map']}, {result.columns:,} columns"]
-    lines.append(f"{result.score_name} {result.score:.4f} ± {result.error:.4f} on rows held out to choose by")
+    lines.append(
+        f"{result.score_name} {result.score:.4f} ± {result.error:.4f} on rows held out to choose by; a constant "
+        f"prediction has {result.constant_score:z.4f}"
+    )
     test = result.test_score
     if test is not None:
         lines.append(

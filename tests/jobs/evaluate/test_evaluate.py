@@ -914,3 +914,15 @@ def test_values_of_validate_are_scored_with_the_learner_that_is_asked_for(rings,
     seen.clear()
     kafeat.fit(config, table, label="y")
     assert set(seen) == {(None, None)}  # ridge
+
+
+def test_a_constant_prediction_is_scored_on_the_same_rows():
+    x = np.random.default_rng(5).normal(size=40)
+    part = np.where(np.arange(40) % 4 == 0, "test", "train")
+    y = np.where(np.arange(40) % 20 == 0, "rare", "usual")  # 2 of the 10 test rows
+    found = kafeat.evaluate(
+        data=pa.table({"x": x, "part": part, "y": y}), config={"steps": [{**STEP, "n_components": 8}]}, label="y",
+        split="part", penalty=1.0,
+    )  # fmt: skip
+    assert found["score_constant"] == 0.8
+    assert found["summary"][0]["score_constant"]["mean"] == 0.8

@@ -60,7 +60,7 @@ class Predictions:
         if self.predictor is None:
             raise UsageError(
                 "predict: expected a model that ends in a predictor, got a map: add `- kind: ridge` as the last step "
-                "of its config and fit it again with a label"
+                "of its config (kafeat tune --predictor ridge does so) and fit it again with a label"
             )
         return self.predictor
 

@@ -136,9 +136,10 @@ class Evaluator:
         # A model was fitted before, at no cost here.
         cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
         n_test = int(rows.split.test.sum())
+        task = self._scoring.task
         values = {
             "label": plain_names(request.labels), "split": request.split,
-            "task": self._scoring.task.kind, "classes": _count(self._scoring.task.classes),
+            "task": task.kind, "classes": None if task.classes is None else len(task.classes),
             "learner": request.learner, "scoring": self._scoring.first,
             "rows_train": len(rows.split.test) - n_test, "rows_test": n_test,
             **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
@@ -162,10 +163,6 @@ class Evaluator:
         if not drawn:
             return values, LearningFigures()
         return values, machines.learning_figures(subject, features, exact)
-
-
-def _count(classes: Array | None) -> int | None:
-    return None if classes is None else len(classes)
 
 
 def _known(**values: float | None) -> dict[str, float]:

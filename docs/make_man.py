@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from textwrap import dedent, indent
 
 import click
 
@@ -87,7 +88,8 @@ def _sections(epilog: str) -> Iterator[str]:
 
 def _as_is(block: str) -> Iterator[str]:
     """Yield lines that roff does not fill."""
-    yield from (".nf", *(_text(f"  {line.strip()}") for line in block.strip().split("\n")), ".fi")
+    lines = indent(dedent(block.strip("\n")), "  ").rstrip().split("\n")
+    yield from (".nf", *map(_text, lines), ".fi")
 
 
 def _text(text: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
+from textwrap import dedent, indent
 
 import click
 from pydantic.fields import FieldInfo
@@ -220,7 +221,8 @@ def described(command: click.Command, context: click.Context) -> Iterator[str]:
         record = option.get_help_record(context) if isinstance(option, click.Option) else None
         if record:
             names = ", ".join(f"`{name}`" for name in variables.get(option.name) or ())
-            records.append((f"`{record[0]}`".replace("|", r"\|"), cell(record[1]), names))
+            # an entity, as a backslash would be shown within code
+            records.append((f"<code>{record[0].replace('|', '&#124;')}</code>", cell(record[1]), names))
     yield markdown(("option", "meaning", "variables"), records)
     yield from blocks(command.epilog or "")
 
@@ -235,7 +237,7 @@ def blocks(text: str) -> Iterator[str]:
         lines = rest if heading.endswith(":") else f"{heading}\n{rest}"
         if heading.endswith(":"):
             yield f"**{heading[:-1]}**"
-        yield "\n".join(f"    {line.strip()}" for line in lines.rstrip().split("\n"))
+        yield indent(dedent(lines.rstrip()), "    ")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ train, test = shuffled.slice(0, cut), shuffled.slice(cut)
 model = kafeat.fit(RECIPE, train, label="medianHouseValue")
 predicted, truth = model.predict(test), test["medianHouseValue"].to_numpy()
 linear = kafeat.fit(
-    RECIPE | {"steps": [{"kind": "standardize"}, {"kind": "ridge"}]}, train, label="medianHouseValue"
+    RECIPE | {"steps": [{"kind": "standardize"}, {"kind": "ridge"}]},
+    train,
+    label="medianHouseValue",
 )
 
 
@@ -41,13 +43,25 @@ def r2(guess: np.ndarray) -> float:
 
 
 print(
-    f"R² on {len(truth):,} districts: {r2(predicted):.3f}; ridge on the columns: {r2(linear.predict(test)):.3f}"
+    f"R² on {len(truth):,} districts: {r2(predicted):.3f};",
+    f"ridge on the columns: {r2(linear.predict(test)):.3f}",
 )
 
-figure, axes = pyplot.subplots(1, 2, figsize=(8, 3.4), sharex=True, sharey=True, layout="constrained")
-for one, value, title in ((axes[0], truth, "true value"), (axes[1], predicted, "prediction")):
+figure, axes = pyplot.subplots(
+    1, 2, figsize=(8, 3.4), sharex=True, sharey=True, layout="constrained"
+)
+for one, value, title in (
+    (axes[0], truth, "true value"),
+    (axes[1], predicted, "prediction"),
+):
     dots = one.scatter(
-        test["longitude"], test["latitude"], c=value, s=2, vmin=truth.min(), vmax=truth.max(), cmap="viridis"
+        test["longitude"],
+        test["latitude"],
+        c=value,
+        s=2,
+        vmin=truth.min(),
+        vmax=truth.max(),
+        cmap="viridis",
     )
     one.set(title=title, xlabel="longitude")
 axes[0].set_ylabel("latitude")

@@ -15,11 +15,19 @@ RECIPE = {
 
 table, picture = sys.argv[1:]
 found = kafeat.evaluate(
-    data=table, label="label", config=RECIPE, sweep={"n_components": [16, 32, 64, 128, 256]}, seeds=3
+    data=table,
+    label="label",
+    config=RECIPE,
+    sweep={"n_components": [16, 32, 64, 128, 256]},
+    seeds=3,
 )
 for entry in found["summary"]:
-    score = entry["score_map"]
-    print(f"{entry['n_components']:4} columns: accuracy {score['mean']:.4f} ± {score['standard_error']:.4f}")
+    score, error = (
+        entry["score_map"][key] for key in ("mean", "standard_error")
+    )
+    print(
+        f"{entry['n_components']:4} columns: accuracy {score:.4f} ± {error:.4f}"
+    )
 print(f" raw columns: accuracy {found['summary'][0]['score_raw']['mean']:.4f}")
 print(found["recommendation"])
 found.plot().figure.savefig(picture, dpi=110)

@@ -13,5 +13,9 @@ schema = pa.schema([(name, pa.float64()) for name in names])
 with csv.CSVWriter(target, schema) as writer:
     for start in range(0, rows, 100_000):
         X = rng.normal(size=(min(100_000, rows - start), 10)).round(4)
-        y = np.sin(2.0 * X[:, 0]) * X[:, 1] + np.abs(X[:, 2]) + 0.3 * rng.normal(size=len(X))
+        y = (
+            np.sin(2.0 * X[:, 0]) * X[:, 1]
+            + np.abs(X[:, 2])
+            + 0.3 * rng.normal(size=len(X))
+        )
         writer.write(pa.table([*X.T, y.round(4)], schema=schema))

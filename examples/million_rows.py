@@ -38,11 +38,17 @@ with tempfile.TemporaryDirectory() as folder:
     now = time.perf_counter()
     model = kafeat.fit(RECIPE, source, label="y")
     now = took("fit map and model on all rows", now)
-    written = kafeat.predict(source, f"{folder}/predictions.parquet", model=model, keep="y")
+    written = kafeat.predict(
+        source, f"{folder}/predictions.parquet", model=model, keep="y"
+    )
     now = took("predict all rows", now)
-    features = kafeat.transform(source, f"{folder}/features.parquet", model=model, features=True)
+    features = kafeat.transform(
+        source, f"{folder}/features.parquet", model=model, features=True
+    )
     took("write 256 features of all rows", now)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "linux" else 2**30)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+    2**20 if sys.platform == "linux" else 2**30
+)
 print(f"{written.rows:,} rows; at most {peak:.1f} GiB of memory")
 
 figure, axes = pyplot.subplots(figsize=(6, 1.9), layout="constrained")

@@ -23,12 +23,21 @@ rng = np.random.default_rng(0)
 
 def sensors(rows: int, scale: float = 1.0) -> pa.Table:
     heat = scale * rng.normal(20, 5, rows)
-    return pa.table({"id": np.arange(rows), "pressure": rng.normal(1013, 8, rows), "heat": heat})
+    return pa.table(
+        {
+            "id": np.arange(rows),
+            "pressure": rng.normal(1013, 8, rows),
+            "heat": heat,
+        }
+    )
 
 
 recipe = {
     "columns": {"exclude": ["id"]},
-    "steps": [{"kind": "standardize"}, {"kind": "nystroem", "n_components": 64}],
+    "steps": [
+        {"kind": "standardize"},
+        {"kind": "nystroem", "n_components": 64},
+    ],
 }
 known = sensors(5000)
 kafeat.fit(recipe, known).save(folder / "map.joblib")
@@ -37,18 +46,29 @@ low, high = np.min(known["heat"]), np.max(known["heat"])
 shares = {}
 for night in ("Mon", "Tue", "Wed", "Thu", "Fri"):
     file = folder / f"incoming/{night}.parquet"
-    rows = sensors(1000, 1.8 if night == "Thu" else 1.0)  # on Thursday somebody has changed the unit
+    # on Thursday somebody has changed the unit
+    rows = sensors(1000, 1.8 if night == "Thu" else 1.0)
     pq.write_table(rows, file)
-    shares[night] = np.mean((rows["heat"].to_numpy() < low) | (rows["heat"].to_numpy() > high))
+    shares[night] = np.mean(
+        (rows["heat"].to_numpy() < low) | (rows["heat"].to_numpy() > high)
+    )
     try:
         done = kafeat.transform(
-            folder / "incoming", folder / "features", model=folder / "map.joblib", keep="id", resume=True,
+            folder / "incoming",
+            folder / "features",
+            model=folder / "map.joblib",
+            keep="id",
+            resume=True,
             max_drift=0.05,
-        )  # fmt: skip
-        print(f"{night}: {done.parts} parts, {done.parts - done.kept} of them new")
+        )
+        print(
+            f"{night}: {done.parts} parts, {done.parts - done.kept} of them new"
+        )
     except kafeat.errors.KafeatError as refused:
-        print(f"{night}: exit code {refused.exit_code}: {str(refused).splitlines()[0].rpartition('/')[2]}")
-        file.rename(folder / f"{night}.refused.parquet")  # to be looked at by a person
+        reason = str(refused).splitlines()[0].rpartition("/")[2]
+        print(f"{night}: exit code {refused.exit_code}: {reason}")
+        # to be looked at by a person
+        file.rename(folder / f"{night}.refused.parquet")
 
 figure, axes = pyplot.subplots(figsize=(5, 2.4), layout="constrained")
 axes.bar([*shares], [*shares.values()], color="#0b62a4", width=0.6)

@@ -100,6 +100,8 @@ class _Failed(Protocol):
     """A part of a data set that could not be written."""
 
     @property
+    def name(self) -> str: ...
+    @property
     def error(self) -> str: ...
     @property
     def exit_code(self) -> int: ...
@@ -110,18 +112,15 @@ class PartsError(KafeatError):
 
     def __init__(self, place: str, done: int, failed: Sequence[_Failed]) -> None:
         self.exit_code = max(failure.exit_code for failure in failed)  # type: ignore[misc]  # of the class elsewhere
+        self.failed = tuple(failed)
+        self.summary = without_secrets(
+            f"{place}: expected every part to be done, got {len(failed):,} that failed and {done:,} that are done; "
+            "mend the inputs and run again with --resume"
+        )
         lines = [failure.error for failure in failed[:MOST]]
         if len(failed) > MOST:
             lines.append(f"{place}: and {len(failed) - MOST:,} more, which _kafeat.json lists")
-        super().__init__(
-            "\n".join(
-                [
-                    *lines,
-                    f"{place}: expected every part to be done, got {len(failed):,} that failed and {done:,} that are "
-                    "done; mend the inputs and run again with --resume",
-                ]
-            )
-        )
+        super().__init__("\n".join([*lines, self.summary]))
 
 
 class KafeatWarning(UserWarning):

@@ -148,7 +148,7 @@ def runnable(texts):
 @pytest.mark.parametrize("page", PAGES)
 def test_every_line_with_kafeat_has_options_that_there_are(page):
     """Also those that are not run, of crontabs, Makefiles and Airflow."""
-    text = (ROOT / page).read_text()
+    text = re.sub(r" \\\n\s+", " ", (ROOT / page).read_text())
     for line in re.findall(rf"(?<![\w`/.-])kafeat ((?:{'|'.join(COMMANDS)}) [^\n]*)", text):
         line = re.split(r"\s#\s|[|;&`]|\d?>|<(?=\s)", line.replace("[", " ").replace("]", " "))[0]
         for name in re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", line):

@@ -175,9 +175,9 @@ def test_parts_are_made_once_and_bad_ones_fail_alone(folder):
     (folder / "incoming" / "c.parquet").write_bytes(b"no Parquet")
     shutil.copy(folder / "incoming.parquet", folder / "incoming" / "d.parquet")
     failed = run(script, folder)
-    last = json.loads(failed.stderr.splitlines()[-1])
-    assert (failed.returncode, last["exit_code"]) == (3, 3)
-    assert "c.parquet" in last["message"]
+    part, last = map(json.loads, failed.stderr.splitlines()[-2:])
+    assert (failed.returncode, part["exit_code"], last["exit_code"]) == (3, 3, 3)
+    assert (part["part"], "c.parquet" in part["message"]) == ("c.parquet", True)
     now = {file.name: file.stat().st_mtime_ns for file in (folder / "features").glob("*.parquet")}
     assert set(now) == {*made, "d.parquet"}
     assert made.items() <= now.items()  # kept, not made again
@@ -192,7 +192,7 @@ def test_the_gravest_failure_of_parts_is_the_exit_code(folder):
     pq.write_table(far, folder / "incoming" / "drifted.parquet")
     failed = run(installed(folder, "nightly-parts"), folder)
     assert failed.returncode == 6
-    message = json.loads(failed.stderr.splitlines()[-1])["message"]
+    message = " ".join(json.loads(line)["message"] for line in failed.stderr.splitlines())
     assert "bad.parquet: expected a sound Parquet file" in message
     assert "drifted.parquet: expected at most 5.00% of a column" in message
 

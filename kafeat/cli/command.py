@@ -13,9 +13,13 @@ from click.core import ParameterSource
 
 from kafeat.cli import log
 from kafeat.cli.overlaps import refuse_overlaps_of
+from kafeat.cli.unknown_variables import warn_of_unknown_variables
 
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
+
+# `predict` does what `transform` does, so the variables of `transform` count for it, too.
+_SAME_AS = {"predict": "transform"}
 
 
 class Formatter(click.HelpFormatter):
@@ -71,11 +75,13 @@ def completed(command: click.Command) -> click.Command:
 
 
 def _checked(command: click.Command) -> Callable[..., Any]:
-    """Return the callback of the command, preceded by the check that no output replaces an input."""
+    """Return the callback of the command, preceded by the checks of variables and of overlapping files."""
     run = command.callback or (lambda **_: None)
 
     @wraps(run)
     def checked(**values: Any) -> Any:
+        if not values.get("quiet"):
+            warn_of_unknown_variables(click.get_current_context().find_root().command)
         refuse_overlaps_of(command, values)
         return run(**values)
 
@@ -102,8 +108,9 @@ def settings(command: click.Command) -> Iterator[click.Option]:
 def _variables(command: str, option: click.Option) -> list[str]:
     """Return the variables of an option, KAFEAT_TRANSFORM_JOBS before KAFEAT_JOBS."""
     name = long_name(option).lstrip("-").replace("-", "_").upper()
-    own = f"KAFEAT_{command.replace('-', '_').upper()}_{name}"
-    return [own] if long_name(option) in _OF_ONE_COMMAND else [own, f"KAFEAT_{name}"]
+    commands = [command, _SAME_AS[command]] if command in _SAME_AS else [command]
+    own = [f"KAFEAT_{one.replace('-', '_').upper()}_{name}" for one in commands]
+    return own if long_name(option) in _OF_ONE_COMMAND else [*own, f"KAFEAT_{name}"]
 
 
 def long_name(option: click.Option) -> str:

@@ -15,7 +15,8 @@ from kafeat.cli.option_groups import GroupedCommand
 Example:
   kafeat demo try
   cd try
-  kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m
+  kafeat tune sample_data/digits.parquet best.yaml --label label \\
+      --columns 256 --time 1m
 """,
 )
 @click.argument("folder", metavar="[DIR]", type=options.PAGES, default=".")

@@ -15,7 +15,8 @@ from kafeat.cli.option_groups import GroupedCommand
     short_help="List the differences between two maps.",
     epilog="""\b
 Examples:
-  kafeat fit --config configs/nystroem.yaml sample_data/digits.parquet other.joblib --label label
+  kafeat fit --config configs/nystroem.yaml sample_data/digits.parquet \\
+      other.joblib --label label
   kafeat diff map.joblib other.joblib
 """,
 )

@@ -31,7 +31,8 @@ _SCORES = click.Choice(
     epilog="""\b
 Examples:
   kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
-  kafeat evaluate --config configs/fourier.yaml --sweep n_components=32,128 --seeds 2 sample_data/digits.parquet
+  kafeat evaluate --config configs/fourier.yaml --sweep n_components=32,128 \\
+      --seeds 2 sample_data/digits.parquet
   kafeat evaluate --list-experiments
 """,
 )
@@ -51,6 +52,12 @@ Examples:
 @experiments.list_experiments
 @click.argument("data", type=options.DATA)
 @options.label
+@click.option(
+    "--all-rows",
+    is_flag=True,
+    allow_from_autoenv=False,
+    help="Only score the predictions of models that end in a predictor, on all rows of DATA, which they have not seen.",
+)
 @click.option(
     "--split",
     metavar="COL",
@@ -137,6 +144,7 @@ def evaluate(
     experiment: str | None,
     data: str,
     labels: tuple[str, ...],
+    all_rows: bool,
     split: str | None,
     task: Task,
     learner: str,
@@ -160,21 +168,25 @@ def evaluate(
     """Evaluate maps on DATA: fitted models, and recipes with every setting and seed.
 
     The dot products of the features are compared with the exact kernel of the whole chain on held-out rows. With
-    --label, a learner is trained and tested on the raw columns, on the features, and with the exact kernel.
+    --label, a learner is trained and tested on the raw columns, on the features, and with the exact kernel. With
+    --all-rows nothing is trained: the predictions of a finished model are scored.
     """
-    import json
-    import os
-
     from kafeat.cli.evaluate_tables import show
+    from kafeat.cli.json_output import check_json, write_json
     from kafeat.cli.progress import steps_of
-    from kafeat.errors import SystemRefusedError, UsageError
-    from kafeat.io.storage.atomic import check_place, write_bytes
+    from kafeat.errors import UsageError
     from kafeat.io.storage.location import Location
-    from kafeat.io.storage.object_uri import ObjectUri
     from kafeat.jobs.evaluate.evaluate import evaluate as job
     from kafeat.jobs.evaluate.gate import check_bounds, gate
 
     models, configs = _without_idle_defaults(models, configs, experiment)
+    check_bounds(max_error, min_score)
+    check_json(json_file)
+    if all_rows:
+        from kafeat.cli.evaluate_predictions import score_all_rows
+
+        score_all_rows(models, data, labels, scoring, min_score, json_file, reading, jobs, quiet)
+        return
     recipes, expected = _recipes(configs, experiment)
     if not (models or recipes):
         raise UsageError(
@@ -183,13 +195,6 @@ def evaluate(
     if min_score is not None and not labels:
         raise UsageError("--min-score: expected --label, as without one there is no score")
     _refuse_idle(labels, learner)
-    check_bounds(max_error, min_score)
-    json_place = Location.parse(json_file or "")
-    folder = os.path.dirname(json_place.path) or "."
-    if isinstance(json_place, ObjectUri):
-        check_place(json_place, clobber=True)
-    elif not os.path.isdir(folder):  # report it before the work starts
-        raise SystemRefusedError(f"{json_file}: expected a folder that exists, got {folder}")
     with steps_of(quiet) as say, expected:
         results = job(
             list(models), data, labels, rows, reading, config=recipes, sweep=sweeps, seeds=seeds,
@@ -199,11 +204,7 @@ def evaluate(
         )  # fmt: skip
     named = {"model": str(Location.parse(models[0]))} if len(models) == 1 and not recipes else {}
     repeated = {} if experiment is None else {"experiment": experiment}
-    text = json.dumps({**named, **repeated, "data": str(Location.parse(data)), **results}, indent=2) + "\n"
-    if json_file == "-":
-        click.echo(text, nl=False)
-    elif json_file:
-        write_bytes(json_place, text.encode())
+    write_json(json_file, {**named, **repeated, "data": str(Location.parse(data)), **results})
     if json_file != "-" and not quiet:
         show(cast("Report", results), scoring)
     gate(cast("Report", results), max_error, min_score)

@@ -8,7 +8,8 @@ from kafeat.evaluation.cost_rows import findings
 from kafeat.evaluation.rates import rate_note
 from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import EvaluationRecord, Report
-from kafeat.evaluation.summary import spell
+from kafeat.evaluation.summary import scoring_of, spell, stated
+from kafeat.maths.scoring import spell_score
 
 
 def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
@@ -21,6 +22,13 @@ def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
     for rate in report["rates"]:
         yield rate_note(rate)
     yield from _of_budgets(report)
+    constant = report["summary"][0].get("score_constant")
+    if constant is not None and constant["mean"] is not None:
+        name, score = (
+            spell_score(scoring_of(report["summary"][0])),
+            stated(report["summary"][0], constant["mean"]),
+        )
+        yield f"{name} of a constant prediction, learned from the same training rows: {score:z.4f}"
     entry = choose(report["summary"]) or report["summary"][0]
     if "score_map" in entry:
         yield from findings(report["summary"], entry)

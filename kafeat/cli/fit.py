@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     short_help="Fit the map of a config on a table, and save it.",
     epilog="""\b
 Example:
-  kafeat fit --config configs/fourier.yaml sample_data/digits.parquet map.joblib --label label
+  kafeat fit --config configs/fourier.yaml sample_data/digits.parquet \\
+      map.joblib --label label
 """,
 )
 @click.option(

@@ -28,7 +28,7 @@ def inspect(model: str, as_json: bool) -> None:
     import json
 
     from kafeat.errors import quoted
-    from kafeat.io.columns.fields import listed
+    from kafeat.io.columns.fields import listed, listed_values
     from kafeat.io.storage.location import Location
     from kafeat.jobs.inspect import inspect as job
 
@@ -46,7 +46,7 @@ def inspect(model: str, as_json: bool) -> None:
     )
     click.echo(f"columns{' (by position)' if content['by_position'] else ''}: {listed(content['columns'])}")
     for name, values in content["categories"].items():
-        click.echo(f"categories of {quoted(name)} ({len(values):,}): {listed(values)}")
+        click.echo(f"categories of {quoted(name)} ({len(values):,}): {listed_values(values)}")
     if content["times"]:
         click.echo(f"times: {listed(content['times'])}")
     for i, step in enumerate(content["steps"]):

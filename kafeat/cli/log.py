@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from kafeat.errors import without_secrets
+from kafeat.errors import PartsError, without_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,6 +83,16 @@ def error(message: str, code: int) -> None:
     name = click.style("kafeat:", fg="red", bold=True) if colours else "kafeat:"
     for line in message.splitlines() or [""]:
         _write(f"{name} {line}", colours)
+
+
+def failed_parts(parts: PartsError) -> None:
+    """Write which parts failed; as JSON, in a line for each of them and one for all."""
+    if not _json:
+        error(str(parts), parts.exit_code)
+        return
+    for one in parts.failed:
+        _put_json("error", without_secrets(one.error), part=one.name, exit_code=one.exit_code)
+    error(parts.summary, parts.exit_code)
 
 
 def usage(mistake: click.ClickException) -> None:

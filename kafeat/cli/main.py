@@ -17,7 +17,8 @@ from kafeat._version import __version__
 from kafeat.cli import log
 from kafeat.cli.command import Context, color_option, completed, name_variable
 from kafeat.cli.signals import Interrupted, Terminated, listen
-from kafeat.errors import KafeatError
+from kafeat.cli.unknown_variables import warn_of_unknown_variables
+from kafeat.errors import KafeatError, PartsError
 from kafeat.io.storage.temporary_files import remove_ours
 
 COMMANDS = (
@@ -30,12 +31,17 @@ _ALIASES = {"samplers": "kinds"}
 
 EPILOG = """\b
 Environment:
-  KAFEAT_JOBS           default of --jobs in every command that has it; likewise for other options
-  KAFEAT_FIT_LABEL      default of --label in fit only; takes precedence over KAFEAT_LABEL
-  KAFEAT_COMPILED       0: compute by NumPy alone, without the compiled core
-  NO_COLOR              disable colours
-  FORCE_COLOR           use colours in pipes, too
-  The command line takes precedence. Tab completion: eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
+  KAFEAT_JOBS       default of --jobs in every command that has it; other
+                    options have such variables, too
+  KAFEAT_FIT_LABEL  default of --label in fit only, in place of KAFEAT_LABEL
+  KAFEAT_COMPILED   0: compute by NumPy alone, without the compiled core
+  NO_COLOR          disable colours
+  FORCE_COLOR       use colours in pipes, too
+  The command line takes precedence over these variables.
+
+\b
+Tab completion:
+  eval "$(_KAFEAT_COMPLETE=bash_source kafeat)"
 
 \b
 Exit codes:
@@ -44,7 +50,8 @@ Exit codes:
   2    wrong usage or config
   3    bad data: unreadable, missing columns, values out of bounds
   4    bad model file
-  5    refused by the system: no such file, permission denied, disk full, out of memory
+  5    refused by the system: no such file, permission denied, disk full,
+       out of memory
   6    quality gate not met
   130  interrupted (SIGINT)
   143  terminated (SIGTERM)
@@ -106,8 +113,10 @@ def kafeat(verbose: bool) -> None:
 
     \b
       kafeat tune sample_data/digits.parquet best.yaml --label label --time 30s
-      kafeat fit --config best.yaml sample_data/digits.parquet map.joblib --label label
-      kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
+      kafeat fit --config best.yaml sample_data/digits.parquet map.joblib \\
+          --label label
+      kafeat transform --model map.joblib sample_data/digits.parquet \\
+          features.parquet --keep label
       kafeat evaluate --model map.joblib sample_data/digits.parquet --label label
     """
 
@@ -157,6 +166,10 @@ def _run() -> int:
     except click.ClickException as error:
         name_variable(error)
         log.usage(error)
+        warn_of_unknown_variables(kafeat)
+        return error.exit_code
+    except PartsError as error:
+        log.failed_parts(error)
         return error.exit_code
     except KafeatError as error:
         return _failed(str(error), error.exit_code)

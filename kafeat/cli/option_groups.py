@@ -13,7 +13,7 @@ _GROUPS = {
         "--output-format", "--layout", "--prefix", "--compression", "--output-dtype", "--overwrite", "--fsync",
         "--json", "--report", "--stats", "--dry-run",
     ),
-    "Bad rows and drift": ("--on-bad-rows", "--rejects", "--max-drift", "--drift-test"),
+    "Bad rows and drift": ("--on-bad-rows", "--rejects", "--max-bad-rows", "--max-drift", "--drift-test"),
     _CLUSTERS: ("--rows-per-file", "--resume", "--engine", "--scheduler"),
     "Messages": ("--log-format", "--quiet", "--verbose", "--color", "--help"),
 }  # fmt: skip

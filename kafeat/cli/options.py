@@ -202,7 +202,7 @@ class DatasetOptions:
     def over_parts(self, source: Location) -> bool:
         """Return True if the data set has parts. Refuse options that have no effect on a single file."""
         from kafeat.errors import UsageError
-        from kafeat.io.storage.data_set import is_data_set
+        from kafeat.io.storage.data_set import is_data_set, must_exist
 
         if self.rows_per_file is not None or is_data_set(source):
             return True
@@ -210,6 +210,7 @@ class DatasetOptions:
         for parameter, option in (("engine", "--engine"), ("resume", "--resume")):
             # an environment variable is a default for every call, with one file or many
             if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
+                must_exist(source)
                 raise UsageError(
                     f"{option}: expected an input of many files, or --rows-per-file, got one: {source}"
                 )

@@ -18,8 +18,10 @@ labels) and for classes `probability_CLASS`. NPY holds the probabilities or numb
 """
 EPILOG = """\b
 Examples:
-  kafeat predict --model model.joblib sample_data/digits.parquet predictions.parquet --keep label
-  kafeat predict --model model.joblib - - < sample_data/digits.csv > predictions.csv
+  kafeat predict --model model.joblib sample_data/digits.parquet \\
+      predictions.parquet --keep label
+  kafeat predict --model model.joblib - - < sample_data/digits.csv \\
+      > predictions.csv
 """
 
 

@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     short_help="Write the features of a file or of many files.",
     epilog="""\b
 Examples:
-  kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --keep label
-  kafeat transform --model map.joblib - - < sample_data/digits.csv > features.csv
-  kafeat transform --model map.joblib sample_data/digits.parquet features --rows-per-file 8192 --resume
-  kafeat transform --model map.joblib sample_data/digits.parquet - --output-format arrow > features.arrows
+  kafeat transform --model map.joblib sample_data/digits.parquet \\
+      features.parquet --keep label
+  kafeat transform --model map.joblib - - < sample_data/digits.csv \\
+      > features.csv
+  kafeat transform --model map.joblib sample_data/digits.parquet features \\
+      --rows-per-file 8192 --resume
+  kafeat transform --model map.joblib sample_data/digits.parquet - \\
+      --output-format arrow > features.arrows
 """,
 )
 @options.model
@@ -76,6 +80,11 @@ Examples:
     type=options.OUTPUT,
     metavar="FILE.csv",
     help="Write the bad rows and the reason for each.",
+)
+@click.option(
+    "--max-bad-rows",
+    metavar="N|P%",
+    help="Write nothing (exit code 3) if more than N rows, or P percent of the rows, of an input are bad.",
 )
 @click.option(
     "--max-drift", type=click.FloatRange(0.0, 1.0), callback=options.finite, metavar="SHARE",
@@ -128,6 +137,7 @@ def transform(
     output_dtype: Literal["float16", "float32", "float64"] | None,
     on_bad_rows: Literal["error", "drop", "null"],
     rejects: str | None,
+    max_bad_rows: str | None,
     max_drift: float | None,
     drift_test: float | None,
     stats_file: str | None,
@@ -152,6 +162,7 @@ def transform(
     from kafeat.io.storage.location import Location
     from kafeat.io.writers.options import OutputOptions
     from kafeat.jobs.dataset.request import DatasetRequest
+    from kafeat.jobs.transform.bad_rows import BadRowsLimit
     from kafeat.jobs.transform.options import RowOptions
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
@@ -160,7 +171,10 @@ def transform(
         features=features, unit_variance=unit_variance,
     )  # fmt: skip
     place = Location.parse(source)
-    rules = RowOptions(on_bad_rows, _location(rejects), stats_file is not None, max_drift, drift_test)
+    rules = RowOptions(
+        on_bad_rows, _location(rejects), stats_file is not None, max_drift, drift_test,
+        None if max_bad_rows is None else BadRowsLimit.parse(max_bad_rows),
+    )  # fmt: skip
     over_parts = scale.over_parts(place)
     request = DatasetRequest(
         model, place, Location.parse(target), reading, writing, rules, scale.engine(jobs), scale.rows_per_file,
@@ -193,7 +207,12 @@ def _run_file(request: DatasetRequest, device: str | None, quiet: bool, verbose:
 
     with progress("transform", quiet) as announce:
         done = run_file(request, device, announce)
-    _summarize(request, f"{request.target}: {done.rows:,} rows", done, quiet, verbose)
+    _summarize(request, f"{request.target}: {counted(done.rows, 'row')}", done, quiet, verbose)
+    if 0 < done.rows_read == done.bad_rows and not quiet:
+        log.warn(
+            f"{request.source}: every row is bad ({done.bad_rows:,} of {done.rows_read:,}); the first is "
+            f"{done.first_bad_row}"
+        )
 
 
 def _run_parts(request: DatasetRequest, quiet: bool, verbose: bool) -> None:
@@ -205,14 +224,25 @@ def _run_parts(request: DatasetRequest, quiet: bool, verbose: bool) -> None:
     with progress("transform", quiet, "parts") as announce:
         run = run_parts(request, announce)
     kept = f" ({run.kept:,} of them kept)" if run.kept else ""
-    _summarize(request, f"{target}: {run.parts:,} parts{kept}, {run.rows:,} rows", run, quiet, verbose)
-    _warn(target, run.removed, "was removed, as its input is gone", "were removed, as their inputs are gone")
-    _warn(
-        target,
-        run.unknown_files,
-        "is not a part, but is read with them",
-        "are not parts, but are read with them",
-    )
+    made = f"{target}: {counted(run.parts, 'part')}{kept}, {counted(run.rows, 'row')}"
+    _summarize(request, made, run, quiet, verbose)
+    if not quiet:
+        _warn(target, run.all_bad, "has bad rows only", "have bad rows only")
+        _warn(
+            target,
+            run.lost,
+            "of an earlier run was removed, as its part failed",
+            "of an earlier run were removed, as their parts failed",
+        )
+        _warn(
+            target, run.removed, "was removed, as its input is gone", "were removed, as their inputs are gone"
+        )
+        _warn(
+            target,
+            run.unknown_files,
+            "is not a part, but is read with them",
+            "are not parts, but are read with them",
+        )
     if run.failed:
         raise PartsError(str(target), run.parts, run.failed)
 
@@ -229,12 +259,16 @@ def _warn(target: Location, names: tuple[str, ...], one: str, many: str) -> None
 def _summarize(
     request: DatasetRequest, what: str, done: TransformResult | DatasetResult, quiet: bool, verbose: bool
 ) -> None:
-    clipped = f"; {done.clipped:,} values beyond the range of the fit were clipped" if done.clipped else ""
     fate = {"drop": "left out", "null": "null"}.get(request.rules.on_bad_rows)
-    bad = f"; {done.bad_rows:,} bad rows were {fate}" if done.bad_rows else ""
+    bad = _note(done.bad_rows, "bad row", "", f"{fate}")
+    clipped = _note(done.clipped, "value", " beyond the range of the fit", "clipped")
     log.summarize(
         f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{bad}{clipped}", quiet, verbose
     )
+
+
+def _note(number: int, what: str, which: str, fate: str) -> str:
+    return f"; {counted(number, what)}{which} {'was' if number == 1 else 'were'} {fate}" if number else ""
 
 
 def _show_dry_run(request: DatasetRequest, over_parts: bool) -> None:

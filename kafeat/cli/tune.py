@@ -41,8 +41,10 @@ def _seconds(context: click.Context, option: click.Parameter, text: str | None) 
     short_help="Choose the best map for a table and its label.",
     epilog="""\b
 Example:
-  kafeat tune sample_data/digits.parquet best.yaml --label label --columns 256 --time 1m
-  kafeat fit --config best.yaml sample_data/digits.parquet map.joblib --label label
+  kafeat tune sample_data/digits.parquet best.yaml --label label \\
+      --columns 256 --time 1m
+  kafeat fit --config best.yaml sample_data/digits.parquet map.joblib \\
+      --label label
 """,
 )
 @click.argument("data", type=options.DATA)
@@ -204,7 +206,10 @@ def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) ->
     from kafeat.errors import counted
 
     lines = [f"{config}: {result.table[0]['map']}, {result.columns:,} columns"]
-    lines.append(f"{result.score_name} {result.score:.4f} ± {result.error:.4f} on rows held out to choose by")
+    lines.append(
+        f"{result.score_name} {result.score:.4f} ± {result.error:.4f} on rows held out to choose by; a constant "
+        f"prediction has {result.constant_score:z.4f}"
+    )
     test = result.test_score
     if test is not None:
         lines.append(

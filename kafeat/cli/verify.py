@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     short_help="Check that an output holds the features of an input.",
     epilog="""\b
 Examples:
-  kafeat transform --model map.joblib sample_data/digits.parquet features.parquet --stats features.json
-  kafeat verify --model map.joblib sample_data/digits.parquet features.parquet --stats features.json
+  kafeat transform --model map.joblib sample_data/digits.parquet \\
+      features.parquet --stats features.json
+  kafeat verify --model map.joblib sample_data/digits.parquet \\
+      features.parquet --stats features.json
 """,
 )
 @options.model

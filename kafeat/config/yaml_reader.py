@@ -190,4 +190,5 @@ def _syntax(error: Any, text: str) -> Mistake:
     if "\t" in line[: len(line) - len(line.lstrip())] or line[mark.column : at.column] == "\t":
         return Mistake("expected spaces, got a tab", at=Place(at.line, line.index("\t") + 1))
     words = ": ".join(part for part in (error.context, error.problem) if part)
-    return Mistake(f"expected YAML, got a mistake: {' '.join(words.split())}", at=at)
+    hint = "; check the indentation, and the quotes and brackets, of this line and those before it"
+    return Mistake(f"expected YAML, got a mistake: {' '.join(words.split())}{hint}", at=at)

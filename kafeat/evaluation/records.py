@@ -136,6 +136,7 @@ class Scores(TypedDict, total=False):
     rows_exact: int
     """Number of training rows of the exact kernel."""
     rows_test_exact: int
+    score_constant: float | None
     score_map_exact_rows: float | None
     """Score on the features, trained on the rows of the exact kernel."""
     equivalent_map: str | None
@@ -227,6 +228,7 @@ class Summary(TypedDict, total=False):
     score_raw: Estimate
     score_map: Estimate
     score_exact: Estimate
+    score_constant: Estimate
     score_map_exact_rows: Estimate
 
 

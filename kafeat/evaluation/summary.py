@@ -32,8 +32,8 @@ FIGURES = (
     "mean_abs_error", "bias", "distortion_max", "distortion_mean", "kernel_pca_error_least", "kernel_pca_spectrum",
     "kernel_pca_subspace", "closed_form_error_max", "closed_form_error_mean", "kernel_mean", "fit_seconds",
     "transform_seconds", "exact_seconds", "transform_seconds_map", "kernel_seconds_exact", "score_map_exact_rows",
-    "total_seconds_map_exact_rows", "score_raw_validation", "score_map_validation", "score_uncertainty_map",
-    "score_uncertainty_map_validation",
+    "total_seconds_map_exact_rows", "score_constant", "score_raw_validation", "score_map_validation",
+    "score_uncertainty_map", "score_uncertainty_map_validation",
     *(f"{key}_{which}" for key in (*_SCORES, "nonzero", *_COSTS) for which in _MACHINES),
     *(f"{key}_model" for key in (*_SCORES, "calibration_error")),
 )  # fmt: skip

@@ -27,6 +27,18 @@ def score_of(scoring: str, task: PredictionTask, predicted: Floats, labels: Arra
     return -measure if lower_is_better(scoring) else measure
 
 
+def score_of_constant(scoring: str, task: PredictionTask, known: Array, labels: Array) -> float:
+    """Return the score on `labels` of one prediction for all rows: the mean of `known`, or its shares of the classes.
+
+    The class with the largest share is predicted. A map is worth what it gains over this.
+    """
+    if task.classes is None:
+        constant = task.targets(known).mean(axis=0)
+    else:
+        constant = np.bincount(task.numbers(known), minlength=len(task.classes)) / len(known)
+    return score_of(scoring, task, np.broadcast_to(constant, (len(labels), len(constant))), labels)
+
+
 def figure_of(name: str, task: PredictionTask, predicted: Floats, labels: Array) -> float:
     """Return a score or an error by its name, as it is usually stated: an error is positive."""
     if not np.isfinite(predicted).all():

@@ -25,10 +25,10 @@ _ROUGHLY = 1e-5
 class Logistic(LinearPredictor):
     """p = softmax(Wᵀz + b) with W, b = argmin Σ −log p(y) + λ/2 ‖W‖²: logistic regression of two classes or more.
 
-    The loss is minimized by L-BFGS over features in memory: all rows up to 134 million numbers (131,072 rows
-    of 1,024 features), and of more rows a uniform random sample, whose number `kafeat inspect` shows. λ is `penalty`
-    times the mean diagonal of the centred ZᵀZ, so one number means the same for any number of rows and features;
-    `auto` takes the best of 1e-6, 1e-5, …, 0.1 by the log loss of three folds.
+    The loss is minimized by L-BFGS over features in memory. They are those of all rows up to 134 million numbers
+    (131,072 rows of 1,024 features), and beyond that those of a uniform random sample. `kafeat inspect` shows its rows.
+    The λ of the formula is `penalty` times the mean diagonal of the centred ZᵀZ, so one number means the same for any
+    number of rows and features. `auto` takes the best of 1e-6, 1e-5, …, 0.1 by the log loss of three folds.
     Source: Hastie, Tibshirani & Friedman 2009, section 4.4; Böhning 1992 (preconditioner).
     """
 

@@ -24,9 +24,9 @@ class Ridge(LinearPredictor):
     """ŷ = Wᵀz + b with W, b = argmin Σ‖y − Wᵀz − b‖² + λ‖W‖², and p = softmax(ŷ/T) for classes.
 
     The sums ZᵀZ and ZᵀY of all rows are added up in one pass in float64, so memory does not grow with the rows. The
-    target of a class is 1 for its own rows and 0 for others. λ is `penalty` times the mean diagonal of the centred
-    ZᵀZ, so one number means the same for any number of rows and features; `auto` takes the best of
-    21 from 1e-9 to 10 by three folds.
+    target of a class is 1 for its own rows and 0 for others. The λ of the formula is `penalty` times the mean diagonal
+    of the centred ZᵀZ, so one number means the same for any number of rows and features. `auto` takes the best of 21
+    from 1e-9 to 10 by three folds.
     T is the temperature with the least log loss of held-out rows. Several numeric labels are predicted together.
     Source: Hastie, Tibshirani & Friedman 2009, section 3.4.1; Guo et al. 2017 (temperature).
     """

@@ -61,8 +61,8 @@ class Fourier(Step):
 
     m frequencies of the kernel's distribution average the cosine, so the error of every entry falls like 1/√m, whatever
     the inputs. Paired features are √a_j [cos ω_j·x, sin ω_j·x], m = D/2, offset ones √(2a_j) cos(ω_j·x + b_j).
-    ω is N(0, 2γI) for rbf; Cauchy(0, γ) for laplacian and Laplace(0, √γ) for cauchy in each coordinate;
-    N(0, γI)·√(2ν/χ²_{2ν}) for matern; N(0, 2γsI), s ~ Gamma(α, rate α), for rational_quadratic.
+    The distribution of ω is N(0, 2γI) for rbf. In each coordinate it is Cauchy(0, γ) for laplacian and Laplace(0, √γ)
+    for cauchy. It is N(0, γI)·√(2ν/χ²_{2ν}) for matern; N(0, 2γsI), s ~ Gamma(α, rate α), for rational_quadratic.
 
     Source: Rahimi & Recht 2007, algorithm 1; Yu et al. 2016 (orthogonal, structured); Le, Sarlós & Smola 2013
     (fastfood); Avron et al. 2016 (qmc); weights, learning and supervision: this project.

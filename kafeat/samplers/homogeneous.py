@@ -44,7 +44,7 @@ class Homogeneous(Step):
     ½x log₂((x + y)/x) + ½y log₂((x + y)/y). They are for γ = 1, and multiplied by (xy)^{(γ − 1)/2} for another γ. 𝒦(ω)
     is sech(ω/2) for chi2, exp(−|ω|/2) for intersection, and 1 for hellinger. The window determines κ_j and L of the
     outputs. They come in blocks of one output per input: √(x^γ) times √κ₀, then √(2κ₁) cos(L log x),
-    √(2κ₁) sin(L log x), √(2κ₂) cos(2L log x) and so on, up to n; all are 0 at x = 0. The error is
+    √(2κ₁) sin(L log x), √(2κ₂) cos(2L log x) and so on, up to n. All are 0 at x = 0. The error is
     √((xy)^γ) ε(log y/x), ε(ω) = κ₀ + 2 Σ_j κ_j cos(jLω) − 𝒦(ω). It falls fast with n, but slowly for intersection,
     whose 𝒦 has a kink.
 

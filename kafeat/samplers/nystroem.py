@@ -60,10 +60,10 @@ Rows = Annotated[Given, Described("a mapping with the key 'given'", "mappings")]
 class Nystroem(Step):
     """Nyström features: z(x) = Tᵀ k(L, x), T Tᵀ = K_mm⁺ = V_r Λ_r^{−1} V_rᵀ, K_mm = k(L, L) on m landmark rows L.
 
-    ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks: exact on the
-    landmarks themselves, never above a positive definite kernel, and as good as its spectrum falls fast. T is lower
-    triangular, a rotation of V_r Λ_r^{−½} that saves half of the product; columns beyond rank r are 0. With `root:
-    symmetric` T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. `kernel: precomputed` takes rows that hold k(x, every
+    ZZᵀ = K_nm K_mm⁺ K_mn is the best approximation of the kernel within the span of the landmarks. It is exact on the
+    landmarks and never above a positive definite kernel. The faster the spectrum falls, the smaller its error. T is
+    lower triangular, a rotation of V_r Λ_r^{−½} that saves half of the product. Columns beyond rank r are 0. With
+    `root: symmetric` T is V_r Λ_r^{−½} V_rᵀ, as in scikit-learn. `kernel: precomputed` takes rows that hold k(x, every
     training row).
 
     Source: Williams & Seeger 2001, equation 8; the selectors and `weights` name theirs.

@@ -34,7 +34,7 @@ class Projection(Step):
 
     z(x) = A x with independent entries of mean 0 and variance 1/D: gaussian N(0, 1/D), or sparse,
     √(s/D)·{+1 with probability 1/2s, 0, −1 with probability 1/2s}, s = 1/density. Or srht, √(1/D) P H F: random
-    signs F, a Walsh–Hadamard matrix H of entries ±1 and D rows P of it without replacement, in d log d steps a row;
+    signs F, a Walsh–Hadamard matrix H of entries ±1 and D rows P of it without replacement, in d log d steps a row.
     D beyond the padded width stacks independent blocks. D ≥ 4 ln m/(ε²/2 − ε³/3) outputs keep all distances among
     m rows (a theorem for gaussian); `auto` takes the smallest such D, m being the rows of the whole input.
 

@@ -32,7 +32,7 @@ class TensorSrht(Step):
     """Products of randomised Hadamard projections: z(x)·z(y) ≈ (γ x·y + c₀)^p, unbiased.
 
     An output is √(1/m) Π_q (H F_q u)_{r_q}, with u = [√γ x, √c₀] padded to a power of two, H of entries ±1, F_q
-    diagonal and random, and rows r_q drawn without replacement; more outputs than the padded width stack independent
+    diagonal and random, and rows r_q drawn without replacement. More outputs than the padded width stack independent
     blocks. The rows of a block are orthogonal, which independent projections are not; the error falls like 1/√D.
     One output carries c₀^p exactly, and d outputs the linear part where that leaves less variance.
     With `complex_to_real` F has entries 1, i, −1, −i, and the real and imaginary parts of m = D/2 products are the

@@ -22,7 +22,7 @@ _CHANCE = 5.4
 class Power(Scaler):
     """(y(x) − μ)/σ, with y = ((1 + x)^λ − 1)/λ for x ≥ 0 and −((1 − x)^{2−λ} − 1)/(2 − λ) below.
 
-    λ of each column maximizes the likelihood of normal values on the fit sample; μ and σ are the mean and the standard
+    λ of each column maximizes the likelihood of normal values on the fit sample. μ and σ are the mean and the standard
     deviation of y there. λ is 1, which leaves x as it is, unless another one is better by more than chance. Skewed
     columns and heavy tails become nearly symmetric. Source: Yeo & Johnson 2000.
     """

@@ -65,6 +65,8 @@ bad("csv: a longer row", text("1,2,3,4"), 3,
     says="in.csv: row 13 (index 12): expected 3 fields, got 4")
 bad("csv: a shorter row", text("1,2"), 3,
     says="in.csv: row 13 (index 12): expected 3 fields, got 2")
+bad("csv: a carriage return in a value", text("1,2\r,3"), 3,
+    says="in.csv: row 13 (index 12): expected 3 fields, got 2; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes")
 bad("csv: semicolons for commas", raw(sound_csv().replace(b",", b";")), 3,
     says="in.csv: expected the columns 'a', 'b', 'c', got a;b;c; is the delimiter another character (--delimiter ';')?")
 bad("csv: tabs for commas", raw(sound_csv().replace(b",", b"\t")), 3,
@@ -479,6 +481,12 @@ bad("max-drift: too much", text("99,99,99"), 6, "--max-drift", "0.05",
     says="in.csv: expected at most 5.00% of a column outside of the range of the fit (--max-drift), got 'c' 7.69%, 'b' 7.69%, 'a' 7.69%")
 bad("rejects without a rule", text(), 2, "--rejects", "why.csv",
     says="--rejects: expected --on-bad-rows drop or null with it, got error")
+bad("max-bad-rows: too many", text("1,x,3", "1,2"), 3, "--max-bad-rows", "1", "--on-bad-rows", "drop",
+    says="in.csv: expected at most 1 bad row (--max-bad-rows), got 2 of 14; the first is row 13 (index 12), column 'b': expected a number, got 'x'")
+bad("max-bad-rows without a rule", text(), 2, "--max-bad-rows", "1%",
+    says="--max-bad-rows: expected --on-bad-rows drop or null with it, got error")
+bad("max-bad-rows: a word", text(), 2, "--max-bad-rows", "few", "--on-bad-rows", "drop",
+    says="--max-bad-rows: expected a number of rows such as 10, or a percentage such as 0.5%, got 'few'")
 bad("rejects: the output", text(), 2, "--rejects", "out.npy", "--on-bad-rows", "drop",
     says="out.npy: expected an output apart from --rejects, got the same file")
 bad("stats: the output", text(), 2, "--stats", "out.npy",

@@ -69,7 +69,8 @@ def folder(tmp_path_factory):
 
 
 def examples(text):
-    """The command lines of a help text or a page."""
+    """The command lines of a help text or a page; a line that goes on after a backslash is one."""
+    text = re.sub(r" \\\n\s+", " ", text)
     return re.findall(r"^ {2,6}(kafeat (?!COMMAND|kinds KIND)[^#\n]*)", text, flags=re.M)
 
 
@@ -303,8 +304,8 @@ def test_a_gate_that_is_not_met_ends_with_6_and_the_figures(run, folder, tmp_pat
     base = ["evaluate", "--model", "map.joblib", "sample_data/digits.parquet", "--label", "label"]
     out = tmp_path / "report.json"
     done = run(*base, "--max-error", "1e-9", "--min-score", "1.1", "--json", out, cwd=folder, code=6)
-    assert "map.joblib: relative_frobenius: expected at most 1e-09, got 0.0" in done.stderr
-    assert "map.joblib: score_map: expected at least 1.1, got 0." in done.stderr
+    assert "map.joblib: relative Frobenius error: expected at most 1e-09, got 0.0" in done.stderr
+    assert "map.joblib: score of the features: expected at least 1.1, got 0." in done.stderr
     assert "relative, Frobenius norm" in done.stdout
     assert json.loads(out.read_text())["score_map"] > 0.9
     run(*base, "--max-error", "0.5", "--min-score", "0.5", cwd=folder)

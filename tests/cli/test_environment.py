@@ -7,6 +7,7 @@ import pytest
 import kafeat as package
 from kafeat.cli.command import settings
 from kafeat.cli.main import COMMANDS, kafeat
+from kafeat.cli.unknown_variables import warn_of_unknown_variables
 
 
 def command(name):
@@ -62,6 +63,54 @@ def test_one_variable_means_the_same_in_every_command():
                 assert meanings.setdefault(variable, shape) == shape, variable
     assert {"KAFEAT_MODEL", "KAFEAT_JOBS", "KAFEAT_EVALUATE_JSON", "KAFEAT_DIFF_EXIT_CODE"} <= set(meanings)
     assert "KAFEAT_JSON" not in meanings
+
+
+def test_predict_reads_the_variables_of_transform_too(monkeypatch):
+    words, env = ("--model", "m", "a", "b"), {"KAFEAT_JOBS": "4"}
+    assert parsed("predict", words, env, monkeypatch)["jobs"] == 4
+    assert parsed("predict", words, env | {"KAFEAT_TRANSFORM_JOBS": "3"}, monkeypatch)["jobs"] == 3
+    assert parsed("predict", words, env | {"KAFEAT_PREDICT_JOBS": "2"}, monkeypatch)["jobs"] == 2
+    assert parsed("transform", words, {}, monkeypatch)["jobs"] == 3
+
+
+NOBODY = "no option is set by this variable, so it is ignored"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("KAFEAT_JOSB", "KAFEAT_JOBS"),
+        ("KAFEAT_TRANSFROM_MAX_DRIFT", "KAFEAT_TRANSFORM_MAX_DRIFT"),
+        ("KAFEAT_COLOUR", "KAFEAT_COLOR"),
+        ("KAFEAT_JSON", None),
+        ("KAFEAT_LIMIT", None),
+    ],
+)
+def test_a_variable_that_sets_nothing_is_told(in_process, name, meant):
+    done = in_process("kinds", **{name: "7"})
+    assert done.returncode == 0
+    assert done.stderr == f"note: {name}: {NOBODY}{f'; did you mean {meant}?' if meant else ''}\n"
+    assert in_process("kinds", **{name: ""}).stderr == ""
+
+
+def test_a_misspelt_variable_is_told_beside_the_error_that_it_causes_and_not_with_quiet(in_process):
+    done = in_process("transform", "in.csv", "out.csv", KAFEAT_MODLE="map.joblib")
+    assert done.stderr.endswith(
+        f"Error: Missing option '--model'.\nnote: KAFEAT_MODLE: {NOBODY}; did you mean KAFEAT_MODEL?\n"
+    )
+    words = ("transform", "--model", "none.joblib", "in.csv", "out.csv", "--quiet")
+    assert "note:" not in in_process(*words, KAFEAT_MODLE="map.joblib").stderr
+
+
+def test_every_variable_of_an_option_is_known(monkeypatch, capsys):
+    every = {
+        variable for name in COMMANDS for option in settings(command(name)) for variable in option.envvar
+    }
+    assert len(every) > 100
+    for name in {*every, "KAFEAT_COLOR", "KAFEAT_COMPILED"}:
+        monkeypatch.setenv(name, "1")
+    warn_of_unknown_variables(kafeat)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.fixture

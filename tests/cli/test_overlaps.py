@@ -52,7 +52,8 @@ MORE = {
     "tune": ["--label", "a"],
 }
 NO_FILES = {
-    "color", "device", "keep", "split", "sweeps", "prefix", "delimiter", "engine", "scheduler", "seconds",
+    "color", "device", "max_bad_rows", "keep", "split", "sweeps", "prefix", "delimiter", "engine", "scheduler",
+    "seconds",
 }  # fmt: skip
 """Options that are text, and the name of no file."""
 

@@ -81,6 +81,7 @@ def test_dry_run_and_stats_tell_of_predictions(in_process, model, tmp_path):
         in_process("predict", "--model", model, DIGITS, tmp_path / "p.npy", "--stats", stats).returncode == 0
     )
     assert '"content": "predictions"' in stats.read_text()
+    assert '"command": "predict"' in stats.read_text()
     assert (
         in_process("verify", "--model", model, DIGITS, tmp_path / "p.npy", "--stats", stats).returncode == 0
     )

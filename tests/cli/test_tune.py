@@ -1,5 +1,6 @@
 """`kafeat tune`: its files, its messages and its exit codes."""
 
+import io
 import json
 import os
 import re
@@ -36,7 +37,9 @@ def table(tmp_path):
 def test_the_config_that_is_written_fits_and_the_test_rows_are_scored_once(table, in_process):
     done = in_process("tune", "x.csv", "best.yaml", "--label", "y", "--split", "split", *QUICK, cwd=table)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"R² 0\.\d+ ± \S+ on rows held out to choose by", done.stdout)
+    assert re.search(
+        r"R² 0\.\d+ ± \S+ on rows held out to choose by; a constant prediction has 0\.0000\n", done.stdout
+    )
     assert re.search(r"R² 0\.\d+ ± \S+ on 40 test rows, not seen before", done.stdout)
     assert "next: kafeat fit --config best.yaml x.csv map.joblib --label y --split split" in done.stdout
     assert sorted(os.listdir(table)) == ["best.yaml", "x.csv"]
@@ -91,6 +94,13 @@ def test_mistakes_leave_no_file(table, in_process, options, code, message):
     done = in_process("tune", "x.csv", "best.yaml", *options, "--trials", 1, "--columns", 4, cwd=table)
     assert (done.returncode, message in done.stderr) == (code, True), done.stderr
     assert os.listdir(table) == ["x.csv"]
+
+
+def test_rows_from_a_pipe_have_no_next_command(table, in_process, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((table / "x.csv").read_bytes())))
+    done = in_process("tune", "-", "best.yaml", "--label", "y", *QUICK, cwd=table)
+    assert (done.returncode, "on rows held out to choose by" in done.stdout) == (0, True), done.stderr
+    assert "next:" not in done.stdout
 
 
 def test_the_config_may_go_to_standard_output(table, in_process, tmp_path):

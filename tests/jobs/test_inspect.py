@@ -25,7 +25,7 @@ def model(tmp_path: Path) -> str:
 
 def test_the_categories_of_each_column_are_shown(model: str) -> None:
     found = CliRunner().invoke(command, ["inspect", model], catch_exceptions=False).stdout
-    assert "\ncategories of 'town' (2): Bern, Ulm\ncategories of 'size' (2): 9, 10\n" in found
+    assert "\ncategories of 'town' (2): 'Bern', 'Ulm'\ncategories of 'size' (2): '9', '10'\n" in found
     plain = json.loads(
         CliRunner().invoke(command, ["inspect", model, "--json"], catch_exceptions=False).stdout
     )
@@ -42,7 +42,7 @@ def test_many_categories_fill_no_terminal_and_a_hostile_one_does_not_command_it(
     )
     (line,) = (line for line in found.splitlines() if line.startswith("categories"))
     assert line.startswith("categories of 'k' (2,001): ")
-    assert line.endswith("n1998, n1999")
+    assert line.endswith("'n1998', 'n1999'")
     assert len(line) < 200
     assert "\x1b" not in found
 

@@ -68,7 +68,11 @@ def _answer(report: Report) -> str:
         if len(scores) == len(known):
             name = spell_score(scoring_of(best))
             answer += f" {name[0].upper()}{name[1:]}: {scores['raw']:.4f} on the raw columns, {scores['map']:.4f} on "
-            answer += "the features."
+            answer += "the features"
+            constant = best["score_constant"]["mean"]
+            answer += (
+                "." if constant is None else f"; a constant prediction has {stated(best, constant):z.4f}."
+            )
             same, rows = best["score_map_exact_rows"]["mean"], report["records"][0]["rows_exact"]
             if same is not None:
                 answer += (

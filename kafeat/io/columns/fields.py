@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, Protocol
 from unicodedata import category
@@ -23,13 +23,14 @@ NEAR = 0.8
 class Field:
     """A column of a table. `width` is the length of its lists, or None if that is unknown.
 
-    `spelled` names the type in messages.
+    `spelled` names the type in messages. `code` is a text of a number field that is rather a code, such as 01067.
     """
 
     name: str
     kind: Kind
     width: int | None = None
     spelled: str = ""
+    code: str = field(default="", compare=False)
 
     @property
     def numeric(self) -> bool:
@@ -106,7 +107,15 @@ def refuse_slips(table: Table, absent: Iterable[str], features: Iterable[str], o
 
 def listed(names: Sequence[str]) -> str:
     """Return column names on one line. Long lists are abbreviated."""
-    spelled = [shown(name) if name else "''" for name in names]
+    return _abbreviated([shown(name) if name else "''" for name in names])
+
+
+def listed_values(values: Sequence[str]) -> str:
+    """Return values of a column in quotes on one line. Long lists are abbreviated."""
+    return _abbreviated([quoted(value) for value in values])
+
+
+def _abbreviated(spelled: list[str]) -> str:
     return ", ".join(spelled if len(spelled) <= MOST_LISTED else [*spelled[:8], "…", *spelled[-2:]])
 
 

@@ -114,7 +114,7 @@ class CsvReader(Reader):
         if self.rows is not None or self._read_once:
             return self.rows
         with closing(self._open()) as text:
-            head = text.look(_HEAD)
+            head = _QUOTED.sub(b"", text.look(_HEAD))
             share = text.raw.n_bytes / max(1, self._place.size() or 0)
         return max(0, round(head.count(b"\n") / max(share, 1e-12)) - self._sniffed.skip)
 
@@ -180,6 +180,7 @@ class CsvReader(Reader):
             row = int(ragged[1]) - 1 - self._sniffed.skip
             return DataError(
                 f"{self.location}: {spell_row(row)}: expected {ragged[2]} fields, got {ragged[3]}"
+                f"{self._stray_return()}"
             )
         if "UTF8" in message:
             return DataError(f"{self.location}: {self._not_utf8(done)}")
@@ -189,6 +190,16 @@ class CsvReader(Reader):
                 "got a longer one; is a quote left open?"
             )
         return DataError(f"{self.location}: after {done} rows: expected CSV, got: {message}")
+
+    def _stray_return(self) -> str:
+        """Return a hint if the first 8 MiB end rows by LF, and some by a CR alone, which is probably in a value."""
+        if self._read_once:
+            return ""
+        with closing(self._open()) as text:
+            head = _QUOTED.sub(b"", text.look(_HEAD))
+        if b"\n" not in head or not _STRAY_RETURN.search(head):
+            return ""
+        return "; the file has a carriage return alone, which ends a row, too: put a value that holds one in quotes"
 
     def _not_utf8(self, done: int) -> str:
         """Describe the first bytes that are not UTF-8, or for a stream the number of rows before them."""
@@ -201,6 +212,8 @@ class CsvReader(Reader):
 
 
 _HEAD = 8 << 20
+_QUOTED = re.compile(rb'"[^"]*"')
+_STRAY_RETURN = re.compile(rb"\r(?![\r\n])")
 
 
 def _can_reopen(location: Location) -> bool:

@@ -113,7 +113,8 @@ def _field(name: str, values: list[str]) -> Field:
         row for row, value in zip(filled, numbers, strict=True) if np.isnan(value) and _is_word(values[row])
     ]
     if 2 * len(words) < len(filled) or not words:
-        return Field(name, "number", None, "numbers")
+        code = next((values[row] for row in filled if _CODE.fullmatch(values[row])), "")
+        return Field(name, "number", None, "numbers", code)
     return Field(name, "text", None, f"text ({values[words[0]][:60]!r} in {spell_row(words[0])})")
 
 
@@ -133,6 +134,9 @@ _SHORT = r"^-?(0|[1-9][0-9]{0,6})(\.[0-9]{1,8})?$"
 
 # 007 and +49301234567 are names: as numbers they would lose characters.
 _NAME = re.compile(r"[+-]?0[0-9]|\+[0-9]+\Z")
+
+
+_CODE = re.compile(r"0[0-9]+")
 
 
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)

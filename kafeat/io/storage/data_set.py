@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -66,6 +67,12 @@ def is_data_set(location: Location) -> bool:
     return is_pattern(location) or location.path.endswith("/")
 
 
+def must_exist(location: Location) -> None:
+    """Refuse a location at which there is nothing."""
+    if location.kind() is None:
+        raise SystemRefusedError(f"{location}: expected a file or a folder, got nothing of that name")
+
+
 def list_parts(location: Location, format: str | None = None) -> Parts:
     """List the parts of a data set, sorted by name.
 
@@ -76,7 +83,12 @@ def list_parts(location: Location, format: str | None = None) -> Parts:
     if not data_set.parts:
         raise DataError(f"{location}: expected at least one file, got none")
     for part in data_set.parts:
-        _check(location, part, format)
+        if not part.name.isprintable():
+            raise DataError(
+                f"{location}: expected names of printable UTF-8, got {quoted(part.name)}; rename it"
+            )
+    if format is None:
+        _refuse_unknown_formats(data_set)
     return data_set
 
 
@@ -177,18 +189,24 @@ def _pieces_match(names: list[str], patterns: list[str]) -> bool:
     )
 
 
-def _check(location: Location, part: Part, format: str | None) -> None:
-    if not part.name.isprintable():
-        raise DataError(f"{location}: expected names of printable UTF-8, got {quoted(part.name)}; rename it")
-    if format is not None:
+def _refuse_unknown_formats(data_set: Parts) -> None:
+    """Refuse files of no known suffix, and name the pattern of the others."""
+    suffixes = Counter(suffix_of(LocalPath(part.name)) for part in data_set.parts)
+    if "" not in suffixes:
         return
-    try:
-        format_of(LocalPath(part.name))
-    except UsageError:
-        raise DataError(
-            f"{location}: expected data files, got {quoted(part.name)}; choose with a glob, or name the format with "
-            "--input-format"
-        ) from None
+    unknown = [part.name for part in data_set.parts if not suffix_of(LocalPath(part.name))]
+    more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
+    known = [suffix for suffix, _ in suffixes.most_common() if suffix]
+    remedy = "name the format of all with --input-format"
+    if known and data_set.folder is not None:
+        below = "**/" if any("/" in part.name for part in data_set.parts) else ""
+        pattern = data_set.folder.join(f"{below}*{known[0]}")
+        remedy = f"choose the others with the pattern '{pattern}' in quotes, or {remedy}"
+    elif known:
+        remedy = f"leave it out of the list, or {remedy}"
+    raise DataError(
+        f"{data_set.location}: expected data files, got {', '.join(map(quoted, unknown[:3]))}{more}; {remedy}"
+    )
 
 
 LIST_SUFFIXES = (".json", ".txt", ".list")

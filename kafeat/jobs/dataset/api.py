@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from kafeat.errors import PartsError, UsageError
-from kafeat.io.storage.data_set import is_data_set
+from kafeat.io.storage.data_set import is_data_set, must_exist
 from kafeat.io.storage.formats import INPUTS, OUTPUTS
 from kafeat.io.storage.location import Location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.dataset.run import run_file, run_parts
+from kafeat.jobs.transform.bad_rows import BadRowsLimit
 from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -74,6 +75,7 @@ def transform(
     output_dtype: OutputDType | None = None,
     on_bad_rows: BadRows = "error",
     rejects: Path | None = None,
+    max_bad_rows: int | str | None = None,
     max_drift: float | None = None,
     drift_test: float | None = None,
     stats: Path | None = None,
@@ -128,6 +130,8 @@ def transform(
         For a row that cannot be transformed: raise an error, leave it out, or write null features.
     rejects : str, path or None, default None
         CSV file for the bad rows and the reason for each.
+    max_bad_rows : int, str or None, default None
+        Largest number of bad rows, or percentage such as "0.5%", of each input; above it nothing is written.
     max_drift : float or None, default None
         Largest share of values of a column outside the range of the fit; above it nothing is written.
     drift_test : float or None, default None
@@ -159,7 +163,7 @@ def transform(
     kafeat.errors.UsageError
         An argument is invalid.
     kafeat.errors.DataError
-        The data cannot be read, or a row cannot be transformed.
+        The data cannot be read, a row cannot be transformed, or more rows are bad than `max_bad_rows` allows.
     kafeat.errors.ArtifactError
         The model file is invalid.
     kafeat.errors.SystemRefusedError
@@ -198,7 +202,10 @@ def transform(
             output_format, _kept(keep), layout, prefix, compression, overwrite is not False, fsync, output_dtype,
             features=features, unit_variance=unit_variance,
         ),
-        RowOptions(on_bad_rows, _location("rejects", rejects), stats is not None, max_drift, drift_test),
+        RowOptions(
+            on_bad_rows, _location("rejects", rejects), stats is not None, max_drift, drift_test,
+            None if max_bad_rows is None else BadRowsLimit.parse(max_bad_rows),
+        ),
         Engine(engine, scheduler, jobs),
         rows_per_file,
         resume,
@@ -281,6 +288,7 @@ def _refuse_options_of_parts(request: DatasetRequest) -> None:
         ("resume", request.resume),
     ):
         if given:
+            must_exist(request.source)
             raise UsageError(
                 f"{name}: expected an input of many files, or rows_per_file, got one: {request.source}"
             )

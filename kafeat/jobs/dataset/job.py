@@ -56,7 +56,8 @@ class DatasetJob:
         journal.end(seconds)
         unknown_files = plan.previous.remaining(self.request.target, {*journal.done, *removed})
         without_input = set() if plan.parts is None else {*removed} - {part.name for part in plan.parts}
-        return journal.result(len(kept), outputs, seconds, tuple(sorted(without_input)), unknown_files)
+        lost = plan.previous.lost(self.request.target, journal.failed)
+        return journal.result(len(kept), outputs, seconds, tuple(sorted(without_input)), unknown_files, lost)
 
     def _write_parts(self, journal: Journal, announce: Announce) -> list[str]:
         """Write the parts, and return the names of the outdated ones that were removed before."""

@@ -37,6 +37,8 @@ class DatasetResult:
         drifts_known: Number of parts whose drift is known, kept ones included.
         least_p_value: The least p-value of the parts whose features' mean was tested, None if there are none.
         scale: The factor that the features were multiplied by; None for features as they are.
+        lost: Parts that could not be written and whose earlier output was removed, as it was not of this input.
+        all_bad: Names of the parts whose rows are all bad.
     """
 
     parts: int
@@ -56,6 +58,8 @@ class DatasetResult:
     drifts_known: int
     least_p_value: float | None = None
     scale: float | None = None
+    lost: tuple[str, ...] = ()
+    all_bad: tuple[str, ...] = ()
 
 
 class Journal:
@@ -78,6 +82,11 @@ class Journal:
         self._kept += not outcome.made
         if time.monotonic() >= self._next:
             self.write()
+
+    @property
+    def failed(self) -> set[str]:
+        """The names of the parts that could not be written."""
+        return set(self._failures)
 
     @property
     def done(self) -> set[str]:
@@ -120,6 +129,7 @@ class Journal:
         seconds: float,
         removed: tuple[str, ...],
         unknown_files: tuple[str, ...],
+        lost: tuple[str, ...],
     ) -> DatasetResult:
         """Sum up the parts."""
         records = list(self._records.values())
@@ -142,4 +152,6 @@ class Journal:
             largest_drift=max(drifts, key=lambda drift: drift.share, default=None),
             drifts_known=len(drifts),
             least_p_value=min((one.p_value for one in records if one.p_value is not None), default=None),
+            lost=lost,
+            all_bad=tuple(sorted(one.name for one in records if 0 < one.rows_read == one.bad_rows)),
         )

@@ -71,6 +71,11 @@ class PreviousRun:
         others = (name for name in self.entries if name not in handled and not is_hidden(name))
         return tuple(sorted(name for name in others if folder.join(name).entry() is not None))
 
+    def lost(self, folder: Location, failed: AbstractSet[str]) -> tuple[str, ...]:
+        """Return the parts of a previous run that this run has removed and could not make again."""
+        before = sorted(failed & self._records.keys() & self.entries.keys())
+        return tuple(name for name in before if folder.join(name).entry() is None)
+
     def of_parts(
         self, manifest: Manifest, parts: Iterable[Part], rules: RowOptions
     ) -> tuple[dict[str, PartRecord], dict[str, PartRecord]]:
@@ -100,10 +105,14 @@ class PreviousRun:
         return up_to_date, to_check
 
     def _follows(self, record: PartRecord, rules: RowOptions) -> bool:
-        """Return true if the drift is known and small enough, and the rejects exist, where the rules demand it.
+        """Return true if bad rows are few, the drift is known and small, and rejects exist, where the rules demand it.
 
         A part that does not follow the rules is written again, which reports the problem.
         """
+        if rules.max_bad_rows is not None and not rules.max_bad_rows.allows(
+            record.bad_rows, record.rows_read
+        ):
+            return False
         if rules.max_drift is not None and (record.drift is None or record.drift.share > rules.max_drift):
             return False
         tested = rules.drift_test is not None and record.rows_read > record.bad_rows

@@ -16,6 +16,7 @@ from kafeat.jobs.dataset.part_makers import KnownParts, TextParts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
 from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
+from kafeat.jobs.transform.side_files import command_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
 from kafeat.runtime.pool import Engine
@@ -78,7 +79,7 @@ def stats_of_parts(
     """Return the sums over the parts of a run as builtins; the manifest lists every part."""
     return {
         "kafeat": __version__,
-        "command": "transform",
+        "command": command_of(run.what),
         "model": {"path": str(Location.parse(model)) if isinstance(model, str) else None},
         "input": {"path": str(source), "rows": run.rows_read},
         "output": {

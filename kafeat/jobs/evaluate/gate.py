@@ -16,12 +16,22 @@ def check_bounds(max_error: float | None, min_score: float | None) -> None:
             raise UsageError(f"{option}: expected a number, got {bound}")
 
 
+def _bounds(
+    max_error: float | None, min_score: float | None
+) -> tuple[tuple[str, str, float | None, float], ...]:
+    """Return for each bound the key of its figure, its name in words, the bound, and 1 for an upper one, else -1."""
+    return (
+        ("relative_frobenius", "relative Frobenius error", max_error, 1.0),
+        ("score_map", "score of the features", min_score, -1.0),
+    )
+
+
 def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
     """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
     check_bounds(max_error, min_score)
     missed = []
     for entry in report["summary"]:
-        for key, bound, sign in (("relative_frobenius", max_error, 1.0), ("score_map", min_score, -1.0)):
+        for key, name, bound, sign in _bounds(max_error, min_score):
             if bound is None:
                 continue
             if key not in entry:
@@ -30,6 +40,6 @@ def gate(report: Report, max_error: float | None, min_score: float | None) -> No
             if value is None or sign * value > sign * bound:
                 most = "at most" if sign > 0 else "at least"
                 got = "none" if value is None else f"{value:.4g}"
-                missed.append(f"{spell(entry)}: {key}: expected {most} {bound:g}, got {got}")
+                missed.append(f"{spell(entry)}: {name}: expected {most} {bound:g}, got {got}")
     if missed:
         raise GateError("\n".join(missed))

@@ -25,6 +25,7 @@ from kafeat.jobs.evaluate.request import EvaluationRequest, Say
 from kafeat.jobs.evaluate.rows import EvaluatedRows, check_labels
 from kafeat.jobs.fit.labels import plain_names
 from kafeat.jobs.fit.messages import Listener
+from kafeat.maths.scoring import score_of_constant
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import first_importance
 from kafeat.runtime.environment import count_jobs
@@ -148,6 +149,7 @@ class Evaluator:
             ),
             "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
             "rows_exact": len(exact.rows), "rows_test_exact": exact.rows_test,
+            "score_constant": self._constant(),
             "score_map_exact_rows": same_rows.scores.score,
             "total_seconds_map_exact_rows": same_rows.keys("map", *cost)["total_seconds_map"],
             **_known(score_uncertainty_map=features.scores.uncertainty),
@@ -163,6 +165,14 @@ class Evaluator:
         if not drawn:
             return values, LearningFigures()
         return values, machines.learning_figures(subject, features, exact)
+
+    def _constant(self) -> float | None:
+        """Return the score of a constant prediction of the test rows, learned from the training rows."""
+        truth, test = self._rows.truth, self._rows.split.test
+        if truth is None:
+            return None
+        known, labels = truth.labels[~test], truth.labels[test]
+        return score_of_constant(self._scoring.first, self._scoring.task, known, labels)
 
 
 def _known(**values: float | None) -> dict[str, float]:

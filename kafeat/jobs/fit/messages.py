@@ -51,6 +51,7 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
             f"{source.location}: the names of the columns are numbers ({', '.join(names[:3])}, …); if the first line "
             "is a row, read it with --no-header"
         )
+    yield from _codes(source, columns)
     if config.columns.include:
         return
     absent = [name for name in config.columns.exclude if name not in names and not is_pattern(name)]
@@ -65,6 +66,19 @@ def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: boo
             f"{source.location}: {', '.join(map(quoted, odd[:3]))}{', …' if len(odd) > 3 else ''} {which} taken for "
             f"{'a feature' if len(odd) == 1 else 'features'}: {meant} the label (--label), or no feature "
             "(columns.exclude)?"
+        )
+
+
+def _codes(source: Reader, columns: Columns) -> Iterator[str]:
+    """Yield a warning about numbers of CSV that begin with zeros, as postcodes do."""
+    numbers = {one.name for one in columns.features if one.categories is None and not one.times}
+    codes = [field for field in source.fields if field.code and field.name in numbers]
+    if codes:
+        which = ", ".join(f"{quoted(field.name)} ({field.code})" for field in codes[:3])
+        yield (
+            f"{source.location}: {which}{', …' if len(codes) > 3 else ''}: zeros at the beginning are lost, as "
+            f"{'this column is' if len(codes) == 1 else 'these columns are'} read as numbers: if they are codes, name "
+            "them in one_hot, or leave them out (columns.exclude)"
         )
 
 

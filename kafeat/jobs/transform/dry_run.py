@@ -92,7 +92,7 @@ def estimate(
             LocalPath(sample),
             reading=reading,
             writing=replace(writing, format=format, fsync=False),
-            rules=replace(rules, rejects=None, max_drift=None, drift_test=None),
+            rules=replace(rules, rejects=None, max_drift=None, drift_test=None, max_bad_rows=None),
             jobs=jobs,
             first_chunks=chunks,
         )

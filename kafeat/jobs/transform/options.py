@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kafeat.errors import GateError, UsageError, quoted
+from kafeat.errors import DataError, GateError, UsageError, counted, quoted
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.location import Location
+from kafeat.jobs.transform.bad_rows import BadRowsLimit
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.feature_mean import DriftTest
@@ -53,6 +54,7 @@ class RowOptions:
         max_drift: Largest allowed share of such values in a column, from 0 to 1; None allows any.
         drift_test: Least p-value that is allowed, from 0 to 1, of a test whether the mean of the features is that of
             the fit; None allows any.
+        max_bad_rows: Largest allowed number or percentage of bad rows; None allows any.
     """
 
     on_bad_rows: Literal["error", "drop", "null"] = "error"
@@ -60,6 +62,7 @@ class RowOptions:
     drift: bool = False
     max_drift: float | None = None
     drift_test: float | None = None
+    max_bad_rows: BadRowsLimit | None = None
 
     def check(self, fm: FeatureMap) -> None:
         """Refuse rules that contradict each other or that the map cannot follow."""
@@ -71,8 +74,9 @@ class RowOptions:
             raise UsageError(
                 "--drift-test: expected a map that knows the mean of its features, got an older one: fit it again"
             )
-        if self.rejects is not None and self.on_bad_rows == "error":
-            raise UsageError("--rejects: expected --on-bad-rows drop or null with it, got error")
+        for option, value in (("--rejects", self.rejects), ("--max-bad-rows", self.max_bad_rows)):
+            if value is not None and self.on_bad_rows == "error":
+                raise UsageError(f"{option}: expected --on-bad-rows drop or null with it, got error")
         if self.max_drift is not None and fm.column_ranges is None:
             raise UsageError(
                 "--max-drift: expected a map that knows the range of its columns, got an older one: fit it again"
@@ -95,6 +99,7 @@ class TransformResult:
         seconds: Duration.
         clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were dropped or have null features.
+        first_bad_row: The first of them and its problem; None if there is none.
         drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
         drift_test: The test of the mean of the features; None if not made.
         scale: The factor that the features were multiplied by; None for features as they are.
@@ -118,6 +123,7 @@ class TransformResult:
     output_bytes: int | None = None
     output_sha256: str | None = None
     output_stamp: str | None = None
+    first_bad_row: str | None = None
 
 
 class Counts:
@@ -128,6 +134,7 @@ class Counts:
     ) -> None:
         self._fm, self._names, self._rules, self._outputs = fm, names, rules, outputs
         self._read = self._clipped = self._bad = 0
+        self._first_bad: str | None = None
         self.watches_drift = fm.column_ranges is not None and (rules.drift or rules.max_drift is not None)
         self._outside = np.zeros(len(names), dtype=np.int64)
         # Features of predictions leave their tile for the test alone, so it has to be asked for.
@@ -141,6 +148,9 @@ class Counts:
         self._read += done.chunk.rows
         self._clipped += done.clipped
         self._bad += len(done.bad_rows)
+        if done.bad_rows and self._first_bad is None:
+            located = str(done.chunk.located(done.bad_rows[0]))
+            self._first_bad = located.removeprefix(f"{done.chunk.location}: ")
         if done.outside is not None:
             self._outside += done.outside
         if done.total is not None:
@@ -160,9 +170,10 @@ class Counts:
         return self._fm.feature_mean.test(self._total / (self._outputs.scale or 1.0), self._read - self._bad)
 
     def check(self, place: str, first: int | None) -> None:
-        """Raise `GateError` if the input drifted more than the rules allow; `first` is the first row of a part."""
+        """Raise an error if the rules forbid so many bad rows or such drift; `first` is the first row of a part."""
         if first is not None:
             place = f"{place}: rows {first + 1:,} to {first + self._read:,}"
+        self._check_bad_rows(place)
         self._check_ranges(place)
         least, test = self._rules.drift_test, self.drift_test()
         if least is not None and test is not None and test.p_value < least:
@@ -170,6 +181,15 @@ class Counts:
                 f"{place}: expected features with the mean of the fit, at a p-value of at least {least:g} "
                 f"(--drift-test), got p = {test.p_value:.2g}: the means are {test.distance:.3g} apart, where "
                 f"{test.usual:.3g} is usual"
+            )
+
+    def _check_bad_rows(self, place: str) -> None:
+        most = self._rules.max_bad_rows
+        if most is not None and not most.allows(self._bad, self._read):
+            rows = "rows" if most.is_percentage else counted(int(most.number), "row").partition(" ")[2]
+            raise DataError(
+                f"{place}: expected at most {most.text} bad {rows} (--max-bad-rows), got {self._bad:,} of "
+                f"{self._read:,}; the first is {self._first_bad}"
             )
 
     def _check_ranges(self, place: str) -> None:
@@ -206,4 +226,5 @@ class Counts:
             written.bytes,
             written.sha256,
             written.stamp,
+            self._first_bad,
         )

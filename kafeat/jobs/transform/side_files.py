@@ -33,7 +33,7 @@ def stats(
     """Return rows, bytes, seconds, hashes, drift and versions. Pipes have no bytes and no hash."""
     return {
         "kafeat": __version__,
-        "command": "transform",
+        "command": command_of(done.what),
         "model": {
             "path": str(Location.parse(model)) if isinstance(model, str) else None,
             "sha256": fm.digest,
@@ -71,6 +71,11 @@ def stats(
         "versions": versions(),
         "machine": machine(),
     }
+
+
+def command_of(what: str) -> str:
+    """Return the command that writes features or predictions."""
+    return "predict" if what == "predictions" else "transform"
 
 
 @contextmanager

@@ -18,10 +18,14 @@ def comments(
     labels: LabelNames,
     choice: Choice,
     score_name: str,
+    constant: float,
     notes: Sequence[str],
     n_trials: int,
 ) -> Iterator[str]:
-    """Yield the comments of the YAML. They hold no times, so that equal searches give equal files."""
+    """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
+
+    `constant` is the score of a constant prediction.
+    """
     chosen, (leader, *others) = choice.chosen, choice.leaders
     named = ", ".join(map(quoted, labels))
     of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
@@ -31,6 +35,7 @@ def comments(
         f"({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
     )
     yield f"  {_figure(chosen)}  {chosen.candidate}"
+    yield f"  {constant:z.4f}           a constant prediction"
     if others:
         best = others[0].outcome.score > leader.outcome.score
         columns = "" if leader is chosen else f" with {leader.size.width:,} columns"

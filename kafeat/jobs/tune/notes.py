@@ -9,7 +9,6 @@ import numpy as np
 from kafeat.jobs.tune.budget import Budget
 from kafeat.jobs.tune.search import Search
 from kafeat.jobs.tune.widths import Choice
-from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.types import Array
 
@@ -20,10 +19,13 @@ def notes(
     budget: Budget,
     goal: PredictionTask,
     task: TaskKind,
-    scoring: ScoringName,
+    constant: float,
     predictor: str | None,
 ) -> Iterator[str]:
-    """Yield the sentences; the last one says how to repeat the search, for a config that ends in `predictor`."""
+    """Yield the sentences; the last one says how to repeat the search, for a config that ends in `predictor`.
+
+    `constant` is the score of a constant prediction.
+    """
     table, best = search.space.table, choice.chosen.outcome
     for name, reason in table.groups.left_out.items():
         yield f"Left out: {name} ({reason})."
@@ -32,12 +34,9 @@ def notes(
             f"The label has {len(np.unique(table.labels))} different whole numbers, which are predicted as numbers: "
             "--task classification takes them for classes."
         )
-    targets = goal.targets(table.labels)
-    constant = np.broadcast_to(targets.mean(axis=0), targets.shape)
-    chance = score_of(scoring, goal, constant, table.labels)
-    if best.score - chance <= 2.0 * best.error:
+    if best.score - constant <= 2.0 * best.error:
         yield (
-            f"This is no better than a constant prediction ({chance:.4f}) by more than noise: the label hardly "
+            f"This is no better than a constant prediction ({constant:z.4f}) by more than noise: the label hardly "
             "depends on these columns, or there are too few rows to tell."
         )
     if choice.chosen.size.width > len(table.labels):

@@ -76,7 +76,7 @@ def _answer(tuning: Tuning) -> str:
     """Return what was chosen, and its scores."""
     answer = (
         f"{tuning.table[0]['map']}, with {tuning.columns:,} columns: {tuning.score_name} {tuning.score:.4f} ± "
-        f"{tuning.error:.4f} on rows held out to choose by."
+        f"{tuning.error:.4f} on rows held out to choose by. A constant prediction has {tuning.constant_score:z.4f}."
     )
     test = tuning.test_score
     if test is not None:

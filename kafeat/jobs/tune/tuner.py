@@ -30,7 +30,7 @@ from kafeat.jobs.tune.text import commented
 from kafeat.jobs.tune.trials import Scorer, sizes
 from kafeat.jobs.tune.tuning import Tuning, curve_of, table_of
 from kafeat.jobs.tune.widths import Choice, Chooser
-from kafeat.maths.scoring import ScoringName, highest_score, score_of
+from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
 from kafeat.model.feature_map import FeatureMap
 
@@ -150,14 +150,17 @@ class Tuner:
         (choice, config, test, interrupted), (_split, task, scoring, _jobs) = outcome, self.scoring
         best, names, n = choice.chosen, label_names(self.label), len(search.trials)
         predictor = None if self.start.predictor is None else self.start.predictor.kind
-        said = tuple(notes(search, choice, self.budget, self.goal, task, scoring, predictor))
-        text = comments(self.space.table, names, choice, self._score_name, said, n)
+        labels = self.space.table.labels
+        constant = score_of_constant(scoring, self.goal, labels, labels)
+        said = tuple(notes(search, choice, self.budget, self.goal, task, constant, predictor))
+        text = comments(self.space.table, names, choice, self._score_name, constant, said, n)
         return Tuning(
             config,
             commented(config, list(text)),
             best.outcome.columns,
             best.outcome.score,
             best.outcome.error,
+            constant,
             self._score_name,
             test,
             table_of(choice.leaders),

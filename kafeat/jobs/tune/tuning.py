@@ -34,6 +34,7 @@ class Tuning:
         columns: Its number of output columns, as it was scored.
         score: Its score on rows that its map was not fitted on, a mean over the splits.
         error: The standard error of the score.
+        constant_score: The score of a constant prediction: the mean, or the most frequent class.
         score_name: The name of the score.
         test_score: The score on the test rows, which the choice has not seen; None without them.
         table: The trials of the searched width, the chosen map first and the others by their scores.
@@ -50,6 +51,7 @@ class Tuning:
     columns: int
     score: float
     error: float
+    constant_score: float
     score_name: str
     test_score: Score | None
     table: Table
@@ -122,6 +124,7 @@ class Tuning:
             "score_name": self.score_name,
             "score": self.score,
             "standard_error": self.error,
+            "constant_score": self.constant_score,
             "columns": self.columns,
             "test_score": None if test is None else test.value,
             "test_standard_error": None if test is None else test.error,
@@ -136,8 +139,8 @@ class Tuning:
         }
 
     def commands(self, config: str = "best.yaml") -> list[str]:
-        """Return the commands to go on with, if the config is in this file; none for data in memory."""
-        if not self._words:
+        """Return the commands to go on with, if the config is in this file; none for data in memory or from a pipe."""
+        if not self._words or self._words[0] == "-":
             return []
         data, split, reading = self._words[0], list(self._words[1:3]), list(self._words[3:])
         predicts = self.config.predictor is not None

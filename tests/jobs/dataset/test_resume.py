@@ -17,6 +17,7 @@ from kafeat.errors import DataError
 from kafeat.io.storage.location import Location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import transform_parts
+from kafeat.jobs.transform.bad_rows import BadRowsLimit
 from kafeat.jobs.transform.options import RowOptions
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
@@ -48,8 +49,16 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     pq.write_table(with_last(table(100, 2), np.nan), "in/b.parquet")
     pq.write_table(with_last(table(100, 3), 7.0, 7.0), "in/c.parquet")
 
-    def run(rejects: str | None = None, max_drift: float | None = None, **more: object) -> DatasetResult:
-        rules = RowOptions("drop", rejects and Location.parse(rejects), max_drift=max_drift)
+    def run(
+        rejects: str | None = None,
+        max_drift: float | None = None,
+        max_bad_rows: str | None = None,
+        **more: object,
+    ) -> DatasetResult:
+        limit = None if max_bad_rows is None else BadRowsLimit.parse(max_bad_rows)
+        rules = RowOptions(
+            "drop", rejects and Location.parse(rejects), max_drift=max_drift, max_bad_rows=limit
+        )
         more = {"resume": True, **more}
         return transform_parts("map.joblib", "in", "out", rules=rules, **more)  # type: ignore[arg-type]
 
@@ -98,6 +107,17 @@ def test_drift_that_is_known_is_judged_without_making_parts_again(go: Go) -> Non
     refused = go(max_drift=0.01)
     assert (refused.kept, [failure.name for failure in refused.failed]) == (2, ["c.parquet"])
     assert not Path("out/c.parquet").exists()
+
+
+def test_too_many_bad_rows_of_a_kept_part_are_judged(go: Go) -> None:
+    go()
+    assert go(max_bad_rows="1%").kept == 3
+    refused = go(max_bad_rows="0.9%")
+    assert (refused.kept, [failure.exit_code for failure in refused.failed]) == (2, [3])
+    assert refused.failed[0].error.startswith(
+        "in/b.parquet: expected at most 0.9% bad rows (--max-bad-rows), got 1 of 100; the first is row 100 (index 99),"
+    )
+    assert not Path("out/b.parquet").exists()
 
 
 def test_drift_of_rows_that_are_cut_names_them(go: Go) -> None:

@@ -381,10 +381,33 @@ def test_parts_that_would_have_one_name_are_refused(model: str, data: str, tmp_p
         transform_parts(model, data, str(tmp_path / "out"), writing=OutputOptions(format="parquet"))
 
 
-def test_a_file_of_no_known_format_is_told(model: str, data: str, tmp_path: Path) -> None:
-    Path(data, "README").write_text("hello")
-    with pytest.raises(DataError, match="expected data files, got 'README'; choose with a glob"):
-        transform_parts(model, data, str(tmp_path / "out"))
+def test_files_of_no_known_format_are_told_with_the_pattern_of_the_others(
+    in_process: Callable[..., Done], model: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in/sub").mkdir(parents=True)
+    pa_csv.write_csv(table(5), tmp_path / "in/a.csv")
+    for skipped in (".DS_Store", "_SUCCESS", "sub/.hidden"):
+        (tmp_path / "in" / skipped).write_text("")
+    assert transform_parts(model, str(tmp_path / "in"), str(tmp_path / "out")).parts == 1
+    command = ("transform", "--model", model, "--overwrite")
+    rest = "in quotes, or name the format of all with --input-format\n"
+    (tmp_path / "in/README.md").write_text("hello")
+    done = in_process(*command, "in", "out", cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr == (
+        f"kafeat: in: expected data files, got 'README.md'; choose the others with the pattern 'in/*.csv' {rest}"
+    )
+    for name in ("notes.xlsx", "sub/a.log", "sub/b.log"):
+        (tmp_path / "in" / name).write_text("")
+    done = in_process(*command, "in", "out", cwd=tmp_path)
+    assert done.stderr.endswith(
+        "got 'README.md', 'notes.xlsx', 'sub/a.log' and 1 more; choose the others with the pattern "
+        f"'in/**/*.csv' {rest}"
+    )
+    assert in_process(*command, "in/**/*.csv", "out", cwd=tmp_path).returncode == 0
+    (tmp_path / "list.txt").write_text("in/a.csv\nin/README.md\n")
+    done = in_process(*command, "list.txt", "out", cwd=tmp_path)
+    assert "got 'in/README.md'; leave it out of the list, or name the format" in done.stderr
 
 
 def test_a_folder_that_contains_itself_is_refused(model: str, data: str, tmp_path: Path) -> None:
@@ -498,6 +521,47 @@ def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
     told = in_process(*words, "--engine", "loky").stderr
     assert "--engine: expected an input of many files, or --rows-per-file, got one" in told
     assert in_process(*words, KAFEAT_ENGINE="loky").returncode == 0
+
+
+@pytest.mark.parametrize("option", ["--resume", "--engine=processes"])
+def test_a_missing_input_is_told_before_an_option_of_many_files(
+    in_process: Callable[..., Done], model: str, tmp_path: Path, option: str
+) -> None:
+    done = in_process("transform", "--model", model, "incoming", "features", option, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        5,
+        "kafeat: incoming: expected a file or a folder, got nothing of that name\n",
+    )
+    with pytest.raises(SystemRefusedError, match="^incoming: expected a file or a folder, got nothing"):
+        kafeat.transform("incoming", tmp_path / "features", model=model, resume=True)
+    assert not (tmp_path / "features").exists()
+
+
+def test_failed_parts_and_what_they_had_before_are_told(
+    in_process: Callable[..., Done], model: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    for name in "abc":
+        pa_csv.write_csv(table(5), tmp_path / f"in/{name}.csv")
+    command = ("transform", "--model", model, "in", "out", "--resume")
+    assert in_process(*command, cwd=tmp_path).returncode == 0
+    for name in "abe":
+        (tmp_path / f"in/{name}.csv").write_text("x\n")
+    done = in_process(*command, "--log-format", "json", cwd=tmp_path)
+    summary, warning, *failed, last = map(json.loads, done.stderr.splitlines())
+    assert (done.returncode, summary["level"], warning["level"]) == (3, "info", "warning")
+    assert warning["message"] == (
+        "out: 2 files of an earlier run were removed, as their parts failed: a.csv, b.csv"
+    )
+    assert [(one["level"], one["part"], one["exit_code"]) for one in failed] == [
+        ("error", f"{name}.csv", 3) for name in "abe"
+    ]
+    assert failed[0]["message"].startswith("in/a.csv: expected the column")
+    assert last["message"].startswith(
+        "out: expected every part to be done, got 3 that failed and 1 that are done"
+    )
+    again = in_process(*command, cwd=tmp_path).stderr.splitlines()
+    assert [line.partition(": ")[0] for line in again] == ["kafeat"] * 4
 
 
 def test_a_message_lists_some_failures_and_counts_the_rest() -> None:

@@ -272,9 +272,9 @@ def test_label_and_split_are_no_features_of_a_recipe(rings):
 
 def test_gates(compared):
     gate(compared, max_error=10.0, min_score=0.0)
-    with pytest.raises(GateError, match=r"relative_frobenius: expected at most 0.0001, got 0\."):
+    with pytest.raises(GateError, match=r"relative Frobenius error: expected at most 0.0001, got 0\."):
         gate(compared, max_error=1e-4, min_score=None)
-    with pytest.raises(GateError, match="score_map: expected at least 1.1, got 0") as caught:
+    with pytest.raises(GateError, match="score of the features: expected at least 1.1, got 0") as caught:
         gate(compared, None, 1.1)
     assert len(str(caught.value).splitlines()) == 3
 
@@ -914,3 +914,15 @@ def test_values_of_validate_are_scored_with_the_learner_that_is_asked_for(rings,
     seen.clear()
     kafeat.fit(config, table, label="y")
     assert set(seen) == {(None, None)}  # ridge
+
+
+def test_a_constant_prediction_is_scored_on_the_same_rows():
+    x = np.random.default_rng(5).normal(size=40)
+    part = np.where(np.arange(40) % 4 == 0, "test", "train")
+    y = np.where(np.arange(40) % 20 == 0, "rare", "usual")  # 2 of the 10 test rows
+    found = kafeat.evaluate(
+        data=pa.table({"x": x, "part": part, "y": y}), config={"steps": [{**STEP, "n_components": 8}]}, label="y",
+        split="part", penalty=1.0,
+    )  # fmt: skip
+    assert found["score_constant"] == 0.8
+    assert found["summary"][0]["score_constant"]["mean"] == 0.8

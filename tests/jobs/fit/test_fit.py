@@ -174,3 +174,17 @@ def test_a_table_is_not_replaced_by_a_model(in_process, tmp_path, name):
     done = in_process("fit", "--config", "c.yaml", "x.csv", name, cwd=tmp_path)
     assert done.returncode == 2
     assert f"{name}: expected the name of a model, as map.joblib, got that of a table" in done.stderr
+
+
+def test_codes_that_lose_their_zeros_as_numbers_are_told_once(said, tmp_path):
+    text = "plz,at,big,a\n10115,0930,1000,0.5\n01067,1000,0,0\n01069,1100,2,1\n"
+    lost = "zeros at the beginning are lost, as"
+    rest = "read as numbers: if they are codes, name them in one_hot, or leave them out (columns.exclude)\n"
+    config = "columns: {include: [plz, at, a, big]}\nsteps: [{kind: minmax}]\n"
+    told = said(tmp_path, text, config=config)[1]
+    assert told.endswith(f"note: x.csv: 'plz' (01067), 'at' (0930): {lost} these columns are {rest}")
+    assert told.count("note:") == 1
+    config = "steps: [{kind: one_hot, columns: [at]}, {kind: minmax}]\n"
+    assert f"'plz' (01067): {lost} this column is {rest}" in said(tmp_path, text, config=config)[1]
+    config = "columns: {exclude: [plz, at]}\nsteps: [{kind: minmax}]\n"
+    assert lost not in said(tmp_path, text, config=config)[1]

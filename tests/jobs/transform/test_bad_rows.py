@@ -14,6 +14,7 @@ import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError
 from kafeat.io.storage.location import Location
 from kafeat.io.writers.options import OutputOptions
+from kafeat.jobs.transform.bad_rows import BadRowsLimit
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 
@@ -336,3 +337,74 @@ def test_rejects_tell_a_column_of_theirs_from_one_of_the_input(tmp_path):
         "input.row": "nan",
         "input.text": "b",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "bad", "rows", "allowed"),
+    [
+        ("0", 0, 10, True),
+        ("0", 1, 10, False),
+        ("7", 7, 8, True),
+        ("7", 8, 100_000, False),
+        ("0.7%", 7, 1000, True),  # 0.7 * 1000 / 100 is less than 7 in some orders of doubles
+        ("0.7%", 8, 1000, False),
+        ("100%", 5, 5, True),
+        ("0%", 0, 0, True),
+    ],
+)
+def test_a_limit_of_bad_rows_is_exact(text, bad, rows, allowed):
+    assert BadRowsLimit.parse(text).allows(bad, rows) == allowed
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "101%", "% 1", "1e3", "5 %", "½", True, None, 0.5])
+def test_no_other_limit_of_bad_rows_is_read(text):
+    with pytest.raises(UsageError, match="--max-bad-rows: expected a number of rows such as 10"):
+        BadRowsLimit.parse(text)
+
+
+@pytest.mark.parametrize("rule", ["drop", "null"])
+def test_more_bad_rows_than_allowed_write_nothing(fm, source, tmp_path, rule):
+    (tmp_path / "out.npy").write_bytes(b"previous")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    options = {"model": fm, "on_bad_rows": rule, "rejects": tmp_path / "rejects.csv"}
+    with pytest.raises(
+        DataError, match=rf"at most {len(BAD) - 1} bad rows .*, got {len(BAD)} of 700; the .* row 1 "
+    ):
+        kafeat.transform(source, tmp_path / "out.npy", max_bad_rows=len(BAD) - 1, **options)
+    assert (tmp_path / "out.npy").read_bytes() == b"previous"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    done = kafeat.transform(source, tmp_path / "out.npy", max_bad_rows=len(BAD), **options)
+    assert done.bad_rows == len(BAD)
+
+
+@pytest.mark.parametrize("rule", ["drop", "null"])
+def test_an_input_of_bad_rows_alone_is_told(fm, tmp_path, in_process, rule):
+    fm.save(tmp_path / "map.joblib")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.csv").write_text("x0,x1,x2\n1,n/a,1\n1,1,n/a\n")
+    (tmp_path / "in/b.csv").write_text("x0,x1,x2\n1,1,1\n1,1,n/a\n")
+    command = ("transform", "--model", "map.joblib", "--on-bad-rows", rule)
+    one = in_process(*command, "in/a.csv", "out.csv", cwd=tmp_path)
+    assert (one.returncode, one.stderr) == (
+        0,
+        "note: in/a.csv: every row is bad (2 of 2); the first is row 1 (index 0), column 'x1': expected a number, "
+        "got 'n/a'\n",
+    )
+    assert in_process(*command, "in/b.csv", "out.csv", cwd=tmp_path).stderr == ""
+    assert in_process(*command, "in/a.csv", "out.csv", "--quiet", cwd=tmp_path).stderr == ""
+    both = in_process(*command, "in", "out", cwd=tmp_path)
+    assert (both.returncode, both.stderr) == (0, "note: out: 1 file has bad rows only: a.csv\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'x0,x1,x2,t\n1,1,1,"a\rb"\n1,1\n',  # in quotes it is a character
+        "x0,x1,x2,t\r\n1,1,1,a\r\n1,1\r\n",
+        "x0,x1,x2,t\r1,1,1,a\r1,1\r",  # all rows end so
+    ],
+)
+def test_carriage_returns_that_are_in_place_are_not_blamed(fm, tmp_path, text):
+    (tmp_path / "in.csv").write_bytes(text.encode())
+    with pytest.raises(DataError, match=r"row 2 \(index 1\): expected 4 fields, got 2$"):
+        kafeat.transform(tmp_path / "in.csv", tmp_path / "out.npy", model=fm)

@@ -1,0 +1,38 @@
+"""The JSON file of a command, checked before the work begins and written after it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafeat.errors import SystemRefusedError
+
+
+def check_json(name: str | None) -> None:
+    """Refuse a file that cannot be written; None is no file, and `-` is stdout."""
+    from kafeat.io.storage.atomic import check_place
+    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.object_uri import ObjectUri
+
+    place = Location.parse(name or "")
+    folder = os.path.dirname(place.path) or "."
+    if isinstance(place, ObjectUri):
+        check_place(place, clobber=True)
+    elif not os.path.isdir(folder):
+        raise SystemRefusedError(f"{name}: expected a folder that exists, got {folder}")
+
+
+def write_json(name: str | None, content: Mapping[str, Any]) -> None:
+    """Write the content to the file, if there is one."""
+    from kafeat.io.storage.atomic import write_bytes
+    from kafeat.io.storage.location import Location
+
+    text = json.dumps(content, indent=2) + "\n"
+    if name == "-":
+        click.echo(text, nl=False)
+    elif name:
+        write_bytes(Location.parse(name), text.encode())

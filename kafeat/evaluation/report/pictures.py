@@ -135,6 +135,7 @@ def _some(family: Sequence[MapFigures], shown: MapFigures) -> list[MapFigures]:
 
 
 def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
+    """Draw what one map predicts, its kernel, and what its fit has found, in the order of the report."""
     name, what = _slug(exhibit.record["map"]), spell(exhibit.record)
     if exhibit.learning.surface is not None:
         yield drawn(
@@ -143,6 +144,14 @@ def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
             "labels.",
             lambda axes, style: portraits.surface(axes, style, exhibit), columns=3,
         )  # fmt: skip
+    yield from _of_kernel(exhibit, name, what)
+    if exhibit.learning.model is not None:
+        yield from _of_model(exhibit.learning.model, name, what)
+    yield from _of_fit(exhibit, name, what)
+
+
+def _of_kernel(exhibit: MapFigures, name: str, what: str) -> Iterator[Picture]:
+    """Compare the kernel of a map with the exact one."""
     yield drawn(
         f"gram-{name}", "png", f"Gram matrices: {what}",
         "Exact, approximate, and their difference, of rows in the order of the leading eigenvector.",
@@ -169,8 +178,10 @@ def _of_one(exhibit: MapFigures) -> Iterator[Picture]:
             f"signature-{name}", "svg", f"Signature, spectrum and distortion: {what}", _OF_SIGNATURES,
             partial(signatures.signature, curves=exhibit.signature), columns=3,
         )  # fmt: skip
-    if exhibit.learning.model is not None:
-        yield from _of_model(exhibit.learning.model, name, what)
+
+
+def _of_fit(exhibit: MapFigures, name: str, what: str) -> Iterator[Picture]:
+    """Draw the columns that weigh most, and the landmarks, of a map that has learned them."""
     if exhibit.importance is not None:
         yield drawn(
             f"importance-{name}", "svg", f"Columns that weigh most: {what}",

@@ -137,9 +137,10 @@ class Evaluator:
         # A model was fitted before, at no cost here.
         cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
         n_test = int(rows.split.test.sum())
+        task = self._scoring.task
         values = {
             "label": plain_names(request.labels), "split": request.split,
-            "task": self._scoring.task.kind, "classes": _count(self._scoring.task.classes),
+            "task": task.kind, "classes": None if task.classes is None else len(task.classes),
             "learner": request.learner, "scoring": self._scoring.first,
             "rows_train": len(rows.split.test) - n_test, "rows_test": n_test,
             **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
@@ -172,10 +173,6 @@ class Evaluator:
             return None
         known, labels = truth.labels[~test], truth.labels[test]
         return score_of_constant(self._scoring.first, self._scoring.task, known, labels)
-
-
-def _count(classes: Array | None) -> int | None:
-    return None if classes is None else len(classes)
 
 
 def _known(**values: float | None) -> dict[str, float]:

@@ -47,7 +47,10 @@ def notes(
             "The search ended before all maps of its plan were tried: more time or trials may find a better one."
         )
     if predictor is None:
-        yield "The config makes a map. For predictions, add `- kind: ridge` to its steps, or search with --predictor ridge."
+        yield (
+            "The config makes a map. For predictions, add `- kind: ridge` to its steps, "
+            "or search with --predictor ridge."
+        )
     splits = search.sizes[-1].splits
     last_step = "" if predictor is None else f" --predictor {predictor}"
     yield f"The same search again: {budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"

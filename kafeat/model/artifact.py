@@ -12,7 +12,6 @@ import sys
 from typing import Any
 
 import numpy as np
-from joblib import numpy_pickle
 
 from kafeat.errors import ArtifactError
 from kafeat.model import array_pickle
@@ -25,6 +24,8 @@ _MAX_DEPTH = 50
 
 def dumps(content: dict[str, Any]) -> bytes:
     """Return the bytes of a model file; equal content gives equal bytes."""
+    from joblib import numpy_pickle  # 50 ms, which a command that reads a model need not wait for
+
     buffer = io.BytesIO()
     numpy_pickle.dump(_canonical(content), buffer, protocol=4)
     payload = buffer.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -84,6 +85,8 @@ def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
     fm = from_content(artifact.loads(data, place), place)
     refuse_not_imported([fitted.step for fitted in fm.chain.steps], place)
+    # The digest is that of the file as it is, which another version of joblib may write in other bytes.
+    vars(fm)["digest"] = hashlib.sha256(data).hexdigest()
     return fm
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import os
 import platform
 from importlib.metadata import version
-
-import joblib
+from pathlib import Path
 
 from kafeat.errors import UsageError
 
 NAMES = ("kafeat", "numpy", "scipy", "pyarrow", "joblib")
+
+
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 def versions() -> dict[str, str]:
@@ -48,7 +52,29 @@ def describe() -> list[str]:
 def count_jobs(jobs: int | None) -> int:
     """Return the number of threads: `jobs`, or all cores that the process may use."""
     if jobs is None:
-        return int(joblib.cpu_count())
+        return cores()
     if jobs < 1:
         raise UsageError(f"jobs: expected at least 1, got {jobs}")
     return jobs
+
+
+def cores() -> int:
+    """Return the number of cores that the process may use: those it may run on, or what its container is given.
+
+    joblib's `cpu_count` says the same, but its import takes 50 ms, an eighth of a short command.
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    quota = _quota(_CONTROL_GROUPS)
+    return count if quota is None else max(1, min(count, math.ceil(quota)))
+
+
+def _quota(folder: Path) -> float | None:
+    """Return the number of cores whose time the control group has, by version 2 or else 1 of Linux's files."""
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        try:
+            quota, period = " ".join((folder / name).read_text() for name in names).split()
+            return int(quota) / int(period) if quota not in ("max", "-1") else None
+        except (OSError, ValueError, ZeroDivisionError):
+            continue
+    return None

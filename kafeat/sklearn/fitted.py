@@ -27,8 +27,8 @@ from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance
 from kafeat.sklearn import maps
-from kafeat.sklearn import maps as scalers
 from kafeat.sklearn.attributes import Attributes
+from kafeat.sklearn.map_estimator import as_value_errors
 from kafeat.sklearn.maps import Learned
 from kafeat.types import DType
 
@@ -42,10 +42,10 @@ MAPS: dict[type, Callable[[Attributes, int], Learned]] = {
     SparseRandomProjection: maps.sparse_random_projection,
 }
 SCALERS: dict[type, Callable[[Attributes, int], Learned]] = {
-    StandardScaler: scalers.standard_scaler,
-    MinMaxScaler: scalers.min_max_scaler,
-    Normalizer: scalers.normalizer,
-    PCA: scalers.pca,
+    StandardScaler: maps.standard_scaler,
+    MinMaxScaler: maps.min_max_scaler,
+    Normalizer: maps.normalizer,
+    PCA: maps.pca,
 }
 SUPPORTED = {**MAPS, **SCALERS}
 SPARSE = (csr_matrix, csr_array)
@@ -55,6 +55,7 @@ SPARSE = (csr_matrix, csr_array)
 _MOST_PARTS = 100
 
 
+@as_value_errors()
 def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | None = None) -> FeatureMap:
     """Convert a fitted scikit-learn estimator to a kafeat map with the same output columns, up to rounding.
 
@@ -77,7 +78,8 @@ def import_fitted(estimator: Any, dtype: DType = "float64", *, source: Origin | 
     Raises
     ------
     DataError
-        If the estimator is of another type, is not fitted, or has parameters that kafeat does not support.
+        If the estimator is of another type, is not fitted, or has parameters that kafeat does not support. The error is
+        also a ValueError.
 
     Examples
     --------

@@ -316,8 +316,9 @@ def edited_sparse(edit: Callable[[Any], object]) -> Any:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_imported_is_refused_by_name(name: str) -> None:
     make, message = REFUSED[name]
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=message) as caught:
         import_fitted(make())
+    assert isinstance(caught.value, ValueError)
 
 
 # --- files

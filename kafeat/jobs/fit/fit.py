@@ -32,7 +32,7 @@ from kafeat.jobs.fit.labels import (
     label_names,
     label_values,
 )
-from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings
+from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
 from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor
 from kafeat.jobs.fit.sample import SampledFit
 from kafeat.model.feature_map import FeatureMap
@@ -117,6 +117,9 @@ def _fit(
     with opened as source:
         given = label_argument(label, source.rows)
         fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener)
+        others = {name: "a parameter" for name in (split, weight) if name is not None}
+        text = text_warning(recipe, source, fm.columns, label_names(given), others)
+        messages += [] if text is None else [text]
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=3)
     return fm

@@ -31,16 +31,35 @@ def features_line(
     coded = [column.name for column in columns.features if column.categories is not None]
     line += f"; as categories: {listed(coded)}" if coded else ""
     line += f"; as times: {listed(sorted(columns.times))}" if columns.times else ""
-    excluded = _excluded(config, source)
-    taken = {column.name for column in columns.features}
+    reasons = _left_out(config, source, columns, labels, others)
+    left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
+    return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
+
+
+def text_warning(
+    config: Config, source: Reader, columns: Columns, labels: Sequence[str], others: Mapping[str, str]
+) -> str | None:
+    """Return a warning of columns of text that no step takes, for callers who do not see the line of features."""
+    names = _left_out(config, source, columns, labels, others).get("text")
+    if not names:
+        return None
+    return (
+        f"{source.location}: left out as text: {listed(names)}; name them in a one_hot step to take them as "
+        "categories, or in columns.exclude"
+    )
+
+
+def _left_out(
+    config: Config, source: Reader, columns: Columns, labels: Sequence[str], others: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Return the names of the columns that are no features, by the reason."""
+    excluded, taken = _excluded(config, source), {column.name for column in columns.features}
     reasons: dict[str, list[str]] = {}
     for field in source.fields:
         if field.name not in taken:
-            reasons.setdefault(_reason(config, source, field, labels, others, excluded), []).append(
-                field.name
-            )
-    left_out = [f"{listed(names)} ({_count(names)}{reason})" for reason, names in reasons.items()]
-    return line + (f"; left out: {', '.join(left_out)}" if left_out else "")
+            reason = _reason(config, source, field, labels, others, excluded)
+            reasons.setdefault(reason, []).append(field.name)
+    return reasons
 
 
 def fit_warnings(config: Config, source: Reader, columns: Columns, labelled: bool) -> Iterator[str]:

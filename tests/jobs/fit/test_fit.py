@@ -1,5 +1,7 @@
 """Notes of a fit about columns that are probably no features; nothing is refused for them."""
 
+import warnings
+
 import pyarrow as pa
 import pytest
 
@@ -188,3 +190,15 @@ def test_codes_that_lose_their_zeros_as_numbers_are_told_once(said, tmp_path):
     assert f"'plz' (01067): {lost} this column is {rest}" in said(tmp_path, text, config=config)[1]
     config = "columns: {exclude: [plz, at]}\nsteps: [{kind: minmax}]\n"
     assert lost not in said(tmp_path, text, config=config)[1]
+
+
+def test_python_warns_of_text_that_is_left_out():
+    """The command has a line of its features, which callers in Python do not see."""
+    table = pa.table({"a": [1.0, 2.0], "city": ["x", "y"], "part": ["train", "test"], "y": [0.0, 1.0]})
+    recipe = {"steps": [{"kind": "minmax"}]}
+    with pytest.warns(KafeatWarning, match="^<table>: left out as text: city; name them in a one_hot step"):
+        kafeat.fit(recipe, table, label="y", split="part")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kafeat.fit({**recipe, "columns": {"exclude": ["city"]}}, table, label="y", split="part")
+        kafeat.fit({"steps": [{"kind": "one_hot", "columns": ["city"]}]}, table, label="y", split="part")

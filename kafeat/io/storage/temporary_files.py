@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -78,7 +77,7 @@ def _stem(target: str) -> tuple[str, str]:
 def _make(target: str, mode: int | None) -> tuple[str, int]:
     folder, stem = _stem(target)
     while True:
-        temporary = os.path.join(folder, f"{stem}{os.getpid()}-{secrets.token_hex(4)}.tmp")
+        temporary = os.path.join(folder, f"{stem}{os.getpid()}-{os.urandom(4).hex()}.tmp")
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0)
         _ours.add(temporary)
         file = os.open(temporary, flags, 0o666 if mode is None else 0o600)

@@ -274,34 +274,17 @@ class Nystroem(Step):
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         of_gamma, of_landmarks, of_weights, of_preimages = rng.spawn(4)
-        X = sample.X
-        if self._precomputed and X.shape[0] != X.shape[1]:
-            raise DataError(
-                f"nystroem: kernel precomputed: expected the square kernel matrix of the training rows, got "
-                f"{X.shape[0]} rows and {X.shape[1]} columns: fit on all of them (fit_rows: all), with no other columns"
-            )
-        gamma = 1.0
-        if self._named is not None:
-            if find_kernel(self._named).non_negative:
-                refuse_negative(X)
-            gamma = resolve_gamma(self.gamma, find_kernel(self._named), X, of_gamma)
+        X, gamma = sample.X, self._fit_gamma(sample.X, of_gamma)
         kernel = self.landmark_kernel(gamma)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             landmarks, chosen = self._choose(sample, kernel, of_landmarks)
             K = kernel.matrix(landmarks, X)
             scale = kernel.scale(K.diagonal())
-            W = self._factor(K / scale, kernel)
             centre = kernel.centre(landmarks)
             width = self.n_components if self.tolerance is None else len(K)
-            projection = self._project(W, kernel, landmarks, scale, X, width, of_weights)
-        kept = projection.shape[1]
-        padded = np.zeros((len(K), width))
-        if self.root == "symmetric":
-            # W's columns are those of V, scaled
-            projection = projection @ (projection / np.linalg.norm(projection, axis=0)).T
-        elif len(K) == width:
-            projection = trapezoid(projection)
-        padded[:, : projection.shape[1]] = projection * np.sqrt(scale)
+            factor = self._factor(K / scale, kernel)
+            projection = self._project(factor, kernel, landmarks, scale, X, width, of_weights)
+        padded = self._padded(projection, len(K), width) * np.sqrt(scale)
         preimages: State = {}
         if self.preimages:
             tile = kernel.tile(landmarks, scale, np.dtype(np.float64), centre)
@@ -317,8 +300,32 @@ class Nystroem(Step):
             "gain": np.array(gain_of(padded) / scale),
             "gamma": np.array(gamma),
             "scale": np.array(scale),
-            "rank": np.array(kept),
+            "rank": np.array(projection.shape[1]),
         }
+
+    def _fit_gamma(self, X: Floats, rng: np.random.Generator) -> float:
+        """Return γ for the rows X, which the kernel has to accept; 1 for a kernel without it."""
+        if self._precomputed and X.shape[0] != X.shape[1]:
+            raise DataError(
+                f"nystroem: kernel precomputed: expected the square kernel matrix of the training rows, got "
+                f"{X.shape[0]} rows and {X.shape[1]} columns: fit on all of them (fit_rows: all), with no other columns"
+            )
+        if self._named is None:
+            return 1.0
+        if find_kernel(self._named).non_negative:
+            refuse_negative(X)
+        return resolve_gamma(self.gamma, find_kernel(self._named), X, rng)
+
+    def _padded(self, projection: Floats, m: int, width: int) -> Floats:
+        """Return the projection in the form of `root`, with columns of zeros up to the width, (m, width)."""
+        if self.root == "symmetric":
+            # W's columns are those of V, scaled
+            projection = projection @ (projection / np.linalg.norm(projection, axis=0)).T
+        elif m == width:
+            projection = trapezoid(projection)
+        padded = np.zeros((m, width))
+        padded[:, : projection.shape[1]] = projection
+        return padded
 
     def _choose(
         self, sample: Sample, kernel: LandmarkKernel, rng: np.random.Generator

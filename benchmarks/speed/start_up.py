@@ -30,7 +30,7 @@ def _prepare(setting: Setting) -> dict[str, Side]:
 
 
 _LINES = (
-    Line("kafeat --help", _IMPORT, "help", "import", 0.1, share=True),
-    Line("transform of 10 rows", _IMPORT, "ten rows", "import", 0.35, share=True),
+    Line("kafeat --help", _IMPORT, "help", "import", 0.05, share=True),
+    Line("transform of 10 rows", _IMPORT, "ten rows", "import", 0.28, share=True),
 )
 CONTESTS = (Contest("start-up", _LINES, _prepare),)

@@ -38,8 +38,9 @@ def write_demo(folder: str | os.PathLike[str]) -> list[str]:
                 f"{path}: expected no such file, got one with other content: choose an empty folder"
             )
     for path, data in files.items():
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_bytes(Location.parse(path), data, fsync=False)
+        if not os.path.lexists(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write_bytes(Location.parse(path), data, fsync=False)
     return sorted(files)
 
 

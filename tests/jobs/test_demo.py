@@ -29,8 +29,11 @@ def test_the_files_are_those_of_the_repository_and_a_map_can_be_fitted_on_them(t
 
 def test_files_of_the_same_content_stay_and_others_are_not_replaced(tmp_path: Path) -> None:
     write_demo(tmp_path)
-    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "configs").iterdir()}
-    assert len(write_demo(tmp_path)) > len(times)
+    stamps = {path: path.stat() for path in (tmp_path / "configs").iterdir()}
+    assert len(write_demo(tmp_path)) > len(stamps)
+    for path, before in stamps.items():
+        # a command that reads the file meanwhile would refuse a file that changes
+        assert (path.stat().st_ino, path.stat().st_ctime_ns) == (before.st_ino, before.st_ctime_ns)
     mine = tmp_path / "configs" / "union.yaml"
     (tmp_path / "configs" / "clip.yaml").unlink()
     mine.write_text("mine")

@@ -14,9 +14,6 @@ import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.jobs.inspect import inspect
 
-# the names of the rows are text
-pytestmark = pytest.mark.filterwarnings("ignore:.*left out as text:kafeat.errors.KafeatWarning")
-
 CONFIG = {
     "fit_rows": "all",
     "steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 8, "frequencies": "iid"}],

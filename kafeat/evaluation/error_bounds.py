@@ -1,4 +1,4 @@
-"""What theorems promise of the error of a map, beside the error that was measured."""
+"""Bounds of theorems for the error of a map, beside the error that was measured."""
 
 from __future__ import annotations
 

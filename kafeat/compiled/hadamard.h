@@ -28,10 +28,6 @@ INLINE void OF(butterflies)(OF(Lanes) *x, ptrdiff_t n) {
             for (ptrdiff_t i = first; i < first + step; i++) OF(pair)(x + i, x + i + step);
 }
 
-/* Blocks of p directions: H diag(f_L) Π … H diag(f_1) x, with zeros behind the d inputs. `first` has f_1 (blocks, d) and
- * `factors` the others (blocks, layers, p); Π takes number j from permutations[j] (blocks, p), if there is one. The results
- * are times `radii` (m). */
-
 /* A layer: the next factors, of numbers that may change places. */
 INLINE void OF(layer)(OF(Lanes) *x, ptrdiff_t p, const REAL *factors, const int64_t *from, OF(Lanes) *spare) {
     for (ptrdiff_t j = 0; from && j < p; j++) spare[j] = x[from[j]];
@@ -39,8 +35,10 @@ INLINE void OF(layer)(OF(Lanes) *x, ptrdiff_t p, const REAL *factors, const int6
     OF(butterflies)(x, p);
 }
 
-/* The angles of rows X (rows, d), of row i for frequency j at angles[i·by_row + j·by_frequency]. `buffer` has room for
- * (2p + d)·LANES numbers. */
+/* The angles of rows X (rows, d), by blocks of p directions: H diag(f_L) Π … H diag(f_1) x, with zeros behind the d inputs.
+ * `first` has f_1 (blocks, d) and `factors` the others (blocks, layers, p); Π takes number j from permutations[j] (blocks, p),
+ * if there is one. The results are times `radii` (m): that of row i for frequency j is angles[i·by_row + j·by_frequency].
+ * `buffer` has room for (2p + d)·LANES numbers. */
 OF_MACHINES void KAFEAT(structured)(
     const REAL *X, ptrdiff_t rows, ptrdiff_t d, ptrdiff_t p, ptrdiff_t layers, ptrdiff_t m, const REAL *first,
     const REAL *factors, const int64_t *permutations, const REAL *radii, REAL *angles, ptrdiff_t by_row,

@@ -38,10 +38,10 @@ def by_row_numbers(
             f"evaluate: {other.name}: expected a recipe whose first step has `kernel: precomputed`, as "
             f"{precomputed[0].name} has, got another: evaluate these apart, as their columns mean other things"
         )
-    matrices = {repr(one.config.columns): one.config for one in precomputed if one.config is not None}
-    if len(matrices) > 1:
+    by_columns = {repr(one.config.columns): one.config for one in precomputed if one.config is not None}
+    if len(by_columns) > 1:
         raise UsageError("evaluate: kernel precomputed: expected recipes of the same columns, got others")
-    matrix = KernelMatrix(_read(data, request, *matrices.values()))
+    matrix = KernelMatrix(_read(data, request, *by_columns.values()))
     return _numbered(data, request, len(matrix.values)), [_of_rows(one, matrix) for one in precomputed]
 
 

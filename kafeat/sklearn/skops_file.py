@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import math
 import os
 import zipfile
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.errors import ArtifactError, DataError, UsageError
+from kafeat.io.storage.json_text import parse_json
 from kafeat.io.storage.location import Location
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, printable
@@ -176,7 +176,7 @@ def refuse_other_parts(data: bytes) -> None:
 
 def _parts(data: bytes) -> Iterator[dict[str, Any]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        left = [json.loads(archive.read("schema.json"))]
+        left = [parse_json(archive.read("schema.json"), "schema.json", "JSON")]
     while left:
         one = left.pop()
         if isinstance(one, dict):

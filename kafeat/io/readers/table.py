@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafeat.contract.casts import cast_finite
 from kafeat.contract.tile import Rows, dense
-from kafeat.errors import InvalidValueError
+from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import (
@@ -28,6 +28,7 @@ from kafeat.io.columns.numbers import (
 )
 from kafeat.io.columns.times import spell_time_problem, to_seconds
 from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.storage.json_text import parse_json
 from kafeat.types import Floats, Mask
 
 TakePassthrough = Callable[[pa.Table, int], pa.Table]
@@ -192,11 +193,10 @@ class ArrowReader(Reader):
 
     def _noted(self, program: bytes) -> dict[str, Any]:
         """Return the JSON object that a program has put into the schema. Its content is not trusted."""
-        try:
-            metadata = json.loads((self.schema.metadata or {}).get(program, b"{}"))
-        except (ValueError, RecursionError):
-            return {}
-        return metadata if isinstance(metadata, dict) else {}
+        with suppress(DataError):
+            metadata = parse_json((self.schema.metadata or {}).get(program, b"{}"), self.location, "JSON")
+            return metadata if isinstance(metadata, dict) else {}
+        return {}
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool

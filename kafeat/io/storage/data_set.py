@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
 from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of, suffix_of
+from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import Entry, Location, lies_in
 from kafeat.io.storage.object_uri import is_remote, scheme_only
@@ -230,9 +230,8 @@ def locations_in(location: Location) -> Iterator[Location]:
 
 
 def _locations_in(location: Location) -> Iterator[tuple[str, Location]]:
-    text = location.read().decode("utf-8", errors="surrogateescape")
     folder = location.parent
-    for name in _names(location, text):
+    for name in _names(location):
         if not _can_be(name):
             shown = scheme_only(name) if is_remote(name) else name
             raise DataError(f"{location}: expected names that a file can have, got {quoted(shown)}")
@@ -250,17 +249,12 @@ def _can_be(name: str) -> bool:
         return False
 
 
-def _names(location: Location, text: str) -> list[str]:
+def _names(location: Location) -> list[str]:
     if not location.path.lower().endswith(".json"):
-        return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{location}: expected JSON, got {error}") from None
-    except RecursionError:
-        raise DataError(
-            f"{location}: expected a list of names, got lists in lists, too deep to be read"
-        ) from None
+        lines = location.read().decode("utf-8", errors="surrogateescape").splitlines()
+        return [line for line in lines if line.strip() and not line.startswith("#")]
+    expected = "a list of names, or the manifest of a run"
+    content = read_json(location, expected)
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
         if content.get("state") != "complete":
             raise DataError(
@@ -268,5 +262,5 @@ def _names(location: Location, text: str) -> list[str]:
             )
         content = [part.get("name") if isinstance(part, dict) else None for part in content["parts"]]
     if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
-        raise DataError(f"{location}: expected a list of names, or the manifest of a run, got other JSON")
+        raise DataError(f"{location}: expected {expected}, got other JSON")
     return content

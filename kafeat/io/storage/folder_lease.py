@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from kafeat.errors import KafeatError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import Location
-from kafeat.io.storage.owner import NAME, Owner, check, refuse_if_alive, signs_of_life
+from kafeat.io.storage.owner import MOST_BYTES, NAME, Owner, check, refuse_if_alive, signs_of_life
 
 
 def check_remote(folder: Location, run: str) -> None:
@@ -49,4 +49,4 @@ def _sign_of(folder: Location, owner: Owner) -> Location:
 
 def _owner_of(folder: Location) -> Owner | None:
     location = folder.join(NAME)
-    return None if location.entry() is None else Owner.loads(location.read())
+    return None if location.entry() is None else Owner.loads(location.read(MOST_BYTES))

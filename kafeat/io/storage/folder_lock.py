@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.files import is_at, lock, refused
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.owner import NAME, Owner, check, refuse_if_alive, signs_of_life, taken
+from kafeat.io.storage.owner import MOST_BYTES, NAME, Owner, check, refuse_if_alive, signs_of_life, taken
 
 # Another process may hold the exclusive lock, or be giving a file its name, for this long.
 _MOMENT_SECONDS = 2.0
@@ -109,4 +109,4 @@ def _release(file: int, location: str, owner: Owner) -> None:
 
 
 def _owner_of(file: int) -> Owner | None:
-    return Owner.loads(os.pread(file, 4096, 0))
+    return Owner.loads(os.pread(file, MOST_BYTES, 0))

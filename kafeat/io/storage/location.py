@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from kafeat.errors import SystemRefusedError
-from kafeat.io.storage.files import refused, standard_input
+from kafeat.io.storage.files import read_full, refused, standard_input
 
 Kind = Literal["file", "folder", "other"]
 """`other` is a pipe or a device."""
@@ -144,10 +144,13 @@ class Location(ABC):
             f"{self}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
         )
 
-    def read(self) -> bytes:
-        """Return all bytes."""
+    def read(self, most: int | None = None) -> bytes:
+        """Return all bytes. With `most`, return at most one byte more than that."""
         with self.open() as file:
-            return file.readall()
+            try:
+                return file.readall() if most is None else read_full(file, most + 1)
+            except OSError as error:
+                raise refused(self, error) from error
 
     def digest(self) -> str:
         """Return the SHA-256 of the bytes, in hex."""
@@ -196,7 +199,7 @@ class StandardStream(Location):
     def open(self) -> io.RawIOBase:
         return standard_input()
 
-    def read(self) -> bytes:
+    def read(self, most: int | None = None) -> bytes:
         raise self._refusal("the name of a file")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import socket
@@ -10,22 +9,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kafeat.errors import KafeatError, SystemRefusedError
 from kafeat.io.storage.location import Location
 
 NAME = ".kafeat.lock"
+MOST_BYTES = 4096
 
 SIGN_SECONDS = 10.0
 PATIENCE_SECONDS = 30.0
 
 
-@dataclass(frozen=True)
-class Owner:
+class Owner(BaseModel):
     """A run. Host, process and start time help people to find it."""
 
-    run: str
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    run: str = Field(pattern=r"^[0-9a-f]{16}$")
     host: str
     process: int
     since: str
@@ -34,19 +36,19 @@ class Owner:
     def new() -> Owner:
         """Return a new run that this process drives."""
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        return Owner(secrets.token_hex(8), socket.gethostname(), os.getpid(), since)
+        return Owner(run=secrets.token_hex(8), host=socket.gethostname(), process=os.getpid(), since=since)
 
     @staticmethod
     def loads(content: bytes) -> Owner | None:
-        """Read a run from JSON. Return None for incomplete content."""
+        """Read a run from JSON. Return None for content that no run has written to its end."""
         try:
-            return Owner(**json.loads(content))
-        except (ValueError, TypeError):
+            return Owner.model_validate_json(content)
+        except ValidationError:
             return None
 
     def dumps(self) -> bytes:
         """Return the run as JSON."""
-        return json.dumps(asdict(self)).encode()
+        return self.model_dump_json().encode()
 
 
 @contextmanager

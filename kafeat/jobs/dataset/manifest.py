@@ -17,7 +17,7 @@ from kafeat.io.storage.location import Location
 
 class _Entry(BaseModel):
     # Later versions may write keys that this one does not know.
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", allow_inf_nan=False)
 
 
 _Count = Annotated[int, Field(ge=0)]
@@ -38,7 +38,7 @@ class Drift(_Entry):
     """The column with the largest share of values outside of the range of the fit."""
 
     column: str
-    share: float = Field(ge=0.0, allow_inf_nan=False)
+    share: float = Field(ge=0.0)
 
 
 class PartRecord(_Entry):
@@ -59,7 +59,7 @@ class PartRecord(_Entry):
     clipped: _Count = 0
     bad_rows: _Count = 0
     drift: Drift | None = None
-    p_value: float | None = Field(None, ge=0.0, le=1.0, allow_inf_nan=False)
+    p_value: float | None = Field(None, ge=0.0, le=1.0)
     rejects: File | None = None
     made_by: _Count = 0
 

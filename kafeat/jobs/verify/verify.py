@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.location import Location, StandardStream
 from kafeat.io.writers.options import OutputOptions
 from kafeat.io.writers.passthrough_compare import KeptRows, taken
@@ -186,12 +186,14 @@ class _RandomChunks:
 
 
 def _read_stats(place: Location) -> dict[str, Any]:
-    with suppress(ValueError, KeyError, TypeError, RecursionError):
-        content = json.loads(place.read())
-        sections = [content[name] for name in ("model", "input", "output")]
-        if all(isinstance(section, dict) for section in sections):
+    expected = "a file made by kafeat transform --stats"
+    content = read_json(place, expected)
+    with suppress(AttributeError, KeyError, TypeError):
+        keep = content["output"].get("keep", [])
+        known = [isinstance(content[name], dict) for name in ("model", "input", "output")]
+        if all([*known, isinstance(keep, list), *(isinstance(name, str) for name in keep)]):
             return dict(content)
-    raise DataError(f"{place}: expected a file made by kafeat transform --stats, got another")
+    raise DataError(f"{place}: expected {expected}, got another")
 
 
 def _check_hashes(

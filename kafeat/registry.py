@@ -40,7 +40,7 @@ __all__ = [
     "step_class",
 ]
 
-STEP = Described("a step (a mapping with a kind)", "steps")
+STEP = Described("a step (a kind, or a mapping with a kind)", "steps")
 
 
 def check_kind(kind: str) -> None:
@@ -59,13 +59,15 @@ def step_class(kind: str) -> type[Step]:
 
 
 def build_step(recipe: object) -> Step:
-    """The step that a recipe (`kind` and parameters) stands for; a step is handed back as it is.
+    """The step that a recipe (`kind` and parameters, or the kind alone) stands for; a step is handed back as it is.
 
     A mistake raises pydantic's `ValidationError`. Inside of another model, pydantic takes such errors over
     and puts its own place in front, so that their places are whole at any depth.
     """
     if isinstance(recipe, Step):
         return recipe
+    if isinstance(recipe, str):
+        recipe = {"kind": recipe}
     if not isinstance(recipe, Mapping):
         raise _refusal((), recipe, {"expected": STEP.one, "got": recipe})
     known = {"expected": one_of(kinds()), "choices": kinds()}

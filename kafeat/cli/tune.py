@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import TYPE_CHECKING
 
@@ -19,21 +18,16 @@ if TYPE_CHECKING:
     from kafeat.maths.task import TaskKind
 
 _SCORINGS = click.Choice(["auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"])
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
-    """Return the seconds of `90`, `90s`, `10m` or `1.5h`."""
-    if text is None:
-        return None
-    unit = _UNITS.get(text[-1:])
+    from kafeat.errors import UsageError
+    from kafeat.jobs.tune.budget import seconds_of
+
     try:
-        seconds = float(text) if unit is None else float(text[:-1]) * unit
-    except ValueError:
-        seconds = math.nan
-    if not 0.0 < seconds < math.inf:
-        raise click.BadParameter(f"{text!r} is no duration above 0, such as 90s, 10m or 1h.", context, option)
-    return seconds
+        return seconds_of(text)
+    except UsageError as error:
+        raise click.BadParameter(str(error).partition(": ")[2], context, option) from None
 
 
 @click.command(

@@ -108,7 +108,7 @@ def _members(declarations: Sequence[Declaration]) -> list[Declaration]:
 def _model(declaration: Declaration, value: Any) -> type[BaseModel] | None:
     annotation = declaration.annotation
     if annotation is Step:
-        kind = value.get("kind") if isinstance(value, Mapping) else None
+        kind = value.get("kind") if isinstance(value, Mapping) else value
         return step_class(kind) if isinstance(kind, str) and kind in kinds() else None
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 

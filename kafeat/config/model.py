@@ -126,8 +126,8 @@ class Config(BaseModel):
         `keep` is the number of outputs to keep, chosen by a sparse linear model of the label.
     search : mapping or None, default None
         The way in which values of `validate` are tried: `method`, `folds`, `scoring` and `rows`.
-    steps : list of mappings
-        The chain; each step has a `kind` and its parameters.
+    steps : list of mappings or texts
+        The chain; each step has a `kind` and its parameters, or is the kind alone.
 
     Raises
     ------

@@ -29,10 +29,12 @@ def config_schema() -> Schema:
         definitions[kind] = _of_kind(kind, definitions)
     definitions["step"] = {
         **ANY_STEP,
-        "properties": {"kind": {"enum": list(kinds())}},
+        "if": {"type": "string"},
+        "then": {"enum": list(kinds())},
+        "else": {"required": ["kind"], "properties": {"kind": {"enum": list(kinds())}}},
         "allOf": [
             {
-                "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},
+                "if": {"type": "object", "properties": {"kind": {"const": kind}}, "required": ["kind"]},
                 "then": {"$ref": f"#/$defs/{kind}"},
             }
             for kind in kinds()

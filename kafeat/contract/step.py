@@ -338,9 +338,8 @@ def dump_step(step: Step, info: SerializationInfo) -> dict[str, Any]:
 
 
 ANY_STEP = {
-    "type": "object",
-    "description": "a step: its kind, and parameters of that kind",
-    "required": ["kind"],
+    "type": ["object", "string"],
+    "description": "a step: its kind, and parameters of that kind; or the kind alone",
 }
 """The JSON Schema of a step before its kind is known."""
 
@@ -348,7 +347,7 @@ NestedStep = Annotated[
     Step,
     PlainValidator(_build_nested),
     PlainSerializer(dump_step, return_type=dict[str, Any]),
-    Described("a step (a mapping with a kind)", "steps"),
+    Described("a step (a kind, or a mapping with a kind)", "steps"),
     WithJsonSchema(ANY_STEP),
 ]
 """A field of a step that holds a step of any kind."""

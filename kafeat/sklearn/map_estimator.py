@@ -26,7 +26,7 @@ from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.model.load import loads
 from kafeat.registry import build_step
 from kafeat.sklearn.named_steps import DEFAULT_STEPS, changed, config_of, parameters
-from kafeat.sklearn.refused_rows import explained
+from kafeat.sklearn.refused_rows import explained, refuse_other_columns
 from kafeat.types import Array
 
 _NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
@@ -129,13 +129,21 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         finite = "allow-nan" if takes_missing(config.map_steps) else True
         sparse = False if reads_columns else "csr"
         try:
-            X = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
-        except ValueError as error:
+            rows = validate_data(self, X, reset=reset, ensure_all_finite=finite, accept_sparse=sparse)
+        except (TypeError, ValueError, NotImplementedError) as error:
+            with as_value_errors():
+                refuse_other_columns(X)
+            if not isinstance(error, ValueError):
+                raise
             raise ValuesRefusedError(explained(error, X)) from error
-        if issparse(X):
-            return reader_of(X)
+        # The data frames of pandas keep other types; those of other libraries make numbers of times.
+        if rows.dtype == object or not hasattr(X, "iloc"):
+            with as_value_errors():
+                refuse_other_columns(X)
         names = getattr(self, "feature_names_in_", None)
-        return reader_of(X) if names is None else NamedReader(X, [str(name) for name in names])
+        if issparse(rows) or names is None:
+            return reader_of(rows)
+        return reader_of(X) if rows.dtype == object else NamedReader(rows, [str(name) for name in names])
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_map")

@@ -8,19 +8,30 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
-from kafeat.errors import quoted, spell_row
+from kafeat.errors import DataError, quoted, spell_row
+from kafeat.io.readers.memory import reader_of
+
+_REMEDIES = {
+    "text": "name it in a one_hot step, leave it out, or take TunedFeatureMap",
+    "date": "name it in a date_parts step, leave it out, or take TunedFeatureMap",
+    "list": "make a column of each of its numbers",
+}
 
 
-def explained(error: ValueError, X: Any) -> str:
+def refuse_other_columns(X: Any) -> None:
+    """Refuse a data frame with a column that holds no numbers. The errors of scikit-learn do not name it."""
+    for field in reader_of(X).fields if hasattr(X, "__arrow_c_stream__") else ():
+        if field.kind != "number":
+            kind = "date" if field.kind == "timestamp" else field.kind
+            raise DataError(
+                f"column {quoted(field.name)}: expected numbers, got {'text' if kind == 'text' else field.spelled}: "
+                f"{_REMEDIES.get(kind, 'convert it to numbers, or leave it out')}"
+            )
+
+
+def explained(error: Exception, X: Any) -> str:
     """Return the message of an error of scikit-learn's checks, with the place in X (n, d) and a remedy if known."""
     message = str(error)
-    if message.startswith("could not convert string"):
-        names = _text_columns(X)
-        if names:
-            return (
-                f"column {quoted(names[0])}: expected numbers, got text: name it in a one_hot step, leave it out, or "
-                f"take TunedFeatureMap ({message})"
-            )
     if message.startswith("Input X contains NaN") and not issparse(X):
         row, column = np.argwhere(np.isnan(check_array(X, ensure_all_finite="allow-nan")))[0]
         name = quoted(str(X.columns[column])) if hasattr(X, "columns") else column
@@ -29,10 +40,3 @@ def explained(error: ValueError, X: Any) -> str:
             "first step fills in missing values"
         )
     return message
-
-
-def _text_columns(X: Any) -> list[str]:
-    """Return the names of the columns of a data frame that hold no numbers."""
-    if not hasattr(X, "columns"):
-        return []
-    return [str(name) for name in X.columns if np.asarray(X[name]).dtype.kind not in "iufb"]

@@ -37,8 +37,9 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Largest number of bytes of the features of a row.
     max_seconds_per_million_rows : float, optional
         Largest number of seconds that one core of this machine may take to transform a million rows.
-    time : float, optional
-        Number of seconds after which no trial begins (default: all trials, which takes minutes).
+    time : float or str, optional
+        Number of seconds, or a duration such as "10m", after which no trial begins (default: all trials, which takes
+        minutes).
     trials : int, optional
         Number of trials after which the search ends. With it, equal data give equal features.
     task : {"auto", "classification", "regression"}, default "auto"
@@ -91,7 +92,7 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         *,
         max_bytes_per_row: int | None = None,
         max_seconds_per_million_rows: float | None = None,
-        time: float | None = None,
+        time: float | str | None = None,
         trials: int | None = None,
         task: str = "auto",
         scoring: str = "auto",

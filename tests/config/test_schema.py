@@ -42,6 +42,21 @@ def test_it_is_sound_itself():
     assert json.loads(json.dumps(schema(), allow_nan=False)) == schema()
 
 
+def test_a_kind_alone_is_a_step():
+    alone = {
+        "steps": [
+            "standardize",
+            {"kind": "union", "maps": [{"steps": ["fourier"]}, {"steps": ["pca"]}]},
+            "ridge",
+        ]
+    }
+    assert accepts(alone)
+    whole = load_config(alone).to_plain()
+    assert [step["kind"] for step in whole["steps"]] == ["standardize", "union", "ridge"]
+    assert load_config(whole).digest() == load_config(alone).digest()
+    assert not accepts({"steps": ["fuorier"]})
+
+
 def test_every_config_of_ours_is_accepted(configs):
     paths = sorted(configs.glob("*.yaml"))
     assert paths
@@ -86,6 +101,7 @@ SOUND = {"steps": [FOURIER]}
         {"steps": [{**FOURIER, "n_components": 0}]},
         {"steps": [{"kind": "standardize", "n_components": 5}]},
         {"steps": [{"kind": "nystroem", "landmarks": {"give": "x.npy"}}]},
+        {"steps": ["fuorier"]},
         {"steps": [{"kind": "union"}]},
         {"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "fourier", "gamma": 0}]}]}]},
         {"steps": [{"kind": "union", "maps": [{"steps": [{"kind": "minmax"}], "weight": 0}]}]},

@@ -6,6 +6,8 @@ import copy
 import pickle
 import re
 import warnings
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -361,6 +363,53 @@ def test_text_that_no_step_reads_is_named() -> None:
         ValueError, match="column 'city': expected numbers, got text: name it in a one_hot step"
     ):
         FeatureMap().fit(table)
+
+
+TIMES = [datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2)]
+OTHERS = {
+    "times with a zone": (TIMES, r"timestamp\[us, tz=UTC\]: name it in a date_parts step"),
+    "times": (
+        [time.replace(tzinfo=None) for time in TIMES],
+        r"timestamp\[us\]: name it in a date_parts step",
+    ),
+    "dates": ([time.date() for time in TIMES], r"date32\[day\]: name it in a date_parts step"),
+    "durations": ([TIMES[1] - TIMES[0]] * 2, r"duration\[us\]: convert it to numbers"),
+    "mappings": ([{"a": 1}] * 2, "struct<a: int64>: convert it to numbers"),
+    "lists": ([[1.0, 2.0]] * 2, ".*list<item: double>: make a column of each of its numbers"),
+    "lists of lists": ([[[1.0]]] * 2, ".*list<.*>: convert it to numbers"),
+    "bytes": ([b"x"] * 2, "binary.*: convert it to numbers"),
+}
+
+
+@pytest.mark.parametrize(("values", "says"), OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_column_that_holds_no_numbers_is_named(library: str, values: list[object], says: str) -> None:
+    make = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}[library]
+    table = getattr(pytest.importorskip(library), make)({"a": [1.0, 2.0], "c": values})
+    with pytest.raises(ValueError, match=f"^column 'c': expected numbers, got {says}"):
+        FeatureMap().fit(table)
+
+
+def test_objects_are_refused_with_their_column() -> None:
+    pandas = pytest.importorskip("pandas")
+    for values in ([object(), object()], [1, "x"], [1j, 2j]):
+        table = pandas.DataFrame({"a": [1.0, 2.0], "c": values})
+        with pytest.raises(
+            ValueError, match="got: .*; Conversion failed for column c with type .*; convert the column"
+        ):
+            FeatureMap().fit(table)
+    with pytest.raises(DataError, match="got: Python int too large .*; convert the column"):
+        kafeat.fit({"steps": ["standardize"]}, pandas.DataFrame({"a": [2**70, 2**71]}))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_decimals_are_numbers_in_every_library(library: str) -> None:
+    make = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}[library]
+    table = getattr(pytest.importorskip(library), make)(
+        {"a": [1.0, 2.0], "c": [Decimal("1.5"), Decimal("2.5")]}
+    )
+    same = FeatureMap("standardize").fit_transform(np.array([[1.0, 1.5], [2.0, 2.5]]))
+    np.testing.assert_array_equal(FeatureMap("standardize").fit_transform(table), same)
 
 
 def test_warnings_of_the_fit_are_passed_on() -> None:

@@ -43,8 +43,12 @@ def reader_of(data: object) -> Reader:
     if hasattr(data, "__arrow_c_stream__"):
         try:
             return TableReader(pa.table(data))
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise DataError(f"<table>: expected a table, got: {error}") from error
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            problem = "; ".join(map(str, error.args))
+            raise DataError(
+                f"<table>: expected columns of numbers, text or times, got: {problem}; "
+                "convert the column, or leave it out"
+            ) from error
     raise UsageError(f"<array>: expected an array or a table, got {type(data).__name__}")
 
 

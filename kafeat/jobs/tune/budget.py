@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +13,23 @@ from kafeat.errors import UsageError
 # Columns to search with if their number is open; the best map is tried with fewer and with twice as many.
 _SEARCHED = 512
 _LEAST = 16
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds_of(time: float | str | None) -> float | None:
+    """Return the seconds of a duration: a number, or text such as `90`, `90s`, `10m` or `1.5h`."""
+    if time is None:
+        return None
+    seconds = math.nan
+    with suppress(TypeError, ValueError):
+        unit = _UNITS.get(time[-1:]) if isinstance(time, str) else None
+        seconds = float(time) if unit is None else float(time[:-1]) * unit  # type: ignore[index]  # of a text
+    if not 0.0 < seconds < math.inf:
+        raise UsageError(
+            f"time: expected a duration above 0, such as 90 (seconds), 90s, 10m or 1h, got {time!r}"
+        )
+    return seconds
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kafeat.jobs.evaluate.report import report_folder
 from kafeat.jobs.fit.labels import label_argument
 from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.jobs.transform.options import InputOptions
-from kafeat.jobs.tune.budget import Budget
+from kafeat.jobs.tune.budget import Budget, seconds_of
 from kafeat.jobs.tune.importance import column_importance
 from kafeat.jobs.tune.last_step import PredictorKind, with_predictor
 from kafeat.jobs.tune.report import write_tuning
@@ -41,7 +41,7 @@ def tune(
     *,
     max_bytes_per_row: int | None = None,
     max_seconds_per_million_rows: float | None = None,
-    time: float | None = None,
+    time: float | str | None = None,
     trials: int | None = None,
     split: str | None = None,
     task: TaskKind = "auto",
@@ -77,8 +77,9 @@ def tune(
         Largest number of bytes of the features of a row.
     max_seconds_per_million_rows : float or None, default None
         Largest number of seconds that one core of this machine may take to transform a million rows.
-    time : float or None, default None
-        Number of seconds after which no trial begins; None makes all trials.
+    time : float, str or None, default None
+        Number of seconds, or a duration such as "90s", "10m" or "1h", after which no trial begins; None makes all
+        trials.
     trials : int or None, default None
         Number of trials after which the search ends; None makes all trials.
     split : str or None, default None
@@ -137,7 +138,8 @@ def tune(
     start, own = load_start(base)
     start = with_predictor(start, predictor, task)
     budget = Budget(columns, max_bytes_per_row, max_seconds_per_million_rows)
-    _check(time, trials, seeds)
+    seconds = seconds_of(time)
+    _check(trials, seeds)
     budget.check(start.dtype)
     check_base(start)
     with report_folder(report), rereadable(data, reading) as source:
@@ -148,7 +150,7 @@ def tune(
         space = SearchSpace(table, own)
         tuner = Tuner(source, given, start, budget, space, judged)
         record = tuner.journal(journal, resume, seeds)
-        seconds = None if time is None else _SHARE_OF_TIME * time
+        seconds = None if seconds is None else _SHARE_OF_TIME * seconds
         search = tuner.search(seeds, trials, seconds, record, with_curve=report is not None)
         if progress is not None:
             search.tell = lambda trial: progress(search, trial)
@@ -182,11 +184,7 @@ def _words(data: object, split: str | None, reading: InputOptions | None) -> lis
     ]
 
 
-def _check(time: float | None, trials: int | None, seeds: int) -> None:
+def _check(trials: int | None, seeds: int) -> None:
     for name, value in (("trials", trials), ("seeds", seeds)):
         if value is not None and value < 1:
             raise UsageError(f"{name}: expected at least 1, got {value}")
-    if time is not None and not isinstance(time, int | float):
-        raise UsageError(f"time: expected a number of seconds, got {time!r}")
-    if time is not None and not time > 0.0:
-        raise UsageError(f"time: expected seconds above 0, got {time:g}")

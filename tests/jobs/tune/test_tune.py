@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError, UsageError
+from kafeat.jobs.tune.budget import seconds_of
 from kafeat.jobs.tune.search import Search
 from kafeat.jobs.tune.space import Candidate, SearchSpace
 from kafeat.jobs.tune.trials import Outcome, sizes
@@ -324,8 +326,25 @@ def test_a_label_that_tells_the_rows_apart_is_refused():
         DataError, match=r"label: expected classes that several rows have, got 300 in 300 rows"
     ):
         quick(table, "name")
-    with pytest.raises(UsageError, match="time: expected a number of seconds, got '8s'"):
-        quick(table, "y", time="8s")
+
+
+@pytest.mark.parametrize("time", ["8x", "", "s", "nan", "1e999", "-1m", 0, math.nan, math.inf, b"3s", [1]])
+def test_a_time_that_is_none_is_refused(time):
+    with pytest.raises(UsageError, match="time: expected a duration above 0, such as 90 .* or 1h, got "):
+        quick(mixed(), "y", time=time)
+
+
+def test_durations_are_those_of_the_command():
+    assert [seconds_of(time) for time in ("90", "3s", "1.5m", "2h", 4, 0.5, None)] == [
+        90,
+        3,
+        90,
+        7200,
+        4,
+        0.5,
+        None,
+    ]
+    assert quick(mixed(), "y", time="1h").config == quick(mixed(), "y").config
 
 
 def test_a_search_that_ended_early_says_so():

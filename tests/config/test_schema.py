@@ -46,7 +46,6 @@ def test_a_kind_alone_is_a_step():
     alone = {
         "steps": [
             "standardize",
-            {"kind": "union", "maps": [{"steps": ["fourier"]}, {"steps": ["pca"]}]},
             "ridge",
         ]
     }
@@ -90,7 +89,6 @@ SOUND = {"steps": [FOURIER]}
         {**SOUND, "columns": ["a"]},
         {**SOUND, "prune": {"penalty": "l1"}},
         {"steps": [{}]},
-        {"steps": ["fourier"]},
         {"steps": [{"kind": "fuorier"}]},
         {"steps": [{**FOURIER, "gama": 1.0}]},
         {"steps": [{**FOURIER, "gamma": -1.0}]},

@@ -46,6 +46,7 @@ def test_a_kind_alone_is_a_step():
     alone = {
         "steps": [
             "standardize",
+            {"kind": "union", "maps": [{"steps": ["fourier"], "weight": 2.0}, {"steps": ["pca"]}]},
             "ridge",
         ]
     }

@@ -18,6 +18,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError
+from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.transform import transform_file
 
 KAFEAT = str(Path(sys.executable).with_name("kafeat"))
@@ -89,6 +90,50 @@ def test_a_disk_that_fails_half_way(folder, tmp_path, monkeypatch, name):
         transform_file(str(folder / "m.joblib"), str(folder / name), str(tmp_path / "out.npy"))
     assert os.listdir(tmp_path) == ["out.npy"]
     assert (tmp_path / "out.npy").read_bytes() == b"previous"
+
+
+def test_a_parquet_file_that_cannot_be_read_is_not_taken_for_damaged(folder, tmp_path, monkeypatch):
+    def broken(*_, **__):
+        raise OSError(5, "Error reading bytes from file")
+
+    monkeypatch.setattr("kafeat.io.readers.parquet.pq.ParquetFile", broken)
+    with pytest.raises(SystemRefusedError, match=r"in\.parquet: Input/output error$"):
+        transform_file(str(folder / "m.joblib"), str(folder / "in.parquet"), str(tmp_path / "out.npy"))
+
+
+@pytest.mark.parametrize("again", ["resume", "overwrite"])
+def test_a_part_whose_folder_cannot_be_flushed_is_made_again(folder, tmp_path, monkeypatch, again):
+    """It has its name by then, and no record: the next run must not take it for a file of the user."""
+    model, source, out = str(folder / "m.joblib"), str(tmp_path / "in"), tmp_path / "out"
+    os.mkdir(source)
+    np.save(tmp_path / "in" / "a.npy", X[:10])
+
+    def broken(target):
+        if target.endswith("a.npy"):
+            raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("kafeat.io.storage.atomic._sync_folder", broken)
+        assert transform_parts(model, source, str(out)).failed[0].error == f"{out}/a.npy: Input/output error"
+    (out / "mine.npy").write_bytes(b"another's")
+    assert transform_parts(model, source, str(out), **{again: True}).unknown_files == ("mine.npy",)
+    assert sorted(os.listdir(out)) == ["_kafeat.json", "a.npy", "mine.npy"]
+
+
+def test_a_manifest_that_cannot_be_read_now_is_not_replaced(folder, tmp_path, monkeypatch):
+    model, source, out = str(folder / "m.joblib"), str(tmp_path / "in"), tmp_path / "out"
+    os.mkdir(source)
+    np.save(tmp_path / "in" / "a.npy", X[:10])
+    transform_parts(model, source, str(out))
+    before = (out / "_kafeat.json").read_bytes()
+
+    def broken(_folder):
+        raise SystemRefusedError("out/_kafeat.json: Input/output error")
+
+    monkeypatch.setattr("kafeat.jobs.dataset.resume.read_manifest", broken)
+    with pytest.raises(SystemRefusedError, match="Input/output error"):
+        transform_parts(model, source, str(out), overwrite=True)
+    assert (out / "_kafeat.json").read_bytes() == before
 
 
 @pytest.mark.parametrize("jobs", [1, 4])

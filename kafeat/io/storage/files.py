@@ -75,7 +75,7 @@ def write_full(file: io.FileIO, data: Any) -> None:
 def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
     """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`.
 
-    Errors of an object store keep their own message.
+    Errors of an object store keep their own message, and those of the system their code.
     """
     try:
         yield
@@ -87,6 +87,8 @@ def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) 
 
             if is_of_transport(error):
                 raise unreachable(location, error) from error
+        if isinstance(error, OSError) and error.errno:  # of the system; damage has no number
+            raise refused(location, error) from error
         raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error
 
 

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kafeat.errors import UsageError, counted
+from kafeat.errors import DataError, UsageError, counted
 from kafeat.io.storage.data_set import MANIFEST, Part, is_hidden
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import Entry, Location
@@ -54,13 +54,19 @@ class PreviousRun:
     def unknown_files(self) -> frozenset[str]:
         """Files that no run has written.
 
-        A killed run may have written parts that its manifest does not list, so only files older than it count then.
+        A killed run may have written parts that its manifest does not list, so only files older than it count then. A
+        part that failed may be there, too: if its folder could not be flushed after it got its name.
         """
         before = self.manifest
-        others = (name for name in self.entries if name not in self._records and not is_hidden(name))
-        if before is not None and before.state == "running":
-            return frozenset(others) & frozenset(before.unknown_files)
-        return frozenset(others)
+        others = frozenset(name for name in self.entries if name not in self._records and not is_hidden(name))
+        if before is None:
+            return others
+        old = frozenset(before.unknown_files)
+        return (
+            others & old
+            if before.state == "running"
+            else others - ({one.name for one in before.failed} - old)
+        )
 
     def may_replace(self, name: str) -> bool:
         """Return true if a part may replace the file of the same name."""
@@ -165,7 +171,7 @@ def _entries(folder: Location) -> dict[str, Entry]:
 def _manifest(folder: Location, overwrite: bool) -> Manifest | None:
     try:
         return read_manifest(folder)
-    except Exception:
+    except DataError:  # an error of the system may be gone the next time
         if overwrite:
             return None
         raise

@@ -1,11 +1,10 @@
 """Lets every call of a command on its files fail once, and random allocations of memory.
 
-    python benchmarks/fault_calls.py [--only WORDS] [--random TRIES] [--memory TRIES] [--seed 0]
+    python benchmarks/fault_calls.py [--only WORDS] [--random TRIES] [--all-errors] [--memory TRIES] [--seed 0]
 
 `fault_calls.c` is preloaded and lets the Nth call fail: open, read, write, fsync, rename, link, unlink, mkdir and their
-relatives, on paths below the folder of the command. N goes from 1 to the number of calls, each with EIO, ENOSPC and
-EACCES.
-Each try is a child of a process that has imported everything. After it
+relatives, on paths below the folder of the command. N goes from 1 to the number of calls, with EIO, ENOSPC and EACCES in
+turn. Each try is a child of a process that has imported everything. After it
 
 - the exit code is 5, or it is 0 and every output is complete;
 - there is no traceback;
@@ -158,7 +157,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="commands whose names contain one of these words")
     parser.add_argument("--random", type=int, help="so many random calls in place of all")
     parser.add_argument("--memory", type=int, default=0, help="so many random allocations")
-    parser.add_argument("--quick", action="store_true", help="one of the three errors for each call, in turn")
+    parser.add_argument(
+        "--all-errors", action="store_true", help="each call with each error, not with one in turn"
+    )
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     if "fault_calls.so" not in os.environ.get("LD_PRELOAD", ""):
@@ -211,7 +212,7 @@ def _tries(
     every = [
         (case, nth, error, False)
         for case in cases for nth in range(1, goals[case.name][1] + 1)
-        for error in (ERRORS[nth % 3 :][:1] if asked.quick else ERRORS)
+        for error in (ERRORS if asked.all_errors else ERRORS[nth % 3 :][:1])
     ]  # fmt: skip
     yield from every if asked.random is None else chance.sample(every, min(asked.random, len(every)))
     numbers: dict[str, int] = {}

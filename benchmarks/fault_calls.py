@@ -3,8 +3,8 @@
     python benchmarks/fault_calls.py [--only WORDS] [--random TRIES] [--all-errors] [--memory TRIES] [--seed 0]
 
 `fault_calls.c` is preloaded and lets the Nth call fail: open, read, write, fsync, rename, link, unlink, mkdir and their
-relatives, on paths below the folder of the command. N goes from 1 to the number of calls, with EIO, ENOSPC and EACCES in
-turn. Each try is a child of a process that has imported everything. After it
+relatives, on paths below the folder of the command. N goes from 1 to the number of calls, with EIO, ENOSPC and EACCES
+in turn. Each try is a child of a process that has imported everything. After it
 
 - the exit code is 5, or it is 0 and every output is complete;
 - there is no traceback;

@@ -29,6 +29,7 @@ from kafeat.jobs.evaluate.kernel_matrix import kernel_matrix
 from kafeat.jobs.fit.labels import Labels
 from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
+from kafeat.maths.task import joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats, Mask
 
@@ -233,7 +234,7 @@ class RereadableData:
                 rows += chunk.rows
                 for name, labels in read.items():
                     parts[name].append(labels.read(chunk))
-        return rows, {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
+        return rows, {name: joined(part) if part else np.empty(0) for name, part in parts.items()}
 
 
 _ROWS = 1 << 16

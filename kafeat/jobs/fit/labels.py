@@ -141,7 +141,8 @@ class Labels:
                 self._ends = joined([self._ends, np.array([values.min(), values.max()])])
             except DataError as error:
                 raise DataError(f"{place}: {error}") from None
-            self._check_decimals(chunk, place)
+            if values.dtype.kind == "f":
+                self._check_decimals(chunk, place)
         return values
 
     def _check_decimals(self, chunk: Chunk, place: str) -> None:

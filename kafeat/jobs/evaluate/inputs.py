@@ -31,6 +31,7 @@ from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.maths.task import joined
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.provenance import printable
 from kafeat.types import Array, Floats, Mask
 
 
@@ -218,6 +219,17 @@ class RereadableData:
                 source.location = self.place
             yield source
             source.check_unchanged()
+
+    def columns_named(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that a model file names, in which control characters are replaced."""
+        with self.open() as source:
+            columns = {printable(field.name): field.name for field in source.fields}
+        return [columns.get(name, name) for name in names]
+
+    def column_named(self, name: str) -> Array:
+        """Return a whole column of labels, or of train and test, that a model file names."""
+        [column] = self.columns_named([name])
+        return self.label_columns({"split": [column]})[1][column]
 
     def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
         """Return the number of rows, and whole columns of labels; the keys are options, for messages."""

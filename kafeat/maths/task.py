@@ -171,13 +171,17 @@ def joined(parts: Sequence[Array]) -> Array:
         if part.size:
             of_kind.setdefault(part.dtype.kind, []).append(part)
     whole = of_kind.get("i", []) + of_kind.get("u", [])
-    if "f" in of_kind and any(int(part.max()) > _MOST_WHOLE or int(part.min()) < -_MOST_WHOLE for part in whole):
+    if "f" in of_kind and any(
+        int(part.max()) > _MOST_WHOLE or int(part.min()) < -_MOST_WHOLE for part in whole
+    ):
         raise DataError(
             "expected whole numbers of at most 2^53 beside numbers that are not whole, got larger ones: "
             "cast all to one type"
         )
     if "f" not in of_kind and "i" in of_kind and "u" in of_kind:
         if any(int(part.min()) < 0 for part in of_kind["i"]):
-            raise DataError("expected whole numbers of one type of 64 bits, got some below 0 and some from 2^63 on")
+            raise DataError(
+                "expected whole numbers of one type of 64 bits, got some below 0 and some from 2^63 on"
+            )
         parts = [part.astype(np.uint64) for part in parts]
     return np.concatenate([part for part in parts if part.size] or parts)

@@ -176,7 +176,9 @@ def pairs_of_outputs() -> list[tuple[str, str, str]]:
     return [
         (name, *pair)
         for name, one in all_commands().items()
-        for pair in combinations([key for key, p in files_of(one).items() if p.type.use in ("model", "output")], 2)
+        for pair in combinations(
+            [key for key, p in files_of(one).items() if p.type.use in ("model", "output")], 2
+        )
     ]
 
 
@@ -185,7 +187,9 @@ def test_no_two_outputs_are_one_pipe(name: str, one: str, other: str, here: Path
     os.mkfifo("pipe.csv")
     (here / "link.csv").symlink_to("pipe.csv")
     for first, second in (("pipe.csv", "link.csv"), ("./link.csv", "link.csv")):
-        refused(line(name, **{one: first, other: second}), here, "expected .* apart from .*, got the same stream$")
+        refused(
+            line(name, **{one: first, other: second}), here, "expected .* apart from .*, got the same stream$"
+        )
 
 
 @pytest.mark.parametrize("spelled", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])

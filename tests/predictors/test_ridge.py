@@ -315,7 +315,11 @@ WEIGHTS = [
         DataError,
         r"row 1 \(index 0\), weight 'w': expected 0 or a number from 1e-100 to 1e\+100, got -1",
     ),
-    (np.zeros(1000), DataError, "weight 'w': expected numbers above 0 in rows of two or three of .*, got them in 0"),
+    (
+        np.zeros(1000),
+        DataError,
+        "weight 'w': expected numbers above 0 in rows of two or three of .*, got them in 0",
+    ),
     (
         np.full(1000, 1e300),
         DataError,

@@ -242,7 +242,9 @@ class RereadableData:
                 require(source, requested, option)
             if not names and source.rows is not None:
                 return source.rows, {}
-            for chunk in source.chunks(Columns((), source.positional, None), list(names), _ROWS):
+            for chunk in source.coding(names).chunks(
+                Columns((), source.positional, None), list(names), _ROWS
+            ):
                 rows += chunk.rows
                 for name, labels in read.items():
                     parts[name].append(labels.read(chunk))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
-from kafeat.io.columns.numbers import indices_of, is_number, is_text, to_doubles
 from kafeat.io.readers.base import Chunk
-from kafeat.io.writers.passthrough import decoded
+from kafeat.io.writers.column_values import column_values, different_decimals, null_rows
 from kafeat.maths.task import MOST_CLASSES, class_numbers, joined
 from kafeat.types import Array, Mask
 
@@ -36,7 +33,9 @@ def label_argument(label: object, rows: int | None) -> LabelArgument:
     if isinstance(label, list | tuple) and label and not isinstance(label[0], list | tuple | np.ndarray):
         if len(label) != rows and all(isinstance(one, str) for one in label):
             return tuple(label)
-        label = np.fromiter(label, object, len(label))  # an array of one type would merge 1 and True, or 2⁵³ and 2⁵³ + 1
+        label = np.fromiter(
+            label, object, len(label)
+        )  # an array of one type would merge 1 and True, or 2⁵³ and 2⁵³ + 1
     return check_label_array(np.asarray(label), rows)
 
 
@@ -103,7 +102,7 @@ def _objects(labels: Array) -> Array:
         return labels.astype(bool)
     if all(isinstance(one, Integral | np.bool_) for one in values):
         least, most = min(map(int, values)), max(map(int, values))
-        if -(1 << 63) <= least and most < 1 << (63 if least < 0 else 64):
+        if least >= -(1 << 63) and most < 1 << (63 if least < 0 else 64):
             return labels.astype(np.int64 if most < 1 << 63 else np.uint64)
     _refuse_merged(values, "label")
     return labels.astype(np.float64)
@@ -147,12 +146,9 @@ class Labels:
 
     def _check_decimals(self, chunk: Chunk, place: str) -> None:
         """Refuse decimals that become one number. More than any task has classes of are a quantity."""
-        column = None if chunk.passthrough is None else chunk.passthrough.column(self._name)
-        if column is not None and len(self._decimals) <= MOST_CLASSES:
-            column = decoded(column)
-            if pa.types.is_decimal(column.type):
-                self._decimals.update(column.unique().to_pylist())
-                _refuse_merged(self._decimals, place)
+        if chunk.passthrough is not None and len(self._decimals) <= MOST_CLASSES:
+            self._decimals |= different_decimals(chunk.passthrough.column(self._name))
+            _refuse_merged(self._decimals, place)
 
 
 class LabelColumns:
@@ -201,41 +197,20 @@ def _values(chunk: Chunk, name: str, role: str) -> Array:
     """Return a column as numbers or as an object array of str, with dictionaries decoded."""
     if chunk.passthrough is None:
         raise KeyError(name)
-    stored = chunk.passthrough.column(name)
-    column = stored if is_text(stored.type) else decoded(stored)
-    if not (is_number(column.type) or is_text(column.type)):
+    column = chunk.passthrough.column(name)
+    values = column_values(column)
+    if values is None:
         raise DataError(
-            f"{chunk.location}: {role} {quoted(name)}: expected numbers or text, got {stored.type}; cast it first"
+            f"{chunk.location}: {role} {quoted(name)}: expected numbers or text, got {column.type}; cast it first"
         )
-    values = _words(column) if is_text(column.type) else None
-    null = column.is_null().to_numpy() if values is None else np.equal(values, None)
+    null = null_rows(column, values)
     if null.any():
         row = int(np.argmax(null))
         raise DataError(
             f"{chunk.location}: {spell_row(chunk.first_row + row)}, {role} {quoted(name)}: expected a value, got null: "
             "remove such rows first"
         )
-    return _numbers(column) if values is None else values
-
-
-def _words(column: pa.ChunkedArray) -> Array:
-    """Return text as an array of objects, of which equal ones are one object, and None for null."""
-    parts = [part if pa.types.is_dictionary(part.type) else part.dictionary_encode() for part in column.chunks]
-    words = [np.array([*part.dictionary.to_pylist(), None], dtype=object) for part in parts]
-    codes = [indices_of(part, len(part.dictionary)) for part in parts]
-    return np.concatenate([np.empty(0, dtype=object), *(one[code] for one, code in zip(words, codes, strict=True))])
-
-
-def _numbers(column: pa.ChunkedArray) -> Array:
-    """Return numbers as they are stored; decimals as whole numbers if their type has no others."""
-    if pa.types.is_float32(column.type):  # the number that text has: 0.1, not 0.10000000149
-        column = column.cast(pa.string()).cast(pa.float64())
-    if not pa.types.is_decimal(column.type):
-        return plain_labels(column.to_numpy())
-    for kind in (pa.int64(), pa.uint64()) if column.type.scale <= 0 else ():
-        with suppress(pa.ArrowInvalid):
-            return plain_labels(column.cast(kind).to_numpy())
-    return plain_labels(np.concatenate([np.empty(0), *map(to_doubles, column.chunks)]))
+    return plain_labels(values)
 
 
 def plain_labels(labels: Array) -> Array:

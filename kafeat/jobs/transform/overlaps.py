@@ -74,7 +74,7 @@ def refuse_overlaps(read: Sequence[InputPlace], written: Sequence[OutputPlace]) 
         raise UsageError(f"-: expected one of {' and '.join(pipes)} on standard input, got both")
     for other, out in combinations(written, 2):
         streams = _is_stream(out.place) or _is_stream(other.place)
-        if streams and (own := _status(out.place)) is not None and own == _status(other.place):
+        if streams and (opened := _status(out.place)) is not None and opened == _status(other.place):
             raise _refusal(out, other.known, "the same stream")
     outputs = [one for one in written if not _is_stream(one.place)]
     for out in outputs:
@@ -141,7 +141,7 @@ def _is_stream(place: Location) -> bool:
 
 
 def _status(place: Location) -> tuple[int, int] | None:
-    """Return device and inode of what an output is written to, by all of its names; None for /dev/null and new files."""
+    """Return device and inode of an existing file, device or pipe, the same for all names; None for /dev/null."""
     with suppress(OSError, ValueError):
         found = os.stat(1 if isinstance(place, StandardStream) else place.path)
         if not os.path.samestat(found, os.stat(os.devnull)):

@@ -117,11 +117,18 @@ def test_what_cannot_be_scored_is_refused(in_process, folder, words, code, says)
 @pytest.mark.parametrize("values", [np.arange(60) % 2 == 0, np.arange(60) / 7], ids=["classes", "numbers"])
 def test_a_label_and_a_split_with_control_characters_in_their_names(tmp_path, values):
     label, split = "la\nbel", "sp\tlit"
-    table = pa.table({"a": values.astype(float), "b": np.arange(60) % 7, label: values, split: ["train", "test"] * 30})
+    table = pa.table(
+        {
+            "a": values.astype(float),
+            "b": np.arange(60) % 7,
+            label: values,
+            split: ["train", "train", "test"] * 20,
+        }
+    )
     pq.write_table(table, tmp_path / "in.parquet")
     source, model = str(tmp_path / "in.parquet"), str(tmp_path / "m.joblib")
     config = {"steps": [{"kind": "standardize"}, {"kind": "ridge", "penalty": 1e-6}]}
     kafeat.fit(config, source, label=label, split=split).save(model)
     [record] = score_predictions([model], source, jobs=1)
     assert record["score_model"] > 0.99
-    assert record["test_rows_seen_model"] == 30
+    assert record["test_rows_seen_model"] == 40

@@ -21,7 +21,11 @@ PENALTIES = ("auto", 1e-3, {"validate": [1e-4, 1e-2]})
 def fit(weights: np.ndarray, predictor: str, penalty: object, label: np.ndarray = Y) -> kafeat.FeatureMap:
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "y": label, "w": weights.astype(float)})
     return kafeat.fit(
-        {"steps": [{"kind": "standardize"}, {"kind": predictor, "penalty": penalty}]}, table, "y", weight="w", jobs=1
+        {"steps": [{"kind": "standardize"}, {"kind": predictor, "penalty": penalty}]},
+        table,
+        "y",
+        weight="w",
+        jobs=1,
     )
 
 
@@ -32,7 +36,9 @@ def test_one_fold_of_weights_is_refused(rows, predictor, penalty):
     weights = np.zeros(N)
     weights[rows] = 2.0
     got = int(len(rows) > 0)
-    with pytest.raises(DataError, match=rf"<table>: weight 'w': expected numbers above 0 .*, got them in {got}: give"):
+    with pytest.raises(
+        DataError, match=rf"<table>: weight 'w': expected numbers above 0 .*, got them in {got}: give"
+    ):
         fit(weights, predictor, penalty)
 
 
@@ -43,7 +49,7 @@ def test_one_fold_of_weights_is_refused(rows, predictor, penalty):
 def test_few_rows_of_some_folds_are_enough(folds, size, predictor, penalty):
     weights = np.zeros(N)
     for fold in folds:
-        weights[np.flatnonzero(OF_FOLD == fold)[:size]] = 3.0
+        weights[np.flatnonzero(fold == OF_FOLD)[:size]] = 3.0
     kind, _, numbers = predictor.partition(" of ")
     fm = fit(weights, kind, penalty, X[:, 0] if numbers else Y)
     assert np.isfinite(fm.predict(X) if numbers else fm.predict_proba(X)).all()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
 from kafeat.errors import DataError
 from kafeat.maths.calibration import Reliability, reliability
 from kafeat.maths.scoring import figure_names, figure_of, score_of
-from kafeat.maths.task import PredictionTask
+from kafeat.maths.task import PredictionTask, class_numbers
 from kafeat.model.predictor import PredictedLabels
 from kafeat.types import Array, Floats
 
@@ -30,9 +31,13 @@ class ModelFigures:
 
 @dataclass(frozen=True)
 class ModelScoring:
-    """The task of a model on labels: all classes that it knows or that the labels have, or numbers."""
+    """The task of a model on labels: all classes that it knows and those that the labels have beside, or numbers.
+
+    Classes are compared by their names, as another file may hold them in another type.
+    """
 
     task: PredictionTask
+    model: PredictedLabels
     places: Array
     """The number of each class of the model among all classes."""
 
@@ -47,17 +52,18 @@ class ModelScoring:
                 f"--task {predicts}"
             )
         if task.classes is None:
-            return cls(task, np.empty(0, dtype=np.intp))
-        known = model.class_array
-        text = known.dtype.kind == "U"
-        if text != (task.classes.dtype.kind == "U"):
+            return cls(task, model, np.empty(0, dtype=np.intp))
+        known, own = model.class_names, [model.name_of(one) for one in task.classes.tolist()]
+        text = model.type == "text"
+        if text != (task.classes.dtype.kind == "O") and not set(own) <= set(known):
             wanted, found = ("text", "numbers") if text else ("numbers", "text")
             raise DataError(
                 f"label: expected {wanted}, as the classes of the model are, got {found}: "
                 "give the column that the model was fitted with"
             )
-        classes = np.union1d(known, task.classes)
-        return cls(PredictionTask("classification", classes), np.searchsorted(classes, known))
+        classes = sorted({*known, *own}, key=Decimal if model.type in ("integer", "number") else None)
+        places = np.array([classes.index(one) for one in known])
+        return cls(PredictionTask("classification", np.array(classes, dtype=object)), model, places)
 
     def predicted(self, outputs: Floats) -> Floats:
         """Return what the model predicts as the task has it: probabilities of all classes, or scaled numbers."""
@@ -67,9 +73,16 @@ class ModelScoring:
         wide[:, self.places] = outputs
         return wide
 
+    def named(self, labels: Array) -> Array:
+        """Return classes by their names, and numbers as they are."""
+        if self.task.classes is None:
+            return labels
+        classes, numbers = class_numbers(labels)
+        return np.array([self.model.name_of(one) for one in classes.tolist()], dtype=object)[numbers]
+
     def figures(self, outputs: Floats, labels: Array, deciding: str) -> dict[str, float]:
         """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
-        predicted = self.predicted(outputs)
+        predicted, labels = self.predicted(outputs), self.named(labels)
         figures: Mapping[str, float] = {
             name: figure_of(name, self.task, predicted, labels) for name in figure_names(self.task.kind)
         }
@@ -85,6 +98,6 @@ class ModelScoring:
             unit, centre = (float(np.atleast_1d(one)[0]) for one in (self.task.unit, self.task.centre))
             near, true = predicted[:, 0] * unit + centre, self.task.targets(labels)[:, 0] * unit + centre
             return ModelFigures(residuals=(near, true - near))
-        numbers, k = self.task.numbers(labels), len(self.task.classes)
+        numbers, k = self.task.numbers(self.named(labels)), len(self.task.classes)
         counts = np.bincount(numbers * k + predicted.argmax(axis=1), minlength=k * k).reshape(k, k)
         return ModelFigures(reliability(predicted, numbers), counts, tuple(map(str, self.task.classes)))

@@ -11,6 +11,7 @@ from copy import copy
 import numpy as np
 import numpy.typing as npt
 
+from kafeat.maths.task import joined
 from kafeat.types import Array
 
 Hashes = npt.NDArray[np.uint64]
@@ -107,7 +108,7 @@ class RowSample:
             self._threshold = order[keep].max()
         keep = keep[np.argsort(rows[keep])]
         labels = [part[3] for part in self._parts if part[3] is not None]
-        label = np.concatenate(labels)[keep] if labels else None
+        label = joined(labels)[keep] if labels else None
         self._parts = [(order[keep], rows[keep], self._moved(rows[keep]), label)]
         self._kept = len(keep)
 

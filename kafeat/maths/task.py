@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, quoted
 from kafeat.types import Array, Floats
 
 Kind = Literal["classification", "regression"]
@@ -45,7 +46,11 @@ class PredictionTask:
         """Return the class number of each label."""
         if self.classes is None:
             raise TypeError("a regression has no classes")
-        return np.searchsorted(self.classes, _plain(labels))
+        if self.classes.dtype.kind != "O":
+            return np.searchsorted(self.classes, labels.astype(self.classes.dtype))
+        number = {name: number for number, name in enumerate(self.classes.tolist())}
+        # A label that is no class belongs to a row that is not learned from.
+        return np.fromiter((number.get(one, 0) for one in labels.tolist()), np.intp, len(labels))
 
     def score(self, predicted: Floats, labels: Array) -> float:
         """Return the accuracy, or R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², of predicted targets (n, k).
@@ -81,9 +86,9 @@ def task_of(labels: Array, kind: TaskKind = "auto") -> PredictionTask:
         raise DataError(
             f"label: expected one label of classes, got {labels.shape[1]}: only numbers can be several"
         )
-    classes = np.unique(_plain(labels))
+    classes, _ = class_numbers(labels)
     if len(classes) < 2:
-        raise DataError(f"label: expected at least two classes, got only {str(classes[0])!r}")
+        raise DataError(f"label: expected at least two classes, got only {quoted(str(classes[0]))}")
     return PredictionTask("classification", classes)
 
 
@@ -94,7 +99,7 @@ MOST_CLASSES = 1000
 def count_classes(labels: Array) -> int | None:
     """Return the number of classes, None for a label of numbers that differ; 1 if all labels are equal."""
     if _guess(labels) == "classification":
-        return len(np.unique(_plain(labels)))
+        return len(class_numbers(labels)[0])
     return None if (labels.min(axis=0) != labels.max(axis=0)).all() else 1
 
 
@@ -135,5 +140,48 @@ def _guess(labels: Array) -> Kind:
     return "classification" if len(np.unique(labels)) <= _MOST_CLASSES else "regression"
 
 
-def _plain(labels: Array) -> Array:
-    return labels.astype(str) if labels.dtype.kind == "O" else labels
+def class_numbers(labels: Array) -> tuple[Array, Array]:
+    """Return the different labels in ascending order, and the number of each label among them.
+
+    Text is an array of objects: an array of fixed width takes four bytes for every letter of the longest text in every
+    row, and drops NUL at its end.
+    """
+    if labels.dtype.kind not in "OU":
+        classes, numbers = np.unique(labels, return_inverse=True)
+        return classes, numbers
+    found: dict[str, int] = {}
+    codes = np.fromiter((found.setdefault(one, len(found)) for one in labels.tolist()), np.intp, len(labels))
+    words = sorted(found)
+    places = np.empty(len(words), np.intp)
+    places[[found[word] for word in words]] = np.arange(len(words))
+    return np.array(words, dtype=object), places[codes]
+
+
+# float64 holds all whole numbers up to here.
+_MOST_WHOLE = 1 << 53
+
+
+def joined(parts: Sequence[Array]) -> Array:
+    """Return labels of several parts as one array of a type that holds each of them; refuse them if there is none.
+
+    Whole numbers from 2⁶³ on are uint64, and others int64: NumPy would make float64 of both together.
+    """
+    of_kind: dict[str, list[Array]] = {}
+    for part in parts:
+        if part.size:
+            of_kind.setdefault(part.dtype.kind, []).append(part)
+    whole = of_kind.get("i", []) + of_kind.get("u", [])
+    if "f" in of_kind and any(
+        int(part.max()) > _MOST_WHOLE or int(part.min()) < -_MOST_WHOLE for part in whole
+    ):
+        raise DataError(
+            "expected whole numbers of at most 2^53 beside numbers that are not whole, got larger ones: "
+            "cast all to one type"
+        )
+    if "f" not in of_kind and "i" in of_kind and "u" in of_kind:
+        if any(int(part.min()) < 0 for part in of_kind["i"]):
+            raise DataError(
+                "expected whole numbers of one type of 64 bits, got some below 0 and some from 2^63 on"
+            )
+        parts = [part.astype(np.uint64) for part in parts]
+    return np.concatenate([part for part in parts if part.size] or parts)

@@ -424,6 +424,8 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
 
         Raises
         ------
+        kafeat.errors.ArtifactError
+            The map cannot be read back from its bytes. No file is written or replaced.
         kafeat.errors.UsageError
             The file exists and `overwrite` is false, or the map cannot be saved.
         kafeat.errors.SystemRefusedError
@@ -438,7 +440,12 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
         ...     kafeat.load(os.path.join(folder, "map.joblib"))
         FeatureMap(standardize: 1 inputs, 1 features, float32)
         """
-        write_bytes(Location.parse(path), self.dumps(), clobber=overwrite, fsync=fsync)
+        # Imported here: a model is read without its writer.
+        from kafeat.model.load import from_content
+
+        data, place = self.dumps(), f"{os.fspath(path)} (read back before it is put in place)"
+        from_content(artifact.loads(data, place), place)
+        write_bytes(Location.parse(path), data, clobber=overwrite, fsync=fsync)
 
     def _content(self) -> dict[str, Any]:
         return {

@@ -42,7 +42,24 @@ class PredictedLabels:
         """The classes as an array of their own type."""
         if self.type == "integer" and self.classes is not None:
             return whole_numbers([int(one) for one in self.classes])
-        return np.array(self.classes, dtype=None if self.type != "text" else str)
+        return np.array(self.classes, dtype=None if self.type != "text" else object)
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes as text, each with a name of its own."""
+        return [self.name_of(one) for one in self.classes or ()]
+
+    def name_of(self, label: Class) -> str:
+        """Return the name of the class that a label stands for, which another file may hold in another type.
+
+        CSV has booleans as text, and numbers in the place of text that looks like one.
+        """
+        name = str(int(label)) if isinstance(label, float) and label.is_integer() else _spelled(label)
+        if self.type == "boolean":
+            return {"0": "false", "1": "true"}.get(name, name.lower())
+        if self.type != "text":
+            return {"false": "0", "true": "1"}.get(name.lower(), name)
+        return name
 
     def to_plain(self) -> dict[str, Any]:
         """Return builtins for the model file."""

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import click
@@ -168,6 +169,43 @@ def test_other_overlaps(command_name: str, changed: dict[str, str], says: str, h
     shutil.copy("x.parquet", "all/a.parquet")
     (here / "list.txt").write_text("all/a.parquet\n")
     refused(line(command_name, **changed), here, f"expected {says}")
+
+
+def pairs_of_outputs() -> list[tuple[str, str, str]]:
+    """Every command with every two of its outputs that are one file."""
+    return [
+        (name, *pair)
+        for name, one in all_commands().items()
+        for pair in combinations(
+            [key for key, p in files_of(one).items() if p.type.use in ("model", "output")], 2
+        )
+    ]
+
+
+@pytest.mark.parametrize(("name", "one", "other"), pairs_of_outputs())
+def test_no_two_outputs_are_one_pipe(name: str, one: str, other: str, here: Path) -> None:
+    os.mkfifo("pipe.csv")
+    (here / "link.csv").symlink_to("pipe.csv")
+    for first, second in (("pipe.csv", "link.csv"), ("./link.csv", "link.csv")):
+        refused(
+            line(name, **{one: first, other: second}), here, "expected .* apart from .*, got the same stream$"
+        )
+
+
+@pytest.mark.parametrize("spelled", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
+@pytest.mark.parametrize("other", ["rejects", "stats"])
+def test_no_output_is_standard_output_beside_another(
+    spelled: str, other: str, here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "link").symlink_to("/dev/stdout")
+    words = [*line("transform", target="-", **{other: spelled}), "--output-format", "csv"]
+    refused(words, here, f"^{spelled}: expected --{other} apart from the output, got the same stream$")
+    assert not capfd.readouterr().out
+
+
+def test_several_outputs_may_go_to_the_null_device(here: Path) -> None:
+    words = line("transform", target="/dev/null", rejects="/dev/null", stats="/dev/null")
+    command.main([*words, "--output-format", "csv"], standalone_mode=False)
 
 
 def test_outputs_beside_the_input_are_fine(here: Path) -> None:

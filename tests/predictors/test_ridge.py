@@ -133,7 +133,7 @@ def test_a_prediction_has_the_type_of_the_label(X, classes, kind):
     y = classes[np.digitize(X[:, 0], [0.0, 1.0][: len(classes) - 1])]
     fm = fitted(X, y, task="classification")
     predicted = fm.predict(X)
-    assert predicted.dtype.kind == classes.dtype.kind
+    assert predicted.dtype.kind == ("O" if kind == "text" else classes.dtype.kind)
     assert fm.predictor.labels.type == kind
     assert fm.classes.tolist() == sorted(classes.tolist())
     assert (predicted == y).mean() > 0.8
@@ -315,7 +315,11 @@ WEIGHTS = [
         DataError,
         r"row 1 \(index 0\), weight 'w': expected 0 or a number from 1e-100 to 1e\+100, got -1",
     ),
-    (np.zeros(1000), DataError, "weight: expected a sum above 0, got zeros only"),
+    (
+        np.zeros(1000),
+        DataError,
+        "weight 'w': expected numbers above 0 in rows of two or three of .*, got them in 0",
+    ),
     (
         np.full(1000, 1e300),
         DataError,

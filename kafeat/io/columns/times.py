@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -47,6 +48,11 @@ def to_seconds(values: pa.Array) -> Seconds:
         values = values.cast(pa.timestamp("s"))
     counts = values.cast(pa.int64())
     return _joined(stored(counts), _PER_SECOND[values.type.unit], counts)
+
+
+def text_to_seconds(words: Sequence[str]) -> Seconds:
+    """Return the same of text in memory."""
+    return to_seconds(pa.array(words, pa.string()))
 
 
 def _joined(counts: npt.NDArray[np.int64], per_second: int, values: pa.Array) -> Seconds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -158,6 +158,14 @@ class Reader(ABC):
     def blocks(self) -> Array:
         """Return the first rows of blocks that can be read separately, and the number of all rows."""
         return np.array([0, self.rows or 0])
+
+    def coding(self, names: Iterable[str]) -> Self:
+        """Return a view that reads these columns of text as codes and a dictionary, where the format can.
+
+        A file of some kilobytes may repeat a long text in every row. The view shares the open file with this reader.
+        """
+        del names
+        return self
 
     def settled(self) -> Self:
         """Return a view whose fields have the widths that depend on all rows. A stream is copied for that.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,6 +63,7 @@ class DatasetReader(Reader):
 
     def __init__(self, location: Location, format: str | None, delimiter: str, header: bool) -> None:
         self.location, self._options = str(location), _ReadOptions(format, delimiter, header)
+        self._coded: tuple[str, ...] = ()
         self._parts = list_parts(location, format).parts
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
@@ -102,6 +103,11 @@ class DatasetReader(Reader):
                     return None
                 starts.append(starts[-1] + reader.rows)
         return np.array(starts)
+
+    def coding(self, names: Iterable[str]) -> Self:
+        view = copy(self)
+        view._coded = (*self._coded, *names)
+        return view
 
     def settled(self) -> Self:
         """Return a view with the fields of the widest part, if the widths depend on all rows."""
@@ -173,10 +179,10 @@ class DatasetReader(Reader):
         try:
             if reader.rows != 0:
                 self._check(reader, columns, keep)
+            return reader.coding(self._coded)
         except BaseException:
             reader.close()
             raise
-        return reader
 
     def _check(self, reader: Reader, columns: Columns, keep: Sequence[str]) -> None:
         """Refuse a part that lacks a column, or, without names, has another number of columns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Self
 
@@ -50,6 +50,11 @@ class LimitedReader(Reader):
     def estimated_rows(self) -> int | None:
         rows = self._reader.estimated_rows()
         return None if rows is None else min(rows, self._limit)
+
+    def coding(self, names: Iterable[str]) -> Self:
+        view = copy(self)
+        view._reader = self._reader.coding(names)
+        return view
 
     def settled(self) -> Self:
         view = copy(self)

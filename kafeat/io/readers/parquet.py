@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from copy import copy
 from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafeat.errors import DataError, quoted, spell_row
+from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.numbers import is_text, storage_of
-from kafeat.io.readers.base import wrong_count
+from kafeat.io.readers.base import Chunk, wrong_count
 from kafeat.io.readers.table import PEEK, ArrowReader, fields_from
 from kafeat.io.storage.files import damage
 from kafeat.io.storage.local_path import LocalPath
@@ -32,6 +35,7 @@ class ParquetReader(ArrowReader):
     """A reader of a Parquet file or object, one batch at a time."""
 
     seekable = True
+    _coded: frozenset[str] = frozenset()
 
     def __init__(self, location: Location) -> None:
         self._place, self.location = location, location.source
@@ -40,6 +44,7 @@ class ParquetReader(ArrowReader):
             location.open_random().close()
         with _damage(self.location):
             self._file = _opened(location)
+            self._files = [self._file]
             self.schema = self._file.schema_arrow
             self.rows = self._file.metadata.num_rows
             self._check_rows()
@@ -55,6 +60,25 @@ class ParquetReader(ArrowReader):
     def _peek(self, index: int) -> pa.Array:
         batch = next(self.pieces([index], PEEK), None)
         return pa.array([], self.schema.field(index).type) if batch is None else batch.column(0)
+
+    def coding(self, names: Iterable[str]) -> Self:
+        schema = self.schema
+        plain = {
+            field.name for field in schema if is_text(field.type) and not pa.types.is_dictionary(field.type)
+        }
+        texts = plain.intersection(names)
+        if texts <= self._coded:
+            return self
+        view = copy(self)
+        view._coded = self._coded | texts
+        with _damage(self.location):
+            view._file = _opened(self._place, sorted(view._coded))
+        self._files.append(view._file)
+        return view
+
+    def _chunks(self, columns: Columns, *given: Any, **options: Any) -> Iterator[Chunk]:
+        view = self.coding(column.name for column in columns.features if column.categories is not None)
+        return super(ParquetReader, view)._chunks(columns, *given, **options)
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         names = [self.schema.field(i).name for i in indices]
@@ -120,7 +144,8 @@ class ParquetReader(ArrowReader):
         return self._place.digest()
 
     def close(self) -> None:
-        self._file.close(force=True)
+        for file in self._files:
+            file.close(force=True)
 
 
 def _has_text(kind: pa.DataType) -> bool:
@@ -146,8 +171,8 @@ def _require_utf8(location: str, start: int, name: str, text: pa.Array) -> None:
         raise
 
 
-def _opened(location: Location) -> pq.ParquetFile:
+def _opened(location: Location, coded: list[str] | None = None) -> pq.ParquetFile:
     if isinstance(location, LocalPath):
-        return pq.ParquetFile(location.path, pre_buffer=False, buffer_size=READ_BUFFER)
+        return pq.ParquetFile(location.path, pre_buffer=False, buffer_size=READ_BUFFER, read_dictionary=coded)
     # Over a network, fetch all columns of a row group at once, and adjacent ranges together.
-    return pq.ParquetFile(location.open_random(), pre_buffer=True)
+    return pq.ParquetFile(location.open_random(), pre_buffer=True, read_dictionary=coded)

@@ -19,7 +19,10 @@ def run_file(
     request: DatasetRequest, device: str | None = None, announce: Announce | None = None
 ) -> TransformResult:
     """Transform one file to one file; `device` is the name of a provider of ONNX Runtime."""
-    refuse_files({"the input": request.source, "the model": request.model}, {"--stats": request.stats})
+    refuse_files(
+        {"the input": request.source, "the model": request.model},
+        {"an output": request.target, "--rejects": request.rules.rejects, "--stats": request.stats},
+    )
     fm = load(request.model) if isinstance(request.model, str) else request.model
     if device is not None:
         fm = _on_device(fm, device, request)

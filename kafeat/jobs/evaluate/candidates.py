@@ -119,7 +119,7 @@ class Candidate:
         hashes = row_hashes(fm.config.seed, 0, n)
         split = fm.provenance.split
         if split is not None:
-            test, _ = parse_test_rows(data.label_columns({"split": [split]})[1][split])
+            test, _ = parse_test_rows(data.column_named(split))
             hashes[test] = np.iinfo(hashes.dtype).max
         fitted = min(fm.provenance.rows_fitted, n)
         return int((hashes[rows] <= np.partition(hashes, fitted - 1)[fitted - 1]).sum())

@@ -29,7 +29,9 @@ from kafeat.jobs.evaluate.kernel_matrix import kernel_matrix
 from kafeat.jobs.fit.labels import Labels
 from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
+from kafeat.maths.task import joined
 from kafeat.model.feature_map import FeatureMap
+from kafeat.model.provenance import printable
 from kafeat.types import Array, Floats, Mask
 
 
@@ -218,6 +220,17 @@ class RereadableData:
             yield source
             source.check_unchanged()
 
+    def columns_named(self, names: Sequence[str]) -> list[str]:
+        """Return the columns that a model file names, in which control characters are replaced."""
+        with self.open() as source:
+            columns = {printable(field.name): field.name for field in source.fields}
+        return [columns.get(name, name) for name in names]
+
+    def column_named(self, name: str) -> Array:
+        """Return a whole column of labels, or of train and test, that a model file names."""
+        [column] = self.columns_named([name])
+        return self.label_columns({"split": [column]})[1][column]
+
     def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
         """Return the number of rows, and whole columns of labels; the keys are options, for messages."""
         names = [name for requested in options.values() for name in requested]
@@ -229,11 +242,13 @@ class RereadableData:
                 require(source, requested, option)
             if not names and source.rows is not None:
                 return source.rows, {}
-            for chunk in source.chunks(Columns((), source.positional, None), list(names), _ROWS):
+            for chunk in source.coding(names).chunks(
+                Columns((), source.positional, None), list(names), _ROWS
+            ):
                 rows += chunk.rows
                 for name, labels in read.items():
                     parts[name].append(labels.read(chunk))
-        return rows, {name: np.concatenate(part) if part else np.empty(0) for name, part in parts.items()}
+        return rows, {name: joined(part) if part else np.empty(0) for name, part in parts.items()}
 
 
 _ROWS = 1 << 16

@@ -63,7 +63,7 @@ def _scored(
             f"{name}: expected a model that ends in a predictor, such as ridge, got a map of features alone"
         )
     own = fm.predictor.labels
-    names = tuple(label) or own.names
+    names = tuple(label or data.columns_named(own.names))
     if not names:
         raise UsageError("--all-rows: expected --label, as the model was fitted on labels without a name")
     n, columns = data.label_columns({"--label": names})

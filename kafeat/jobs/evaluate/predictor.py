@@ -86,5 +86,5 @@ def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | No
     split = fm.provenance.split
     if split is None:
         return int(test.sum())
-    unseen, _ = parse_test_rows(data.label_columns({"split": [split]})[1][split])
+    unseen, _ = parse_test_rows(data.column_named(split))
     return int((test & ~np.asarray(unseen)).sum())

@@ -113,7 +113,8 @@ def check_labels(chosen: Split, truth: Truth, label: str) -> None:
         raise DataError(
             f"label: expected rows to train and rows to test on, got {train.sum()} and {test.sum()}"
         )
-    if truth.task.classes is not None and not np.isin(truth.labels[test], truth.labels[train]).any():
+    numbers = None if truth.task.classes is None else truth.task.numbers(truth.labels)
+    if numbers is not None and not np.isin(numbers[test], numbers[train]).any():
         raise DataError(
             f"label {quoted(label)}: expected classes of the test rows among the training rows, got none of them: each "
             "class needs several rows"

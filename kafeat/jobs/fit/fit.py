@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+import numpy as np
 import numpy.typing as npt
 
 from kafeat.config import Config, load_config
@@ -27,6 +28,7 @@ from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
     check_label,
+    check_label_array,
     check_split,
     label_argument,
     label_names,
@@ -141,6 +143,8 @@ def fit_reader(
     It is read once for the map, and once more for a predictor, which `jobs` threads fit.
     """
     check_weight(config, weight, (*label_names(label), split))
+    if isinstance(label, np.ndarray):
+        label = check_label_array(label, source.rows)
     summary = None
     if config.predictor is not None:
         summary = LabelSummary()

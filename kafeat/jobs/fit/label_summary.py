@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafeat.errors import DataError
-from kafeat.maths.task import MOST_CLASSES, PredictionTask, TaskKind, task_of
+from kafeat.maths.task import MOST_CLASSES, PredictionTask, TaskKind, class_numbers, joined, task_of
 from kafeat.maths.units import power_of_two
 from kafeat.model.predictor import LabelType, PredictedLabels
 from kafeat.types import Array, Floats
@@ -37,7 +37,7 @@ class LabelSummary:
         self.type = _type_of(labels.dtype) if not self.rows else _common(self.type, _type_of(labels.dtype))
         self.columns = 1 if labels.ndim == 1 else labels.shape[1]
         if labels.ndim == 1 and not self.too_many:
-            self._count(labels.astype(str) if labels.dtype.kind == "O" else labels)
+            self._count(labels)
         if self.type != "text":
             self._measure((labels if labels.ndim > 1 else labels[:, None]).astype(np.float64))
         self.rows += len(labels)
@@ -48,13 +48,10 @@ class LabelSummary:
         return len(self.distinct) > MOST_CLASSES
 
     def _count(self, labels: Array) -> None:
-        found, counts = np.unique(labels, return_counts=True)
-        values = np.union1d(self.distinct, found) if len(self.distinct) else found
-        total = np.zeros(len(values), dtype=np.int64)
-        if len(self.distinct):
-            total[np.searchsorted(values, self.distinct)] += self.counts
-        total[np.searchsorted(values, found)] += counts
-        self.distinct, self.counts = values, total
+        found, numbers = class_numbers(labels)
+        self.distinct, places = class_numbers(joined([self.distinct, found]))
+        counts = np.append(self.counts, np.bincount(numbers))
+        self.counts = np.bincount(places, counts).astype(np.int64)
 
     def _measure(self, labels: Floats) -> None:
         """Add to mean and squared deviations: Chan, Golub & LeVeque 1983. The unit keeps squares in range."""

@@ -50,7 +50,9 @@ class TrainingSource:
         keep = [*label_names(self.label), *(name for name in (split, self.weight) if name is not None)]
         # The column of parts is no feature, even where it is not read.
         not_features = [*keep, *([self.split] if self.split is not None and self.split not in keep else [])]
-        chunks = self.source.chunks(match(self.source, fm.columns, not_features), keep, fm.chunk_rows)
+        chunks = self.source.coding(keep).chunks(
+            match(self.source, fm.columns, not_features), keep, fm.chunk_rows
+        )
         # A test row that the map refuses is not learned from, so it does no harm.
         for done in fm.run(chunks, _NewArrays(fm), jobs, RowPolicy(set_aside=True)):
             chunk = done.chunk

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
-from kafeat.io.columns.numbers import is_number, is_text, to_doubles
 from kafeat.io.readers.base import Chunk
-from kafeat.io.writers.passthrough import decoded
+from kafeat.io.writers.column_values import column_values, different_decimals, null_rows
+from kafeat.maths.task import MOST_CLASSES, class_numbers, joined
 from kafeat.types import Array, Mask
 
 LabelNames = tuple[str, ...]
@@ -29,9 +30,13 @@ def label_argument(label: object, rows: int | None) -> LabelArgument:
     """
     if label is None or isinstance(label, str):
         return label
-    if isinstance(label, list | tuple) and label and all(isinstance(one, str) for one in label):
-        return np.asarray(label) if len(label) == rows else tuple(label)
-    return np.asarray(label)
+    if isinstance(label, list | tuple) and label and not isinstance(label[0], list | tuple | np.ndarray):
+        if len(label) != rows and all(isinstance(one, str) for one in label):
+            return tuple(label)
+        label = np.fromiter(
+            label, object, len(label)
+        )  # an array of one type would merge 1 and True, or 2⁵³ and 2⁵³ + 1
+    return check_label_array(np.asarray(label), rows)
 
 
 def label_names(label: LabelArgument) -> LabelNames:
@@ -66,8 +71,8 @@ def check_label(config: Config, label: LabelArgument) -> None:
 
 def check_label_array(labels: Array, rows: int | None) -> Array:
     """Return labels of (rows,) numbers or text, or (rows, k) of finite numbers, and refuse any other array."""
-    if labels.dtype.kind == "O" and labels.ndim == 1:
-        labels = _objects(labels)
+    if labels.dtype.kind in "OU" and labels.ndim == 1:
+        labels = _objects(labels.astype(object))
     numbers = labels.dtype.kind in "fiub"
     if labels.shape[:1] != (rows,) or labels.ndim > 2 or (labels.ndim == 2 and not (numbers and labels.size)):
         wanted = f"({rows},)" if labels.ndim < 2 or not numbers else f"({rows},), or ({rows}, k) of numbers"
@@ -75,42 +80,75 @@ def check_label_array(labels: Array, rows: int | None) -> Array:
     bad = ~np.isfinite(labels).all(axis=tuple(range(1, labels.ndim))) if labels.dtype.kind == "f" else None
     if bad is not None and bad.any():
         raise DataError(f"label: {spell_row(int(bad.argmax()))}: expected finite numbers, got nan or inf")
-    if not numbers and labels.dtype.kind not in "OU":
+    if not numbers and labels.dtype.kind != "O":
         raise DataError(f"label: expected numbers or text, got an array of {labels.dtype}")
-    blank = np.char.strip(labels.astype(str)) == "" if not numbers else np.zeros(1, dtype=bool)
-    if blank.any():
-        row = int(blank.argmax())
-        raise DataError(f"label: {spell_row(row)}: expected a value, got {quoted(str(labels[row]))}")
-    return labels
+    blank = [] if numbers else [row for row, one in enumerate(labels) if not one.strip()]
+    if blank:
+        raise DataError(f"label: {spell_row(blank[0])}: expected a value, got {quoted(labels[blank[0]])}")
+    return plain_labels(labels)
 
 
 def _objects(labels: Array) -> Array:
-    """Return an array of objects that are all numbers as float64, or as it is if all are text."""
+    """Return an array of objects that are all numbers as numbers, or as it is if all are text."""
     expected = str if len(labels) and isinstance(labels[0], str) else Real | Decimal | np.bool_
     for row, value in enumerate(labels):
         if not isinstance(value, expected):
             wanted = "text" if expected is str else "numbers or text"
             raise DataError(f"label: {spell_row(row)}: expected {wanted}, got {value!r}")
-    return labels if expected is str else labels.astype(np.float64)
+    if expected is str:
+        return labels
+    values = labels.tolist()
+    if all(isinstance(one, bool | np.bool_) for one in values):
+        return labels.astype(bool)
+    if all(isinstance(one, Integral | np.bool_) for one in values):
+        least, most = min(map(int, values)), max(map(int, values))
+        if least >= -(1 << 63) and most < 1 << (63 if least < 0 else 64):
+            return labels.astype(np.int64 if most < 1 << 63 else np.uint64)
+    _refuse_merged(values, "label")
+    return labels.astype(np.float64)
+
+
+def _refuse_merged(values: Iterable[Any], place: str) -> None:
+    """Refuse numbers of which two differ, and are one number in float64."""
+    different = set(values)
+    if len(set(map(float, different))) < len(different):
+        raise DataError(
+            f"{place}: expected numbers that differ in float64, too, got some that become one: round them, or cast "
+            "them to float64 first if this does not matter"
+        )
 
 
 class Labels:
-    """A reader of labels, chunk after chunk, that refuses a mix of numbers and text."""
+    """A reader of labels, chunk after chunk, that refuses a mix in which no type holds every label."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._first: tuple[str, str] | None = None
+        self._ends: Array = np.empty(0)
+        self._decimals: set[Decimal] = set()
 
     def read(self, chunk: Chunk) -> Array:
         """Return the labels (rows,) of a chunk: finite numbers or text, none of them empty."""
         values = read_label(chunk, self._name)
         kind = "text" if values.dtype.kind == "O" else "numbers"
+        place = f"{chunk.location}: label {quoted(self._name)}"
         expected, where = self._first = self._first or (kind, chunk.location)
         if kind != expected:
-            raise DataError(
-                f"{chunk.location}: label {quoted(self._name)}: expected {expected}, as {where} has, got {kind}"
-            )
+            raise DataError(f"{place}: expected {expected}, as {where} has, got {kind}")
+        if kind == "numbers" and len(values):
+            try:
+                self._ends = joined([self._ends, np.array([values.min(), values.max()])])
+            except DataError as error:
+                raise DataError(f"{place}: {error}") from None
+            if values.dtype.kind == "f":
+                self._check_decimals(chunk, place)
         return values
+
+    def _check_decimals(self, chunk: Chunk, place: str) -> None:
+        """Refuse decimals that become one number. More than any task has classes of are a quantity."""
+        if chunk.passthrough is not None and len(self._decimals) <= MOST_CLASSES:
+            self._decimals |= different_decimals(chunk.passthrough.column(self._name))
+            _refuse_merged(self._decimals, place)
 
 
 class LabelColumns:
@@ -143,7 +181,8 @@ def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
     values = _values(chunk, name, role)
     bad = ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
     if values.dtype.kind == "O":
-        bad = np.array([not value.strip() for value in values], dtype=bool)
+        blank = {word for word in set(values.tolist()) if not word.strip()}
+        bad = np.array([value in blank for value in values], dtype=bool)
     if bad.any():
         row = int(np.argmax(bad))
         got = quoted(values[row]) if values.dtype.kind == "O" else f"{values[row]:g}"
@@ -158,22 +197,29 @@ def _values(chunk: Chunk, name: str, role: str) -> Array:
     """Return a column as numbers or as an object array of str, with dictionaries decoded."""
     if chunk.passthrough is None:
         raise KeyError(name)
-    stored = chunk.passthrough.column(name)
-    column = decoded(stored)
-    if not (is_number(column.type) or is_text(column.type)):
+    column = chunk.passthrough.column(name)
+    values = column_values(column)
+    if values is None:
         raise DataError(
-            f"{chunk.location}: {role} {quoted(name)}: expected numbers or text, got {stored.type}; cast it first"
+            f"{chunk.location}: {role} {quoted(name)}: expected numbers or text, got {column.type}; cast it first"
         )
-    if column.null_count:
-        row = int(np.argmax(column.is_null().to_numpy()))
+    null = null_rows(column, values)
+    if null.any():
+        row = int(np.argmax(null))
         raise DataError(
             f"{chunk.location}: {spell_row(chunk.first_row + row)}, {role} {quoted(name)}: expected a value, got null: "
             "remove such rows first"
         )
-    values: Array = column.to_numpy()
-    if values.dtype.kind == "O" and is_number(column.type):  # decimals
-        return np.concatenate([to_doubles(part) for part in column.chunks])
-    return values
+    return plain_labels(values)
+
+
+def plain_labels(labels: Array) -> Array:
+    """Return numbers in the widest type of their kind; -0.0 is 0.0, and uint64 is only for what int64 does not hold."""
+    if labels.dtype.kind == "f":
+        return labels.astype(np.float64) + 0.0
+    if labels.dtype.kind in "iu":
+        return labels.astype(np.int64 if labels.max(initial=0) <= np.iinfo(np.int64).max else np.uint64)
+    return labels
 
 
 def read_test_rows(chunk: Chunk, name: str) -> Mask:
@@ -190,9 +236,10 @@ def read_test_rows(chunk: Chunk, name: str) -> Mask:
 
 def parse_test_rows(values: Array) -> tuple[Mask, int | None]:
     """Return true for each test row, and the first row that is neither test nor train; case is ignored."""
-    text = np.char.lower(values.astype(str))
-    test: Mask = text == "test"
-    valid = test | (text == "train")
+    words, numbers = class_numbers(values)
+    lower = [str(word).lower() for word in words]
+    test: Mask = np.array([word == "test" for word in lower], dtype=bool)[numbers]
+    valid = np.array([word in ("train", "test") for word in lower], dtype=bool)[numbers]
     return test, None if valid.all() else int(np.argmin(valid))
 
 

@@ -16,6 +16,7 @@ from kafeat.jobs.fit.labelled_rows import TrainingSource
 from kafeat.jobs.fit.labels import label_names
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.training import Training
+from kafeat.maths.linear_system import FOLDS
 from kafeat.model.feature_map import WITH_PREDICTOR, FeatureMap
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, Search, printable
@@ -59,14 +60,20 @@ def fit_predictor(
             for rows in data.rows(fm, jobs):
                 training.add(rows)
                 listener.rows(rows.done.chunk.rows)
+            if data.weight is not None and len(training.folds) < 2:
+                raise DataError(
+                    f"weight {quoted(data.weight)}: expected numbers above 0 in rows of two or three of the {FOLDS} "
+                    f"random parts that a penalty is chosen on, got them in {len(training.folds)}: give more rows a "
+                    "weight above 0"
+                )
             learned = training.learned()
     except DataError as error:
         raise error if str(error).startswith(place) else DataError(f"{place}: {error}") from None
     data.source.check_unchanged()
-    rows_learned = summary.rows if learned.rows is None else learned.rows
-    if rows_learned < summary.rows:
+    rows_learned = training.rows if learned.rows is None else learned.rows
+    if rows_learned < training.rows:
         listener.warn(
-            f"{place}: {step.kind} was fitted on a random sample of {rows_learned:,} of {summary.rows:,} rows, as it "
+            f"{place}: {step.kind} was fitted on a random sample of {rows_learned:,} of {training.rows:,} rows, as it "
             "keeps their features in memory; ridge takes all of them"
         )
     names = tuple(map(printable, label_names(data.label)))

@@ -86,6 +86,7 @@ class SampledFit:
         if self.chosen.labelled not in (None, bool(labels) or given_labels is not None):
             raise UsageError("label: expected labels for all batches of rows or for none, got both")
         config, first = self.config, self.chosen.n_rows
+        source = source.coding([*labels, *([] if split is None else [split])])
         label_columns = LabelColumns(labels)
         split_column = split if held_out is None else None
         keep = [name for name in (*labels, split_column) if name is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,8 +29,9 @@ class Training:
     kept: RowSample
     class_weights: Floats | None
     weighted: bool = False
-    total: float = 0.0
-    """The sum of the weights of all rows."""
+    folds: set[int] = field(default_factory=set)
+    rows: int = 0
+    """The folds, and the number, of rows that were learned from."""
 
     @classmethod
     def begin(
@@ -53,17 +54,20 @@ class Training:
         chunk, Z = rows.done.chunk, rows.done.features
         folds = (row_hashes(self.seed, chunk.start, chunk.rows) % np.uint64(FOLDS)).astype(np.intp)
         weights = self._weights(rows)
-        train = np.flatnonzero(rows.train)
+        # A row without weight is as good as absent, and a fold of such rows has no error to choose by.
+        learned = rows.train if rows.weights is None else rows.train & (rows.weights > 0.0)
+        train = np.flatnonzero(learned)
+        self.folds |= set(folds[train].tolist())
+        self.rows += len(train)
         height = max(1, _MOST_NUMBERS // Z.shape[1])
         for start in range(0, len(train), height):
             chosen = train[start : start + height]
             part: Array | slice = slice(None) if len(chosen) == len(Z) else chosen
             targets = self.task.targets(rows.labels[part])
             own = None if weights is None else weights[part]
-            self.total += len(chosen) if own is None else float(own.sum())
             self.learning.add(TrainingRows(Z[part], targets, folds[part], own))
         offsets = self.kept.choose(chunk.start, chunk.rows)
-        offsets = offsets[rows.train[offsets]]
+        offsets = offsets[learned[offsets]]
         self._keep(chunk.start, chunk.rows, offsets, rows, folds, weights)
 
     def _weights(self, rows: LabelledRows) -> Floats | None:
@@ -93,8 +97,6 @@ class Training:
 
     def learned(self) -> Learned:
         """Return the result."""
-        if not self.total > 0.0:
-            raise DataError("weight: expected a sum above 0, got zeros only")
         _, Z, about = self.kept.result()
         if about is None:
             raise TypeError("all rows have targets")

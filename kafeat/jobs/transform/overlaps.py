@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, permutations
 
 from kafeat.config import load_config
 from kafeat.errors import KafeatError, UsageError
@@ -72,6 +72,10 @@ def refuse_overlaps(read: Sequence[InputPlace], written: Sequence[OutputPlace]) 
     pipes = [one.what for one in read if StandardStream() in one.files]
     if len(pipes) > 1:
         raise UsageError(f"-: expected one of {' and '.join(pipes)} on standard input, got both")
+    for other, out in combinations(written, 2):
+        streams = _is_stream(out.place) or _is_stream(other.place)
+        if streams and (opened := _status(out.place)) is not None and opened == _status(other.place):
+            raise _refusal(out, other.known, "the same stream")
     outputs = [one for one in written if not _is_stream(one.place)]
     for out in outputs:
         for one in read:
@@ -134,6 +138,15 @@ def _is_stream(place: Location) -> bool:
     if isinstance(place, LocalPath):
         return place.kind() == "other" and os.path.exists(place.path)
     return isinstance(place, StandardStream)
+
+
+def _status(place: Location) -> tuple[int, int] | None:
+    """Return device and inode of an existing file, device or pipe, the same for all names; None for /dev/null."""
+    with suppress(OSError, ValueError):
+        found = os.stat(1 if isinstance(place, StandardStream) else place.path)
+        if not os.path.samestat(found, os.stat(os.devnull)):
+            return found.st_dev, found.st_ino
+    return None
 
 
 def _refusal(out: OutputPlace, other: str, got: str) -> UsageError:

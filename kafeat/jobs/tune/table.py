@@ -14,14 +14,15 @@ from kafeat.contract.step import DOUBLE, Sample
 from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, require
-from kafeat.io.columns.times import to_seconds
+from kafeat.io.columns.times import text_to_seconds
 from kafeat.io.readers.base import Reader
-from kafeat.io.writers.passthrough import decoded
+from kafeat.io.writers.column_values import text_values
 from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.fit.fit import columns_of
 from kafeat.jobs.fit.labels import LabelArgument, check_split, label_names, label_values
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings
 from kafeat.jobs.fit.sample import SampledFit
+from kafeat.maths.task import class_numbers
 from kafeat.types import Array
 
 # Rows that are looked at to tell categories from names and times.
@@ -202,17 +203,18 @@ def _readings(source: Reader, fields: Sequence[Field]) -> list[tuple[str, str]]:
     if not fields:
         return []
     names = [field.name for field in fields]
-    first = next(iter(source.chunks(Columns((), source.positional, None), names, _LOOK)), None)
+    first = next(iter(source.coding(names).chunks(Columns((), source.positional, None), names, _LOOK)), None)
     if first is None or first.passthrough is None:
         return [(name, "no rows") for name in names]
     readings = []
     for name in names:
-        values = decoded(first.passthrough.column(name)).combine_chunks().drop_null()
-        n, counts = len(values), values.value_counts().field("counts").to_numpy()
+        values = text_values(first.passthrough.column(name))
+        words, numbers = class_numbers(values[values != np.array(None)])
+        n, counts = len(numbers), np.bincount(numbers)
         frequent = counts[counts >= MIN_FREQUENCY * n].sum()
-        if n and {str(value).casefold() for value in values.unique().to_pylist()[:3]} == {"train", "test"}:
+        if len(words) <= 3 and {word.casefold() for word in words} == {"train", "test"}:
             readings.append((name, "train and test, for which there is --split"))
-        elif n and np.isfinite(to_seconds(values)).mean() >= _LEAST_TIMES:
+        elif n and np.isfinite(text_to_seconds(words.tolist()))[numbers].mean() >= _LEAST_TIMES:
             readings.append((name, "times"))
         elif n >= 20 and (len(counts) > _MOST_DIFFERENT * n or frequent < _LEAST_FREQUENT * n):
             readings.append((name, f"{len(counts):,} different texts in {n:,} rows"))

@@ -55,8 +55,10 @@ class OutputRows:
         self._order: Literal["C", "F"] = "C" if made.positional or lists else "F"
         ours = {field.name for field in source.fields}
         before = [field.name for field in made.fields[: -len(fields)]]
-        self.keep = [] if made.positional else [name for name in before if name in ours]
-        written = [*self.keep, *before[-1:]] if outputs.classes is not None else self.keep
+        predicted = [] if outputs.classes is None else before[-1:]
+        copied = before[: len(before) - len(predicted)]
+        self.keep = [] if made.positional else [name for name in copied if name in ours]
+        written = [*self.keep, *predicted]
         self._labels = LibsvmLabels(made.location) if made.sparse and before else None
         if made.sparse:
             self.keep, written = as_spelled(source, kept if self._labels else []), before

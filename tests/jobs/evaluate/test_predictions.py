@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 import kafeat
+from kafeat.jobs.evaluate.predictions import score_predictions
 
 metrics = pytest.importorskip("sklearn.metrics")
 MAP = {"kind": "fourier", "n_components": 16}
@@ -110,3 +112,23 @@ def test_what_cannot_be_scored_is_refused(in_process, folder, words, code, says)
     done = in_process("evaluate", *words, "--all-rows", cwd=folder)
     assert (done.returncode, done.stdout) == (code, "")
     assert says in done.stderr
+
+
+@pytest.mark.parametrize("values", [np.arange(60) % 2 == 0, np.arange(60) / 7], ids=["classes", "numbers"])
+def test_a_label_and_a_split_with_control_characters_in_their_names(tmp_path, values):
+    label, split = "la\nbel", "sp\tlit"
+    table = pa.table(
+        {
+            "a": values.astype(float),
+            "b": np.arange(60) % 7,
+            label: values,
+            split: ["train", "train", "test"] * 20,
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    source, model = str(tmp_path / "in.parquet"), str(tmp_path / "m.joblib")
+    config = {"steps": [{"kind": "standardize"}, {"kind": "ridge", "penalty": 1e-6}]}
+    kafeat.fit(config, source, label=label, split=split).save(model)
+    [record] = score_predictions([model], source, jobs=1)
+    assert record["score_model"] > 0.99
+    assert record["test_rows_seen_model"] == 40

@@ -244,3 +244,16 @@ def test_features_in_another_order_are_told(model, source, tmp_path):
     pq.write_table(table.rename_columns(table.column_names[::-1]), out)
     with pytest.raises(GateError, match=r"out.parquet: expected the columns of the features in their order"):
         verify_file(model, source, str(out))
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "arrow"])
+def test_predictions_of_an_input_that_has_a_column_of_that_name(tmp_path, format):
+    columns = {"a": X[:, 0], "b": X[:, 1], "prediction": X[:, 2], "y": np.where(X[:, 0] > 0, "yes", "no")}
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "in.parquet")
+    config = {"columns": {"include": ["a", "b"]}, "steps": [{"kind": "standardize"}, {"kind": "ridge"}]}
+    kafeat.fit(config, table, label="y").save(tmp_path / "m.joblib")
+    model, source, out = (str(tmp_path / name) for name in ("m.joblib", "in.parquet", f"out.{format}"))
+    for keep in ([], ["y"]):
+        transform_file(model, source, out, writing=OutputOptions(keep=keep))
+        assert verify_file(model, source, out).rows_compared == N

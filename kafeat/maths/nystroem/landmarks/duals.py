@@ -7,6 +7,7 @@ import numpy as np
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, draw, fill_up
 from kafeat.maths.nystroem.landmarks.kmeans import weighted_kmeans
+from kafeat.maths.task import class_numbers
 from kafeat.types import Array, Floats
 
 # More different whole numbers than this are a quantity and no class.
@@ -77,7 +78,7 @@ def _targets(label: Array) -> tuple[Floats, bool]:
         )
     numeric = label.dtype.kind in "fiu"
     whole = label.dtype.kind != "f" or bool((label == np.round(label)).all())
-    values, index = np.unique(label.astype(str) if label.dtype.kind == "O" else label, return_inverse=True)
+    values, index = class_numbers(label)
     if len(values) < 2:
         raise DataError(f"label: expected at least two classes, got only {values[0]!s}")
     if numeric and (not whole or len(values) > _MOST_CLASSES):

@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv soak scaling format clean package test-lowest test-pythons
+.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv soak scaling format clean package test-lowest test-pythons sanitize
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (half an hour; bench-quick: 3)"
 	@echo "make faults  kill fit and transform at 200 random moments, and runs over parts at 120, and run them again (half an hour)"
 	@echo "make fault-calls  let every call of fit, transform, predict, tune and evaluate on files fail once (10 minutes; needs a C compiler)"
+	@echo "make sanitize  the compiled core under the sanitizers of addresses and undefined behaviour, over all shapes (2 minutes)"
 	@echo "make fuzz    coverage-guided fuzzing of config, NPY, CSV and model files (4 minutes; FUZZ_SECONDS=600 for ten times that)"
 	@echo "make fuzz-csv  20,000 random CSV files beside Python's csv module (a minute; FUZZ_FILES=100000 SEED=1 for more and others)"
 	@echo "make scaling  parts in threads, processes and on Dask; ten thousand tiny ones; workers killed; a simulation (15 minutes)"
@@ -124,6 +125,8 @@ faults: $(VENV)/.installed
 FAULTS ?= --memory 300
 fault-calls: $(VENV)/.installed
 	$(BIN)/python benchmarks/fault_calls.py $(FAULTS)
+sanitize: $(VENV)/.installed
+	$(BIN)/python benchmarks/sanitize.py
 
 FUZZ_SECONDS ?= 60
 fuzz: $(VENV)/.installed

@@ -129,6 +129,7 @@ def nystroem(of: Attributes, d: int) -> Learned:
         "n_components": m,
         "landmarks": "uniform",
         "root": "symmetric",
+        "rcond": 1e-12,
     }
     centre = exact.centre(landmarks)
     return recipe, {

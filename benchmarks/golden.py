@@ -35,6 +35,7 @@ MASKS = [
     for pattern, replaced in (
         (r'("[\w ]*(?:seconds|time|rate|per_second|started|ended|peak|memory)[\w ]*": )[-+\d.e"T:Z]+', r"\1#"),
         (r"\b\d+(?:[.,]\d+)*(?:e[-+]?\d+)? ?(?:ns|µs|ms|s|min|rows/s|MB/s)\b", "# s"),
+        (r'("stamp": )"[0-9a-f-]+"', r"\1#"),
         (r"\([\d.]+ [KMGT]iB free\)", "(# free)"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.+:Z]*", "#"),
     )

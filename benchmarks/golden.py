@@ -5,7 +5,8 @@
 
 Both run the cases of `golden_cases.py`: features and predictions of every kind, format, layout and type, model files,
 graphs, pages, and what every command says. Bytes differ between processors, so nothing is stored; the outputs of a
-commit are kept in build/golden until the cases change. Times in texts are masked. The exit code is 1 if anything differs.
+commit are kept in build/golden until the cases change. Times in texts are masked. The exit code is 1 if anything
+differs.
 """
 
 from __future__ import annotations
@@ -28,12 +29,29 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 CASES = Path(__file__).with_name("golden_cases.py")
 BUILD = ROOT / "build" / "golden"
-TEXTS = {".out", ".err", ".code", ".csv", ".tsv", ".json", ".jsonl", ".yaml", ".html", ".txt", ".libsvm", ".svg", ""}
+TEXTS = {
+    ".out",
+    ".err",
+    ".code",
+    ".csv",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".yaml",
+    ".html",
+    ".txt",
+    ".libsvm",
+    ".svg",
+    "",
+}
 # What differs between two runs of the same code.
 MASKS = [
     (re.compile(pattern), replaced)
     for pattern, replaced in (
-        (r'("[\w ]*(?:seconds|time|rate|per_second|started|ended|peak|memory)[\w ]*": )[-+\d.e"T:Z]+', r"\1#"),
+        (
+            r'("[\w ]*(?:seconds|time|rate|per_second|started|ended|peak|memory)[\w ]*": )[-+\d.e"T:Z]+',
+            r"\1#",
+        ),
         (r"\b\d+(?:[.,]\d+)*(?:e[-+]?\d+)? ?(?:ns|µs|ms|s|min|rows/s|MB/s)\b", "# s"),
         (r'("stamp": )"[0-9a-f-]+"', r"\1#"),
         (r"\([\d.]+ [KMGT]iB free\)", "(# free)"),
@@ -44,10 +62,14 @@ MASKS = [
 
 def main() -> int:
     """Run both sides and print what differs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--base", default="main", help="the commit to compare with (default: main)")
     parser.add_argument("--only", default="", metavar="REGEX", help="run only the cases whose names match")
-    parser.add_argument("--lines", type=int, default=8, help="how many lines of a difference to show (default: 8)")
+    parser.add_argument(
+        "--lines", type=int, default=8, help="how many lines of a difference to show (default: 8)"
+    )
     options = parser.parse_args()
     commit = _git("rev-parse", "--short=12", options.base + "^{commit}").decode().strip()
     tree, started = _checkout(commit), time.perf_counter()
@@ -61,7 +83,9 @@ def main() -> int:
     for name in changed:
         print(f"{name}: {_difference(before / name, after / name, options.lines)}")
     seconds = time.perf_counter() - started
-    print(f"{len(files):,} files of {commit} and the working tree compared in {seconds:.0f} s: {len(changed):,} differ")
+    print(
+        f"{len(files):,} files of {commit} and the working tree compared in {seconds:.0f} s: {len(changed):,} differ"
+    )
     return int(bool(changed) or not files)
 
 
@@ -88,7 +112,9 @@ def _run(code: Path, inputs: Path, out: Path, only: str) -> None:
     for old in (draft, out):
         shutil.rmtree(old, ignore_errors=True)
     paths = {"PYTHONPATH": str(code), "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    subprocess.run([sys.executable, str(CASES), str(draft), only], cwd=inputs, env={**os.environ, **paths}, check=True)
+    subprocess.run(
+        [sys.executable, str(CASES), str(draft), only], cwd=inputs, env={**os.environ, **paths}, check=True
+    )
     draft.rename(out)
 
 

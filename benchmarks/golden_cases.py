@@ -24,7 +24,10 @@ from pathlib import Path
 import numpy as np
 
 DIGITS, RENTALS = "sample_data/digits.parquet", "sample_data/rentals.csv"
-COMMANDS = "tune fit transform predict evaluate inspect verify diff export import-sklearn kinds config demo".split()
+COMMANDS = (
+    "tune", "fit", "transform", "predict", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds",
+    "config", "demo",
+)  # fmt: skip
 FORMATS = {
     "csv": "f.csv", "gz": "f.csv.gz", "zst": "f.csv.zst", "tsv": "f.tsv", "parquet": "f.parquet", "npy": "f.npy",
     "arrow": "f.arrow", "stream": "f.arrows", "jsonl": "f.jsonl", "libsvm": "f.libsvm", "npz": "f.npz",
@@ -48,10 +51,13 @@ def cases() -> Iterator[Case]:
 def _of_help() -> Iterator[Case]:
     yield "help", ["kafeat --help", "kafeat --version", *(f"kafeat {name} --help" for name in COMMANDS)]
     yield "kinds", ["kafeat kinds", *(f"kafeat kinds {kind}" for kind in _kinds())]
-    yield "config", [
-        *("kafeat config", "kafeat config --schema", "kafeat config --check configs/*.yaml"),
-        *(f"kafeat config --kind {kind}" for kind in _kinds()),
-    ]
+    yield (
+        "config",
+        [
+            *("kafeat config", "kafeat config --schema", "kafeat config --check configs/*.yaml"),
+            *(f"kafeat config --kind {kind}" for kind in _kinds()),
+        ],
+    )
     yield "demo", ["kafeat demo here", "kafeat demo here"]
 
 
@@ -67,17 +73,23 @@ def _of_configs() -> Iterator[Case]:
     for file, dtype in product(sorted(Path("configs").glob("*.yaml")), ("float32", "float64")):
         data, label = (RENTALS, "income") if file.stem == "mixed" else (DIGITS, "label")
         text = re.sub(r"(?m)^dtype:.*\n", "", file.read_text()) + f"\ndtype: {dtype}\n"
-        yield f"configs/{file.stem}-{dtype}", [
-            f"write config.yaml {shlex.quote(text)}",
-            f"kafeat fit -v --config config.yaml {data} m.joblib --label {label}",
-            "kafeat inspect m.joblib",
-            "kafeat inspect --json m.joblib",
-            *(f"kafeat transform --features --model m.joblib {data} {out}" for out in ("f.parquet", "f.npy", "f.npz")),
-            f"kafeat transform --features --model m.joblib {data} s.npy --unit-variance --jobs 1",
-            f"kafeat verify --model m.joblib {data} f.parquet",
-            "kafeat export m.joblib m.onnx",
-            f"kafeat evaluate --model m.joblib {data} --label {label} --rows 300 --json e.json",
-        ]
+        yield (
+            f"configs/{file.stem}-{dtype}",
+            [
+                f"write config.yaml {shlex.quote(text)}",
+                f"kafeat fit -v --config config.yaml {data} m.joblib --label {label}",
+                "kafeat inspect m.joblib",
+                "kafeat inspect --json m.joblib",
+                *(
+                    f"kafeat transform --features --model m.joblib {data} {out}"
+                    for out in ("f.parquet", "f.npy", "f.npz")
+                ),
+                f"kafeat transform --features --model m.joblib {data} s.npy --unit-variance --jobs 1",
+                f"kafeat verify --model m.joblib {data} f.parquet",
+                "kafeat export m.joblib m.onnx",
+                f"kafeat evaluate --model m.joblib {data} --label {label} --rows 300 --json e.json",
+            ],
+        )
 
 
 # Fitted in milliseconds: the default frequencies take seconds.
@@ -90,17 +102,25 @@ def _of_formats() -> Iterator[Case]:
     """Every format that is written, in every layout and type, and every format that is read."""
     of_types = product(FORMATS.items(), ("columns", "list", "tensor"), ("float16", "float32", "float64"))
     for (name, out), layout, dtype in of_types:
-        yield f"formats/{name}-{layout}-{dtype}", [
-            _FIT,
-            f"{_TRANSFORM} {DIGITS} {out} --layout {layout} --output-dtype {dtype}{_kept(out)} --stats s.json --limit 700",
-            f"kafeat verify --model m.joblib {DIGITS} {out} --stats s.json --limit 700",
-        ]
-    for name, compression in product(("parquet", "arrow", "csv", "jsonl"), ("none", "snappy", "lz4", "zstd", "gzip")):
+        yield (
+            f"formats/{name}-{layout}-{dtype}",
+            [
+                _FIT,
+                f"{_TRANSFORM} {DIGITS} {out} --layout {layout} --output-dtype {dtype}{_kept(out)} --stats s.json "
+                "--limit 700",
+                f"kafeat verify --model m.joblib {DIGITS} {out} --stats s.json --limit 700",
+            ],
+        )
+    for name, compression in product(
+        ("parquet", "arrow", "csv", "jsonl"), ("none", "snappy", "lz4", "zstd", "gzip")
+    ):
         yield f"formats/{name}-{compression}", [
             _FIT, f"{_TRANSFORM} {DIGITS} f.{name} --compression {compression} --prefix z --keep all"
         ]  # fmt: skip
     for name, made in FORMATS.items():
-        identity = "write id.yaml 'columns: {exclude: [label]}\nsteps: [{kind: clip, low: -1e9, high: 1e9}]\n'"
+        identity = (
+            "write id.yaml 'columns: {exclude: [label]}\nsteps: [{kind: clip, low: -1e9, high: 1e9}]\n'"
+        )
         yield f"read/{name}", [
             identity, f"kafeat fit --config id.yaml {DIGITS} id.joblib", _FIT,
             f"kafeat transform --model id.joblib {DIGITS} {made}{_kept(made)}",
@@ -147,17 +167,20 @@ def _of_rows() -> Iterator[Case]:
     ]  # fmt: skip
     yield "rows/keep", [
         "kafeat fit --config configs/mixed.yaml sample_data/rentals.csv m.joblib --label income",
-        *(f"{_TRANSFORM} {RENTALS} f.{name} --keep all --limit 99" for name in ("csv", "parquet", "arrow", "jsonl", "npy")),
+        *(f"{_TRANSFORM} {RENTALS} f.{name} --keep all --limit 99" for name in ("csv", "parquet", "arrow", "jsonl")),
         f"{_TRANSFORM} {RENTALS} f.libsvm --keep income", f"{_TRANSFORM} {RENTALS} f.npz --keep income",
         f"{_TRANSFORM} {RENTALS} g.parquet --keep time,station", f"{_TRANSFORM} {RENTALS} g.parquet --keep nothing",
     ]  # fmt: skip
     for config in ("homogeneous", "tensor_sketch", "projection", "one_hot", "intersection_bins", "ridge"):
-        yield f"rows/sparse-{config}", [
-            f"kafeat fit --config configs/{config}.yaml {DIGITS} m.joblib --label label",
-            f"kafeat transform --features --model m.joblib {DIGITS} f.npz --keep label",
-            f"kafeat transform --features --model m.joblib {DIGITS} f.libsvm --keep label -j 1",
-            f"kafeat transform --features --model m.joblib {DIGITS} g.npy",
-        ]
+        yield (
+            f"rows/sparse-{config}",
+            [
+                f"kafeat fit --config configs/{config}.yaml {DIGITS} m.joblib --label label",
+                f"kafeat transform --features --model m.joblib {DIGITS} f.npz --keep label",
+                f"kafeat transform --features --model m.joblib {DIGITS} f.libsvm --keep label -j 1",
+                f"kafeat transform --features --model m.joblib {DIGITS} g.npy",
+            ],
+        )
 
 
 def _of_parts() -> Iterator[Case]:
@@ -172,7 +195,8 @@ def _of_parts() -> Iterator[Case]:
         _FIT, "kafeat transform --model m.joblib sample_data/digits.csv a/one.csv --limit 100",
         *("mkdir a", "mkdir b", "copy sample_data/digits.csv a/one.csv", "copy sample_data/digits.csv a/two.csv"),
         f"{_TRANSFORM} a out --output-format parquet", f"{_TRANSFORM} a out --output-format parquet --resume",
-        f"{_TRANSFORM} 'a/*.csv' out2 --keep label --rejects r.csv --on-bad-rows drop", "kafeat verify --model m.joblib a out2",
+        f"{_TRANSFORM} 'a/*.csv' out2 --keep label --rejects r.csv --on-bad-rows drop",
+        "kafeat verify --model m.joblib a out2",
         "kafeat fit --config small.yaml a n.joblib --label label", "kafeat diff m.joblib n.joblib",
         f"{_TRANSFORM} b out3", "kafeat evaluate --model m.joblib a --label label --rows 200 --json e.json",
     ]  # fmt: skip
@@ -184,7 +208,8 @@ def _of_predictors() -> Iterator[Case]:
     for kind, out in product(("ridge", "logistic"), FORMATS.values()):
         yield f"predict/{kind}-{out}", [
             ridge.replace("KIND", kind), f"kafeat fit --config c.yaml {DIGITS} m.joblib --label label",
-            f"kafeat predict --model m.joblib {DIGITS} {out}{_kept(out)}", f"kafeat verify --model m.joblib {DIGITS} {out}",
+            f"kafeat predict --model m.joblib {DIGITS} {out}{_kept(out)}",
+            f"kafeat verify --model m.joblib {DIGITS} {out}",
             f"kafeat predict --model m.joblib {DIGITS} {out} --output-dtype float32 --limit 9",
         ]  # fmt: skip
     yield "predict/several", [
@@ -195,7 +220,8 @@ def _of_predictors() -> Iterator[Case]:
         f"kafeat predict --model m.joblib {RENTALS} f.csv --keep income", "kafeat inspect m.joblib",
         f"kafeat evaluate --model m.joblib {RENTALS} --label income --label wind_gust --all-rows",
         f"kafeat fit --config n.yaml {RENTALS} w.joblib --label income --weight wind_gust",
-        "kafeat diff m.joblib w.joblib", "kafeat diff m.joblib w.joblib --json", "kafeat diff m.joblib w.joblib --exit-code",
+        "kafeat diff m.joblib w.joblib", "kafeat diff m.joblib w.joblib --json",
+        "kafeat diff m.joblib w.joblib --exit-code",
         f"kafeat fit --config c.yaml {RENTALS} t.joblib --label weather",
         f"kafeat evaluate --model w.joblib {RENTALS} --label income --json e.json", "kafeat export m.joblib m.onnx -v",
         f"kafeat predict --model m.joblib {RENTALS} parts --rows-per-file 512 --jobs 2",
@@ -205,21 +231,23 @@ def _of_predictors() -> Iterator[Case]:
 def _of_studies() -> Iterator[Case]:
     tune = f"kafeat tune {DIGITS} best.yaml --label label --trials 9 --columns 64"
     yield "tune/digits", [
-        f"{tune} --json t.json --report page", "kafeat fit --config best.yaml sample_data/digits.parquet m.joblib --label label"
+        f"{tune} --json t.json --report page", f"kafeat fit --config best.yaml {DIGITS} m.joblib --label label"
     ]  # fmt: skip
     yield "tune/predictor", [
         f"kafeat tune {RENTALS} best.yaml --label income --predictor ridge --trials 12 --json t.json",
-        f"kafeat fit --config best.yaml {RENTALS} m.joblib --label income", f"kafeat predict --model m.joblib {RENTALS} f.csv",
+        f"kafeat fit --config best.yaml {RENTALS} m.joblib --label income",
+        f"kafeat predict --model m.joblib {RENTALS} f.csv",
         f"kafeat tune {RENTALS} - --label weather --trials 5 --columns 32 --scoring balanced_accuracy --seeds 1",
         f"kafeat tune {RENTALS} best.yaml --label income --from configs/mixed.yaml --trials 3",
-        f"kafeat tune {RENTALS} best.yaml --label income --from configs/mixed.yaml --trials 3 --overwrite --max-bytes-per-row 512",
+        f"kafeat tune {RENTALS} other.yaml --label income --from configs/mixed.yaml --trials 3 --max-bytes-per-row 512",
     ]  # fmt: skip
     evaluate = f"kafeat evaluate {DIGITS} --label label --rows 400"
     compared = "--config small.yaml --config configs/nystroem.yaml"
     for name, words in {
         "two": f"{compared} --json e.json --report page", "seeds": f"{compared} --seeds 2 --splits 2 --json e.json",
         "sweep": "--config small.yaml --sweep n_components=16,32,64 --json e.json --report page",
-        "scoring": f"{compared} --scoring balanced_accuracy --json -", "gate": "--config small.yaml --min-score 0.99 --max-error 0.01",
+        "scoring": f"{compared} --scoring balanced_accuracy --json -",
+        "gate": "--config small.yaml --min-score 0.99 --max-error 0.01",
         "learners": "--config small.yaml --learner logistic --penalty validate --json e.json",
     }.items():  # fmt: skip
         yield f"evaluate/{name}", [f"{evaluate} {words}"]
@@ -231,31 +259,69 @@ def _of_studies() -> Iterator[Case]:
 
 def _of_mistakes() -> Iterator[Case]:
     """What a person may get wrong: each line is refused, with its message and code."""
-    configs = (
-        "", "steps: []", "steps: [{kind: fourrier}]", "steps: [{kind: fourier, gama: 1}]", "steps: [{kind: fourier, gamma: -1}]",
-        "steps: [{kind: ridge}, {kind: fourier}]", "steps:\n  - kind: fourier\n    kernel: cauchi", "seed: x\nsteps: [{kind: clip}]",
-        "columns: {include: [nothing]}\nsteps: [{kind: standardize}]", "steps: [{kind: one_hot, columns: [nothing]}]",
-        "steps: [{kind: fourier, n_components: 1e-3}]", "a: 1\na: 2", "steps: [{kind: nystroem, kernel: 'os:getcwd'}]",
-        "steps: [{kind: homogeneous}]", "steps: [{kind: metric}]", "steps: [{kind: fourier, validate: {gamma: []}}]",
-    )  # fmt: skip
-    yield "mistakes/configs", [
-        line for text in configs for line in (f"write c.yaml {shlex.quote(text)}", "kafeat config --check c.yaml",
-                                              f"kafeat fit --config c.yaml {RENTALS} m.joblib")
-    ]  # fmt: skip
-    fit = "kafeat fit --config small.yaml"
-    yield "mistakes/commands", [
-        _FIT, "write text.csv 'a,b\n1,x\n'", "write empty.csv ''", "write head.csv 'a,b\n'", "write broken.joblib 'nothing'",
-        *("kafeat", "kafeat fits", "kafeat fit", f"{fit} {DIGITS}", f"{fit} nothing.parquet m.joblib", f"{fit} empty.csv e.joblib"),
-        *(f"{fit} head.csv e.joblib", f"{fit} text.csv e.joblib", f"{fit} {DIGITS} {DIGITS}", f"{fit} {DIGITS} n.joblib --label no"),
-        *(f"{_FIT} --no-clobber", f"{_FIT} --limit 0", f"{_FIT} --split label", f"{_FIT} --weight label", f"{_FIT} --jobs x"),
-        *(f"{_TRANSFORM} text.csv f.csv", f"{_TRANSFORM} {DIGITS} f.xyz", f"{_TRANSFORM} {DIGITS} m.joblib", f"{_TRANSFORM} - f.csv"),
-        *(f"{_TRANSFORM} {DIGITS} no/f.csv", f"{_TRANSFORM} {DIGITS} f.csv --keep f0", "kafeat inspect broken.joblib"),
-        *("kafeat inspect nothing", f"{_TRANSFORM} {DIGITS} f.npy --rejects f.npy", f"{_TRANSFORM} {DIGITS} f.csv --on-bad-row drop"),
-        *(f"kafeat predict --model m.joblib {DIGITS} f.csv", f"{_TRANSFORM} {DIGITS} f.csv --engine loky", "kafeat kinds fourir"),
-        *(f"{_TRANSFORM} {DIGITS} f.csv --max-drift 2", "kafeat verify --model m.joblib sample_data/rentals.csv f.csv"),
-        *("kafeat tune sample_data/rentals.csv b.yaml --label time", "kafeat tune sample_data/rentals.csv b.yaml --label income --time x"),
-        *("kafeat evaluate sample_data/rentals.csv", "kafeat export broken.joblib m.onnx", "kafeat import-sklearn text.csv m.joblib"),
-    ]  # fmt: skip
+    configs = """\
+steps: []
+steps: [{kind: fourrier}]
+steps: [{kind: fourier, gama: 1}]
+steps: [{kind: fourier, gamma: -1}]
+steps: [{kind: ridge}, {kind: fourier}]
+steps: [{kind: fourier, kernel: cauchi}]
+{seed: x, steps: [{kind: clip}]}
+{columns: {include: [nothing]}, steps: [{kind: standardize}]}
+steps: [{kind: one_hot, columns: [nothing]}]
+steps: [{kind: fourier, n_components: 1e-3}]
+{a: 1, a: 2}
+steps: [{kind: nystroem, kernel: 'os:getcwd'}]
+steps: [{kind: homogeneous}]
+steps: [{kind: metric}]
+steps: [{kind: fourier, validate: {gamma: []}}]
+"""
+    check = ["kafeat config --check c.yaml", f"kafeat fit --config c.yaml {RENTALS} m.joblib"]
+    lines = ((f"write c.yaml {shlex.quote(text)}", *check) for text in ["", *configs.splitlines()])
+    yield "mistakes/configs", [line for three in lines for line in three]
+    commands = f"""\
+{_FIT}
+write text.csv 'a b'
+write empty.csv ''
+write head.csv 'a,b'
+write broken.joblib nothing
+kafeat
+kafeat fits
+kafeat fit
+kafeat fit --config small.yaml {DIGITS}
+kafeat fit --config small.yaml nothing.parquet m.joblib
+kafeat fit --config small.yaml empty.csv e.joblib
+kafeat fit --config small.yaml head.csv e.joblib
+kafeat fit --config small.yaml text.csv e.joblib
+kafeat fit --config small.yaml {DIGITS} {DIGITS}
+kafeat fit --config small.yaml {DIGITS} n.joblib --label no
+{_FIT} --no-clobber
+{_FIT} --limit 0
+{_FIT} --split label
+{_FIT} --weight label
+{_FIT} --jobs x
+{_TRANSFORM} text.csv f.csv
+{_TRANSFORM} {DIGITS} f.xyz
+{_TRANSFORM} {DIGITS} m.joblib
+{_TRANSFORM} - f.csv
+{_TRANSFORM} {DIGITS} no/f.csv
+{_TRANSFORM} {DIGITS} f.csv --keep f0
+{_TRANSFORM} {DIGITS} f.npy --rejects f.npy
+{_TRANSFORM} {DIGITS} f.csv --on-bad-row drop
+{_TRANSFORM} {DIGITS} f.csv --engine loky
+{_TRANSFORM} {DIGITS} f.csv --max-drift 2
+kafeat inspect broken.joblib
+kafeat inspect nothing
+kafeat predict --model m.joblib {DIGITS} f.csv
+kafeat kinds fourir
+kafeat verify --model m.joblib {RENTALS} f.csv
+kafeat tune {RENTALS} b.yaml --label time
+kafeat tune {RENTALS} b.yaml --label income --time x
+kafeat evaluate {RENTALS}
+kafeat export broken.joblib m.onnx
+kafeat import-sklearn text.csv m.joblib
+"""
+    yield "mistakes/commands", commands.splitlines()
 
 
 def _python() -> Iterator[tuple[str, Callable[[], None]]]:
@@ -276,7 +342,11 @@ def _map(config: str) -> None:
     X, label = np.load("sample_data/digits.npy"), _labels()
     recipe = kafeat.Config.model_validate(_plain(config))
     fm = kafeat.fit(recipe, X, label=label)
-    print(repr(fm), fm.n_components, fm.get_feature_names_out()[:3] if hasattr(fm, "get_feature_names_out") else "")
+    print(
+        repr(fm),
+        fm.n_components,
+        fm.get_feature_names_out()[:3] if hasattr(fm, "get_feature_names_out") else "",
+    )
     for dtype in ("uint8", "float32", "float64"):
         np.save(f"{dtype}.npy", fm.transform(X[:300].astype(dtype)))
     np.save("one.npy", fm.transform(X[:1]))
@@ -336,7 +406,13 @@ def _evaluate() -> None:
     import kafeat
 
     evaluation = kafeat.evaluate(data=DIGITS, config="small.yaml", label="label", rows=300)
-    print(json.dumps(evaluation.to_plain() if hasattr(evaluation, "to_plain") else str(evaluation), indent=1, default=str))
+    print(
+        json.dumps(
+            evaluation.to_plain() if hasattr(evaluation, "to_plain") else str(evaluation),
+            indent=1,
+            default=str,
+        )
+    )
     tuning = kafeat.tune(DIGITS, "label", 32, trials=4)
     print(tuning.yaml, json.dumps(tuning.to_plain(), indent=1, default=str))
 
@@ -351,7 +427,15 @@ def main() -> None:
     for module in pkgutil.walk_packages(kafeat.__path__, "kafeat."):
         if not re.search(r"__main__|compiled\.kernels|\.dask|\.spark", module.name):
             import_module(module.name)
-    for other in ("pandas", "polars", "sklearn.linear_model", "sklearn.pipeline", "matplotlib.figure", "onnxruntime", "scipy.sparse"):
+    for other in (
+        "pandas",
+        "polars",
+        "sklearn.linear_model",
+        "sklearn.pipeline",
+        "matplotlib.figure",
+        "onnxruntime",
+        "scipy.sparse",
+    ):
         import_module(other)
     sys.modules["matplotlib"].rcParams["svg.hashsalt"] = "golden"
     here = Path.cwd()
@@ -403,7 +487,11 @@ def _line(folder: Path, number: str, line: str) -> None:
 
 def _spread(folder: Path, word: str) -> list[str]:
     """Spread `configs/*.yaml`, as a shell does; patterns of other files are the tool's own."""
-    return sorted(str(file.relative_to(folder)) for file in folder.glob(word)) if word == "configs/*.yaml" else [word]
+    return (
+        sorted(str(file.relative_to(folder)) for file in folder.glob(word))
+        if word == "configs/*.yaml"
+        else [word]
+    )
 
 
 def _command(words: list[str]) -> None:
@@ -414,7 +502,12 @@ def _command(words: list[str]) -> None:
 
 
 def _fork(
-    folder: Path, name: str, run: Callable[[], None], source: str = "/dev/null", target: str = "", line: str = ""
+    folder: Path,
+    name: str,
+    run: Callable[[], None],
+    source: str = "/dev/null",
+    target: str = "",
+    line: str = "",
 ) -> None:
     """Run a function in a fork, in the folder, and write its exit code to a file beside its streams."""
 

@@ -406,13 +406,7 @@ def _evaluate() -> None:
     import kafeat
 
     evaluation = kafeat.evaluate(data=DIGITS, config="small.yaml", label="label", rows=300)
-    print(
-        json.dumps(
-            evaluation.to_plain() if hasattr(evaluation, "to_plain") else str(evaluation),
-            indent=1,
-            default=str,
-        )
-    )
+    print(json.dumps(evaluation, indent=1, default=str))
     tuning = kafeat.tune(DIGITS, "label", 32, trials=4)
     print(tuning.yaml, json.dumps(tuning.to_plain(), indent=1, default=str))
 

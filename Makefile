@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv soak scaling format clean package test-lowest test-pythons sanitize
+.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv soak scaling format clean package test-lowest test-pythons sanitize golden
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
@@ -19,6 +19,7 @@ help:
 	@echo "make docs    set up, then build the site from docs/ and the docstrings into build/site/"
 	@echo "make reference  set up, then write what docs/ says of the code (commands, config, kinds); make pictures: the kernels"
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (half an hour; bench-quick: 3)"
+	@echo "make golden  compare all that the code of BASE (main) and the working tree write, byte by byte (5 minutes)"
 	@echo "make faults  kill fit and transform at 200 random moments, and runs over parts at 120, and run them again (half an hour)"
 	@echo "make fault-calls  let every call of fit, transform, predict, tune and evaluate on files fail once (10 minutes; needs a C compiler)"
 	@echo "make sanitize  the compiled core under the sanitizers of addresses and undefined behaviour, over all shapes (2 minutes)"
@@ -117,6 +118,11 @@ bench: $(VENV)/.installed
 bench-quick: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	$(BIN)/python benchmarks/bench.py --quick --only "start-up|whole job|d = 54|scaling"
+
+# What the code of BASE and the working tree write, compared: ONLY='^formats/' runs some of the cases.
+BASE ?= main
+golden: $(VENV)/.installed
+	$(BIN)/python benchmarks/golden.py --base $(BASE) --only '$(ONLY)'
 
 faults: $(VENV)/.installed
 	$(BIN)/python benchmarks/faults.py

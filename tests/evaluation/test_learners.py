@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from kafeat.errors import UsageError
-from kafeat.evaluation.learners import LEARNERS, Inputs, Truth, features_score, learner_of, score
+from kafeat.evaluation.choose_learner import LEARNERS, learner_of
+from kafeat.evaluation.learners import Inputs, Truth, features_score, score
 from kafeat.evaluation.preparation import split, unit_scaling_of
 from kafeat.maths.task import task_of
 
@@ -108,7 +109,7 @@ def test_no_warning_of_a_solver_escapes(ring):
 
 
 def test_sgd_stops_on_rows_that_it_has_not_seen_and_learns_from_all_afterwards(ring, monkeypatch):
-    monkeypatch.setattr("kafeat.evaluation.online._HELD_BYTES", 0)  # then every pass reads
+    monkeypatch.setattr("kafeat.evaluation.learners_sklearn._HELD_BYTES", 0)  # then every pass reads
     _X, Z, held, truth = ring
     table, asked = inputs(Z), []
 
@@ -278,5 +279,5 @@ def test_sgd_chooses_its_penalty_by_all_folds_of_held_rows(ring, monkeypatch):
     _X, Z, held, truth = ring
     train, machine = ~held.test, learner_of("sgd")
     assert machine.on_rows(inputs(Z), train, truth).folds == (0, 1, 2)
-    monkeypatch.setattr("kafeat.evaluation.online._HELD_BYTES", 0)
+    monkeypatch.setattr("kafeat.evaluation.learners_sklearn._HELD_BYTES", 0)
     assert machine.on_rows(inputs(Z), train, truth).folds == (0,)

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafeat.errors import UsageError
 from kafeat.io.columns.numbers import storage_of
 from kafeat.io.writers import csv as csv_text
 from kafeat.io.writers.arrow_columns import columns_of, nulls_of
@@ -26,8 +25,6 @@ class JsonlWriter(Writer):
 
     def __init__(self, location: str, path: str, layout: Layout) -> None:
         super().__init__(layout)
-        if layout.layout == "tensor":
-            raise UsageError(f"{location}: expected the layout columns or list for JSON lines, got tensor")
         one = layout.list_name if layout.layout == "list" else None
         self._spelling = Spelling(layout.passthrough_names, layout.names, one)
         self._out = TextOutput(location, path, layout.compression, "JSON lines")

@@ -55,13 +55,12 @@ class PassthroughColumns:
 
 
 def refuse_nested(location: str, schema: pa.Schema) -> None:
-    """Refuse passthrough columns of nested, run-end encoded or view types. Dictionaries of plain values pass."""
+    """Refuse passthrough columns of nested, run-end encoded or view types. Categories pass, whatever stores them."""
     for field in schema:
         stored = storage_of(field.type)
-        kind = stored.value_type if pa.types.is_dictionary(stored) else stored
-        target = _decoded(pa.nulls(0, kind)).type
+        target = _decoded(pa.nulls(0, stored)).type
         nested = pa.types.is_nested(target)
-        if nested or target != kind:
+        if nested or not (target == stored or pa.types.is_dictionary(stored)):
             raise DataError(
                 f"{location}: column {quoted(field.name)}: expected a passthrough column of plain values, got "
                 f"{field.type}; cast it first, to {'text or to one column for each value' if nested else target}, "
@@ -104,13 +103,18 @@ def _held(format: str, kind: pa.DataType) -> bool:
 
 def written(kind: pa.DataType, format: str) -> pa.DataType:
     """Return the type in which values of a type are written: only Parquet keeps categories, if they are text."""
-    if pa.types.is_dictionary(kind) and not (format == "parquet" and is_text(kind)):
-        return kind.value_type
-    return kind
+    if not pa.types.is_dictionary(kind):
+        return kind
+    plain = _decoded(pa.nulls(0, kind)).type
+    return (
+        pa.dictionary(kind.index_type, plain, kind.ordered)
+        if format == "parquet" and is_text(plain)
+        else plain
+    )
 
 
 def _coded(values: pa.DictionaryArray) -> pa.DictionaryArray:
-    kind, words, codes = values.type, values.dictionary, values.indices
+    kind, words, codes = values.type, _decoded(values.dictionary), values.indices
     if words.null_count:  # nulls in the dictionary and in the indices: Parquet has only the latter
         missing = words.is_null().to_numpy(zero_copy_only=False)
         codes = pa.array(np.cumsum(~missing) - 1, kind.index_type, mask=missing).take(codes)

@@ -100,7 +100,7 @@ _TRANSFORM = "kafeat transform --model m.joblib"
 
 def _of_formats() -> Iterator[Case]:
     """Every format that is written, in every layout and type, and every format that is read."""
-    of_types = product(FORMATS.items(), ("columns", "list", "tensor"), ("float16", "float32", "float64"))
+    of_types = product(FORMATS.items(), ("columns", "list"), ("float16", "float32", "float64"))
     for (name, out), layout, dtype in of_types:
         yield (
             f"formats/{name}-{layout}-{dtype}",

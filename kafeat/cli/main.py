@@ -26,9 +26,6 @@ COMMANDS = (
     "config", "demo",
 )  # fmt: skip
 
-# Former names of commands. They work as before and are not listed.
-_ALIASES = {"samplers": "kinds"}
-
 EPILOG = """\b
 Environment:
   KAFEAT_JOBS       default of --jobs in every command that has it; other
@@ -69,10 +66,9 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        name = _ALIASES.get(cmd_name, cmd_name)
-        if name not in COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        name = name.replace("-", "_")
+        name = cmd_name.replace("-", "_")
         command = getattr(import_module(f"kafeat.cli.{name}"), name)
         return completed(command) if isinstance(command, click.Command) else None
 

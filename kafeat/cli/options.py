@@ -234,7 +234,7 @@ def scale_options(command: C) -> C:
 
     for option in (
         click.option(
-            "--scheduler", "--address", metavar="URL",
+            "--scheduler", metavar="URL",
             help="Address of a Dask scheduler (tcp://host:8786) or a Ray cluster.",
         ),
         click.option(

@@ -58,12 +58,12 @@ Examples:
     help="Format of the output (default: by the suffix; stdout is CSV).",
 )
 @click.option(
-    "--layout", type=click.Choice(["columns", "list", "tensor"]), default="columns", show_default=True,
-    help="One column per feature, one column of lists, or one column of Arrow fixed-shape tensors.",
+    "--layout", type=click.Choice(["columns", "list"]), default="columns", show_default=True,
+    help="One column per feature, or one column of lists.",
 )  # fmt: skip
 @click.option(
     "--prefix",
-    help="Prefix of the output column names (default: f, giving f0, f1, …; with lists or tensors: features; with "
+    help="Prefix of the output column names (default: f, giving f0, f1, …; with lists: features; with "
     "predictions: none).",
 )
 @click.option(
@@ -131,7 +131,7 @@ def transform(
     jobs: int | None,
     reading: InputOptions,
     output_format: str | None,
-    layout: Literal["columns", "list", "tensor"],
+    layout: Literal["columns", "list"],
     prefix: str | None,
     compression: str | None,
     output_dtype: Literal["float16", "float32", "float64"] | None,

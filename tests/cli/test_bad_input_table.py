@@ -415,8 +415,8 @@ bad("npz: nothing", raw(b"", "in.npz"), 3,
 # --- JSON lines
 bad("jsonl: as an input", raw(b"{}\n", "in.jsonl"), 2,
     says="in.jsonl: expected an input format of csv, parquet, npy, arrow, libsvm, npz, got jsonl: it is written only")
-bad("jsonl: tensors", text(), 2, "--layout", "tensor", out="out.jsonl",
-    says="out.jsonl: expected the layout columns or list for JSON lines, got tensor")
+bad("a layout of tensors", text(), 2, "--layout", "tensor", out="out.parquet",
+    says="'tensor' is not one of 'columns', 'list'")
 bad("npz: on standard output", text(), 2, "--output-format", "npz", out="-",
     says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard output, got npz; name a file")
 bad("npz: null rows", text(), 2, "--on-bad-rows", "null", out="out.npz",

@@ -103,12 +103,6 @@ def test_every_help_has_examples_that_work_as_printed(run, folder, command):
         in_bash(line, folder)
 
 
-@pytest.mark.parametrize("words", [[], ["fourier"]])
-def test_the_former_name_of_kinds_gives_the_same_output_and_is_not_listed(run, folder, words):
-    assert run("samplers", *words, cwd=folder).stdout == run("kinds", *words, cwd=folder).stdout
-    assert "samplers" not in run("--help", cwd=folder).stdout
-
-
 def test_version(folder):
     assert run_apart("--version", cwd=folder).stdout == b"kafeat 0.1.0\n"
 

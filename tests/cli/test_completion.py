@@ -41,7 +41,7 @@ def completed(words, last, cwd):
     [
         ("kafeat", "tr", ["transform"]),
         ("kafeat transform", "--lim", ["--limit"]),
-        ("kafeat transform --layout", "", ["columns", "list", "tensor"]),
+        ("kafeat transform --layout", "", ["columns", "list"]),
         ("kafeat config --kind", "four", ["fourier"]),
         ("kafeat kinds", "tensor_s", ["tensor_sketch", "tensor_srht"]),
         ("kafeat --color", "a", ["auto", "always"]),
@@ -82,7 +82,7 @@ def test_the_other_shells_have_scripts(shell, says):
     ("line", "expected"),
     [
         ("kafeat tr", ["transform"]),
-        ("kafeat transform --layout ", ["columns", "list", "tensor"]),
+        ("kafeat transform --layout ", ["columns", "list"]),
         ("kafeat config --kind four", ["fourier"]),
         ("kafeat fit --config rb", ["rbf.yaml"]),
     ],

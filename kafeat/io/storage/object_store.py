@@ -1,4 +1,4 @@
-"""Object stores and HDFS through pyarrow's file systems. Their errors become one line with a remedy."""
+"""Object stores through pyarrow's file systems. Their errors become one line with a remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 def file_system(uri: ObjectUri) -> tuple[Any, str]:
     """Return pyarrow's file system of a URI and the path in it. File systems are cached by host and options."""
-    if not uri.host and uri.scheme in ("s3", "gs", "gcs"):
+    if not uri.host:
         raise UsageError(f"{uri}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
     settings = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_LISTENED)))
     try:
@@ -35,7 +35,7 @@ def file_system(uri: ObjectUri) -> tuple[Any, str]:
         raise UsageError(f"{uri}: expected options that pyarrow knows, got: {_brief(error)}") from None
     except OSError as error:
         raise unreachable(uri, error) from None
-    return fs, f"/{uri.path}" if uri.scheme in ("hdfs", "viewfs") else f"{uri.host}/{uri.path}".rstrip("/")
+    return fs, f"{uri.host}/{uri.path}".rstrip("/")
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def request(uri: ObjectUri) -> Iterator[tuple[Any, str]]:
         raise unreachable(uri, error) from error
 
 
-_LISTENED = ("AWS_", "GOOGLE_", "CLOUDSDK_", "HADOOP_", "JAVA_HOME", "ARROW_LIBHDFS")
+_LISTENED = ("AWS_", "GOOGLE_", "CLOUDSDK_")
 
 
 @lru_cache(maxsize=32)
@@ -80,12 +80,12 @@ def bucket_is_missing(uri: ObjectUri) -> bool:
     """Return true if the bucket does not exist. If the query is denied, assume that it does."""
     fs, path = file_system(uri)
     try:
-        info = fs.get_file_info(path.partition("/")[0]) if fs.type_name in ("s3", "gcs") else None
+        info = fs.get_file_info(path.partition("/")[0])
     except OSError as error:
         if _is_denied(str(error)):
             return False
         raise unreachable(uri, error) from error
-    return info is not None and info.type == pa_fs.FileType.NotFound
+    return bool(info.type == pa_fs.FileType.NotFound)
 
 
 class RemoteFile(io.RawIOBase):
@@ -114,18 +114,12 @@ class RemoteFile(io.RawIOBase):
 
 def is_of_transport(error: BaseException) -> bool:
     """Return true if the error comes from the store and not from a decoder."""
-    return isinstance(error, OSError) and bool(
-        re.search(r"AWS Error|HTTP status|google::cloud|HDFS|hdfs", str(error))
-    )
+    return isinstance(error, OSError) and bool(re.search(r"AWS Error|HTTP status|google::cloud", str(error)))
 
 
 def unreachable(name: object, error: BaseException) -> SystemRefusedError:
     """Convert an error of a file system into one line: the location, the problem and the remedy."""
     text = _brief(error)
-    if "libhdfs" in text or "libjvm" in text:
-        return SystemRefusedError(
-            f"{name}: expected Hadoop's libhdfs and a Java, got: {text}; set JAVA_HOME, HADOOP_HOME and CLASSPATH"
-        )
     if "NO_SUCH_BUCKET" in text:
         return SystemRefusedError(
             f"{name}: expected a bucket of that name, got none; make it, or look at the endpoint"

@@ -1,4 +1,4 @@
-"""Locations that are URIs: their parts, their display without secrets, and what lies there.
+"""Objects in S3 and Google Cloud Storage: the parts of their URIs, their display without secrets, and what lies there.
 
 Keys are percent-encoded: `%20` for a space, `%25` for %, `%23` for #, `%3F` for ?. Spaces and letters outside ASCII may
 also be written as they are. pyarrow's file systems are imported on use.
@@ -19,14 +19,14 @@ from urllib.parse import quote, unquote
 from kafeat.errors import SystemRefusedError, UsageError, without_secrets
 from kafeat.io.storage.location import Entry, Kind, Location
 
-SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "viewfs")
+SCHEMES = ("file", "s3", "gs", "gcs")
+_HDFS = ("hdfs", "viewfs")
 
 _SCHEME = re.compile(r"([^/]*?)://")
 # One slash is a typing error and not a local path: the text may hold a secret.
-_SLIP = re.compile(r"(?:s3|gs|gcs|hdfs|viewfs):/(?!/)", re.IGNORECASE)
+_SLIP = re.compile(r"(?:s3|gs|gcs):/(?!/)", re.IGNORECASE)
 # A colon elsewhere than before an @ belongs to a secret with a /, ? or # in it.
 _BUCKET = r"[^:\s'\"]*"
-_HOST = r"[^:\s'\"]*(?::\d+)?"
 _QUERY = r"\w+=[^\s'\"?&]*(?:&\w+=[^\s'\"?&]*)*"
 _SAFE = "/%:@!$&'()*+,;=~"
 
@@ -56,7 +56,10 @@ class ObjectUri(Location):
             raise UsageError(f"{scheme_shown}: expected two slashes after the scheme, got one")
         if match is None or scheme not in SCHEMES:
             known = ", ".join(f"{name}://" for name in SCHEMES)
-            raise UsageError(f"{scheme_shown}: expected a local path or a URI of {known}, got {scheme}://")
+            remedy = "; mount HDFS, or copy the files with `hdfs dfs -get`" if scheme in _HDFS else ""
+            raise UsageError(
+                f"{scheme_shown}: expected a local path or a URI of {known}, got {scheme}://{remedy}"
+            )
         rest, _, query = text[match.end() :].partition("?")
         authority, _, path = rest.partition("/")
         if "#" in text:
@@ -67,9 +70,7 @@ class ObjectUri(Location):
             )
         if re.search(r"%(?![0-9A-Fa-f]{2})", path):
             raise UsageError(f"{scheme_shown}: expected %25 for a % in a URI, got a % that begins no code")
-        if re.search(r"\s", authority) or not re.fullmatch(
-            _HOST if scheme in ("hdfs", "viewfs") else _BUCKET, authority.rpartition("@")[2]
-        ):
+        if re.search(r"\s", authority) or not re.fullmatch(_BUCKET, authority.rpartition("@")[2]):
             raise UsageError(
                 f"{scheme_shown}: expected KEY:SECRET@ before a bucket, "
                 "with %2F, %3F and %23 for /, ? and # in it, got another form"
@@ -96,14 +97,14 @@ class ObjectUri(Location):
 
     @property
     def host(self) -> str:
-        """The bucket, or the host of HDFS."""
+        """The bucket."""
         return self.authority.rpartition("@")[2]
 
     @property
     def identity(self) -> str:
         match = re.search(r"(?:^|&)endpoint_override=([^&]*)", self.query)
         endpoint = unquote(match[1]) if match else re.sub(r"^\w+://", "", _endpoint(self.scheme))
-        scheme = {"gcs": "gs", "viewfs": "hdfs"}.get(self.scheme, self.scheme)
+        scheme = "gs" if self.scheme == "gcs" else self.scheme
         return f"{scheme}://{endpoint.rstrip('/')}/{self.host}/{self.path}"
 
     @property
@@ -143,13 +144,10 @@ class ObjectUri(Location):
                 yield _entry(info.path[len(base) + 1 :], info)
 
     def make_folder(self) -> list[str]:
-        from kafeat.io.storage.object_store import bucket_is_missing, request
+        from kafeat.io.storage.object_store import bucket_is_missing
 
-        with request(self) as (fs, path):
-            if fs.type_name not in ("s3", "gcs"):
-                fs.create_dir(path, recursive=True)
-            elif bucket_is_missing(self):
-                raise SystemRefusedError(f"{self}: expected a bucket of that name, got none; make it")
+        if bucket_is_missing(self):
+            raise SystemRefusedError(f"{self}: expected a bucket of that name, got none; make it")
         return []
 
     def remove(self) -> None:

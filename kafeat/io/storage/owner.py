@@ -1,4 +1,4 @@
-"""The run that owns a folder. The file `.kafeat.lock` names it, and its driver gives signs of life."""
+"""The run that owns a folder. The file `.kafeat.lock` names it. Without locks, its driver gives signs of life."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ def check(folder: Location, owner: Owner | None, run: str) -> None:
     """Refuse a folder that belongs to another run, or to none."""
     if owner is None or owner.run != run:
         got = f"no owner: {NAME} is gone" if owner is None else _spelled(owner)
-        raise SystemRefusedError(f"{folder}: expected this run to own the folder, got {got}")
+        raise SystemRefusedError(
+            f"{folder}: expected this run to own the folder, got {got}; let one run at a time write there"
+        )
 
 
 def taken(folder: Location, owner: Owner | None) -> SystemRefusedError:

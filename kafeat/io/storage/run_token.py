@@ -1,19 +1,21 @@
 """Only one run at a time writes below a folder. Workers of a run that lost the folder stop before they write.
 
-A local folder is owned by locks (`folder_lock`), a folder in an object store by a lease (`folder_lease`).
+A local folder is owned by locks (`folder_lock`). An object store has none: there the newest run owns the folder, and
+it is the user's duty to start only one. A worker of an earlier run reads that before its object gets its name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from kafeat.io.storage.folder_lease import check_remote, owning_remote
+from kafeat.errors import KafeatError
+from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.folder_lock import holding_local, owning_local
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import Location
-from kafeat.io.storage.owner import NAME, Owner
+from kafeat.io.storage.owner import NAME, Owner, check
 
 
 @dataclass(frozen=True)
@@ -34,23 +36,39 @@ class Token:
                 if isinstance(folder, LocalPath):
                     stack.enter_context(holding_local(folder, self.run))
                 else:
-                    check_remote(folder, self.run)
+                    check(folder, _owner_of(folder), self.run)
             yield
 
 
 @contextmanager
 def owning(*folders: Location) -> Iterator[Token]:
-    """Own folders as a new run until the end of the block. Refuse them while another run owns one."""
+    """Own folders as a new run until the end of the block. Refuse local ones while another run owns one."""
     owner = Owner.new()
     with ExitStack() as stack:
         for folder in folders:
-            own = (
-                owning_local(folder, owner) if isinstance(folder, LocalPath) else owning_remote(folder, owner)
-            )
+            own = owning_local(folder, owner) if isinstance(folder, LocalPath) else _naming(folder, owner)
             stack.enter_context(own)
         yield Token(owner.run, tuple(folder.absolute() for folder in folders))
 
 
+@contextmanager
+def _naming(folder: Location, owner: Owner) -> Iterator[None]:
+    """Name the run in a folder of an object store until the end of the block."""
+    location = folder.join(NAME)
+    write_bytes(location, owner.dumps())
+    try:
+        yield
+    finally:
+        with suppress(KafeatError):  # without the permission to remove objects it stays
+            if _owner_of(folder) == owner:
+                location.remove()
+
+
+def _owner_of(folder: Location) -> Owner | None:
+    location = folder.join(NAME)
+    return None if location.entry() is None else Owner.loads(location.read())
+
+
 def is_lock(name: str) -> bool:
-    """Return true for a name of a file that marks the owner of a folder or gives a sign of life."""
+    """Return true for a name of a file that marks the owner of a folder."""
     return name.startswith(NAME)

@@ -8,13 +8,12 @@ closed only after its last byte. A stream that is given up is kept until the pro
 from __future__ import annotations
 
 import ctypes
-import secrets
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from kafeat.errors import KafeatError, SystemRefusedError
+from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.object_store import file_system, unreachable
 from kafeat.io.storage.object_uri import ObjectUri
@@ -32,9 +31,6 @@ _LEFT = "parts that were uploaded may remain until a lifecycle rule of the bucke
 def upload(local_file: str, location: ObjectUri, may_stand: Callable[[], None]) -> None:
     """Copy a local file to a remote location. Call `may_stand` right before the object gets its name."""
     fs, path = file_system(location)
-    if fs.type_name not in ("s3", "gcs"):
-        _by_rename(fs, local_file, path, location, may_stand)
-        return
     sender = _Sender(fs, local_file, path, may_stand)
     try:
         sender.run()
@@ -110,28 +106,6 @@ def _passthrough(stream: Any) -> Any:
 
 def _let_go(stream: Any) -> None:
     ctypes.pythonapi.Py_DecRef(ctypes.py_object(stream))
-
-
-def _by_rename(
-    fs: Any, local_file: str, path: str, location: ObjectUri, may_stand: Callable[[], None]
-) -> None:
-    """Upload to a file system with renames: write a temporary file and rename it when it is complete."""
-    folder, _, name = path.rpartition("/")
-    beside = f"{folder}/.{name[:100]}.kafeat-{secrets.token_hex(8)}.tmp"
-    try:
-        with LocalPath(local_file).open() as file, fs.open_output_stream(beside, compression=None) as stream:
-            while data := file.read(_PIECE):
-                stream.write(data)
-        may_stand()
-        if fs.type_name == "hdfs" and fs.get_file_info(path).is_file:
-            fs.delete_file(path)  # its rename does not replace
-        fs.move(beside, path)
-    except BaseException as error:
-        with suppress(OSError):
-            fs.delete_file(beside)
-        if isinstance(error, OSError) and not isinstance(error, KafeatError):
-            raise unreachable(location, error) from error
-        raise
 
 
 def abort_upload(fs: Any, path: str) -> bool:

@@ -44,12 +44,9 @@ def schema_of(layout: Layout) -> pa.Schema:
     fields = [] if layout.passthrough_schema is None else list(layout.passthrough_schema)
     if layout.layout == "columns":
         fields += [pa.field(name, kind, nullable=layout.nullable) for name in layout.names]
-    elif layout.layout == "list":
+    else:
         items = pa.list_(pa.field("item", kind, nullable=False), len(layout.names))
         fields.append(pa.field(layout.list_name, items, nullable=layout.nullable))
-    else:
-        tensors = pa.fixed_shape_tensor(kind, [len(layout.names)])
-        fields.append(pa.field(layout.list_name, tensors, nullable=layout.nullable))
     notes = {"kafeat": json.dumps(dict(layout.metadata), sort_keys=True)} if layout.metadata else None
     return pa.schema(fields, metadata=notes)
 
@@ -60,10 +57,7 @@ def features_of(
     """Return a block as the last columns of a schema."""
     if layout == "columns":
         return columns_of(block, nulls, apart=apart)
-    kind = schema.field(-1).type
-    if layout == "list":
-        return [lists_of(block, kind, nulls)]
-    return [pa.ExtensionArray.from_storage(kind, lists_of(block, kind.storage_type, nulls))]
+    return [lists_of(block, schema.field(-1).type, nulls)]
 
 
 def nulls_of(block: Floats) -> Mask | None:

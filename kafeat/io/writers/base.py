@@ -46,13 +46,13 @@ class Layout:
         return [] if self.passthrough_schema is None else list(self.passthrough_schema.names)
 
     @property
-    def layout(self) -> Literal["columns", "list", "tensor"]:
-        """One column for each feature, one column of lists, or one of tensors."""
+    def layout(self) -> Literal["columns", "list"]:
+        """One column for each feature, or one column of lists."""
         return self.options.layout
 
     @property
     def list_name(self) -> str:
-        """Name of the column of lists or tensors."""
+        """Name of the column of lists."""
         return self.options.list_name
 
     @property

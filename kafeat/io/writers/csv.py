@@ -60,8 +60,7 @@ ROWS = 1024
 def spelled(kind: pa.DataType) -> bool:
     """Return true if values of the type can be written as CSV."""
     kind = storage_of(kind)
-    bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    if any(test(kind) for test in (*bytes_, pa.types.is_binary_view, pa.types.is_nested)):
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return False
     try:
         # Arrow looks up the time zone only if there is a value.

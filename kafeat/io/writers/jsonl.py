@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafeat.errors import UsageError
 from kafeat.io.columns.numbers import storage_of
 from kafeat.io.writers import csv as csv_text
 from kafeat.io.writers.arrow_columns import columns_of, nulls_of
@@ -26,8 +24,6 @@ class JsonlWriter(Writer):
 
     def __init__(self, location: str, path: str, layout: Layout) -> None:
         super().__init__(layout)
-        if layout.layout == "tensor":
-            raise UsageError(f"{location}: expected the layout columns or list for JSON lines, got tensor")
         one = layout.list_name if layout.layout == "list" else None
         self._spelling = Spelling(layout.passthrough_names, layout.names, one)
         self._out = TextOutput(location, path, layout.compression, "JSON lines")
@@ -49,15 +45,8 @@ _NULL, _NOTHING, _QUOTE = (pa.scalar(text, TEXT) for text in ("null", "", '"'))
 
 
 def spelled(kind: pa.DataType) -> bool:
-    """Return true if values of the type can be written as JSON: all types but bytes, maps and unions."""
-    kind = storage_of(kind)
-    if pa.types.is_union(kind) or pa.types.is_map(kind):
-        return False
-    if pa.types.is_nested(kind):
-        parts = [kind.field(i) for i in range(kind.num_fields)]
-        keys = {part.name for part in parts}
-        return len(keys) == len(parts) and all(spelled(part.type) for part in parts)
-    return bool(pa.types.is_float16(kind)) or csv_text.spelled(kind)
+    """Return true if values of the type can be written as JSON: all plain types but bytes."""
+    return bool(pa.types.is_float16(storage_of(kind))) or csv_text.spelled(kind)
 
 
 class Spelling:
@@ -108,13 +97,10 @@ def _finite(numbers: pa.Array) -> pa.Array:
 
 
 def _values(values: pa.Array) -> pa.Array:
-    """Return an array of any type as JSON."""
+    """Return an array of plain values as JSON."""
     if isinstance(values, pa.ExtensionArray):
         return _values(values.storage)
     kind = values.type
-    if pa.types.is_nested(kind):
-        text = _objects(values) if pa.types.is_struct(kind) else _lists(values)
-        return pc.if_else(values.is_valid(), text, _NULL) if values.null_count else text
     if pa.types.is_floating(kind):
         wide = values.cast(pa.float32()) if pa.types.is_float16(kind) else values
         return _finite(pc.if_else(pc.is_finite(wide), wide, None))
@@ -122,33 +108,6 @@ def _values(values: pa.Array) -> pa.Array:
     if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
         text = _in_quotes(text)
     return pc.fill_null(text, _NULL)
-
-
-def _objects(values: pa.Array) -> pa.Array:
-    """Return structs as objects."""
-    if not values.type.num_fields:
-        return pa.array(["{}"] * len(values), TEXT)
-    names = [values.type.field(i).name for i in range(values.type.num_fields)]
-    parts = [
-        part
-        for i, inner in enumerate(values.flatten())
-        for part in (pa.scalar(_key(names[i], first=i == 0), TEXT), _values(inner))
-    ]
-    return pc.binary_join_element_wise(*parts, pa.scalar("}", TEXT), _NOTHING)
-
-
-def _lists(values: pa.Array) -> pa.Array:
-    """Return lists as arrays. The texts of all elements are joined, and each list is cut out of them."""
-    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
-    ends = np.append(0, np.cumsum(lengths, dtype=np.int64))
-    first = np.zeros(ends[-1] + 1, bool)
-    first[ends] = True
-    commas = pc.if_else(pa.array(first[:-1]), _NOTHING, pa.scalar(",", TEXT))
-    elements = pc.binary_join_element_wise(commas, _values(values.flatten()), _NOTHING)
-    _, offsets, text = elements.buffers()
-    cuts = np.frombuffer(offsets, np.int64)[elements.offset :][ends]
-    inner = pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(cuts), text or pa.py_buffer(b""))
-    return pc.binary_join_element_wise(pa.scalar("[", TEXT), inner, pa.scalar("]", TEXT), _NOTHING)
 
 
 def _in_quotes(text: pa.Array) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import tempfile
@@ -15,7 +16,7 @@ from kafeat.contract.tile import SparseRows
 from kafeat.errors import UsageError
 from kafeat.io.writers.base import Layout
 from kafeat.io.writers.sparse import SparseWriter
-from kafeat.types import Array, Mask
+from kafeat.types import Mask
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,39 +63,23 @@ class NpzWriter(SparseWriter):
 
     def _end(self) -> None:
         with zipfile.ZipFile(self._path, "w") as archive:
-            _put(archive, "indices", self._index, (self._entries,), self._columns)
-            _put(archive, "indptr", _START, (self._rows + 1,), self._starts)
-            _put_array(archive, "format", np.array(b"csr"))
-            _put_array(archive, "shape", np.array([self._rows, self._width], _START))
-            _put(archive, "data", self._dtype, (self._entries,), self._values)
+            _put(archive, "indices", self._columns, self._index, self._entries)
+            _put(archive, "indptr", self._starts, _START, self._rows + 1)
+            _put(archive, "format", io.BytesIO(b"csr"), np.dtype("S3"))
+            shape = np.array([self._rows, self._width], _START)
+            _put(archive, "shape", io.BytesIO(shape.tobytes()), _START, 2)
+            _put(archive, "data", self._values, self._dtype, self._entries)
 
     def close(self) -> None:
         self._files.close()
 
 
-def _put(
-    archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], file: IO[bytes]
-) -> None:
-    """Add an array whose bytes are in a file."""
-    file.flush()
-    file.seek(0)
-    with _member(archive, name) as member:
-        np.lib.format.write_array_header_1_0(member, _described(dtype, shape))
-        shutil.copyfileobj(file, member, _COPY)
-
-
-def _put_array(archive: zipfile.ZipFile, name: str, array: Array) -> None:
-    with _member(archive, name) as member:
-        np.lib.format.write_array_header_1_0(member, _described(array.dtype, array.shape))
-        member.write(array.tobytes())
-
-
-def _described(dtype: np.dtype[Any], shape: tuple[int, ...]) -> dict[str, Any]:
-    return {"descr": dtype.str, "fortran_order": False, "shape": shape}
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
-    # A fixed time, so that the same features give the same bytes.
-    info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+def _put(archive: zipfile.ZipFile, name: str, content: IO[bytes], dtype: np.dtype[Any], *shape: int) -> None:
+    """Add an array whose bytes are in a file. `np.savez` would need it in memory."""
+    content.seek(0)
+    info = zipfile.ZipInfo(f"{name}.npy")  # of a fixed time, so that the same features give the same bytes
     info.external_attr = 0o644 << 16
-    return archive.open(info, "w", force_zip64=True)
+    with archive.open(info, "w", force_zip64=True) as member:
+        header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(member, header)
+        shutil.copyfileobj(content, member, _COPY)

@@ -113,8 +113,8 @@ def _writer(location: str, path: str, regular: bool, format: str, layout: Layout
 
 
 def _refuse_clash(location: str, chosen: Layout) -> None:
-    if chosen.layout not in ("columns", "list", "tensor"):
-        raise UsageError(f"{location}: expected the layout columns, list or tensor, got {chosen.layout!r}")
+    if chosen.layout not in ("columns", "list"):
+        raise UsageError(f"{location}: expected the layout columns or list, got {chosen.layout!r}")
     passthrough = chosen.passthrough_names
     features = list(chosen.names) if chosen.layout == "columns" else [chosen.list_name]
     both = [name for name in passthrough if name in set(features)]

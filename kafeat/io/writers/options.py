@@ -19,7 +19,7 @@ class OutputOptions:
     Attributes:
         format: Format of the output; None takes it from the suffix.
         keep: Passthrough columns, which are copied unchanged; None copies all columns.
-        layout: One column for each feature, one column of lists, or one of Arrow's fixed-shape tensors.
+        layout: One column for each feature, or one column of lists.
         prefix: Prefix of the feature columns, or the name of the list column; None gives f0, f1, … or features.
         compression: Compression; None leaves it to the format and the suffix.
         overwrite: True replaces an existing file, False refuses to.
@@ -33,7 +33,7 @@ class OutputOptions:
 
     format: str | None = None
     keep: Sequence[str] | None = ()
-    layout: Literal["columns", "list", "tensor"] = "columns"
+    layout: Literal["columns", "list"] = "columns"
     prefix: str | None = None
     compression: str | None = None
     overwrite: bool = True
@@ -55,7 +55,7 @@ class OutputOptions:
 
     @property
     def list_name(self) -> str:
-        """Name of the column of lists or tensors."""
+        """Name of the column of lists."""
         return "features" if self.prefix is None else self.prefix
 
     def feature_names(self, width: int) -> list[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
 
-from kafeat.errors import InvalidValueError, UsageError, quoted
+from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.io.columns.numbers import is_text, storage_of
 from kafeat.types import Mask
 
@@ -56,13 +54,29 @@ class PassthroughColumns:
                 )
 
 
+def refuse_nested(location: str, schema: pa.Schema) -> None:
+    """Refuse passthrough columns of nested, run-end encoded or view types. Categories pass, whatever stores them."""
+    for field in schema:
+        stored = storage_of(field.type)
+        target = _decoded(pa.nulls(0, stored)).type
+        nested = pa.types.is_nested(target)
+        if nested or not (target == stored or pa.types.is_dictionary(stored)):
+            raise DataError(
+                f"{location}: column {quoted(field.name)}: expected a passthrough column of plain values, got "
+                f"{field.type}; cast it first, to {'text or to one column for each value' if nested else target}, "
+                "or leave it out of --keep"
+            )
+
+
 def _remedy(format: str) -> str:
     others = [name for key, name in NAMES.items() if key != format and key != "csv"]
     return f"leave it out of --keep, or write {' or '.join(others[::-1])}"
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array([plain(chunk, kind) for chunk in column.chunks], kind)
+    if pa.types.is_dictionary(kind):
+        return pa.chunked_array([_coded(chunk) for chunk in column.chunks], kind)
+    return column if column.type == kind else decoded(column)
 
 
 def _held(format: str, kind: pa.DataType) -> bool:
@@ -88,61 +102,19 @@ def _held(format: str, kind: pa.DataType) -> bool:
 
 
 def written(kind: pa.DataType, format: str) -> pa.DataType:
-    """Return the type in which values of a type are written."""
-    if format == "parquet" and pa.types.is_dictionary(kind) and is_text(kind):
-        return pa.dictionary(kind.index_type, written(kind.value_type, "arrow"), kind.ordered)
-    if pa.types.is_run_end_encoded(kind) or pa.types.is_dictionary(kind):
-        return written(kind.value_type, format)
-    if format != "parquet" and (pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)):
-        return pa.string() if pa.types.is_string_view(kind) else pa.binary()
-    if not pa.types.is_nested(kind) or pa.types.is_union(kind) or pa.types.is_map(kind):
+    """Return the type in which values of a type are written: only Parquet keeps categories, if they are text."""
+    if not pa.types.is_dictionary(kind):
         return kind
-    parts = [kind.field(i) for i in range(kind.num_fields)]
-    parts = [part.with_type(written(part.type, "arrow")) for part in parts]
-    if pa.types.is_struct(kind):
-        return pa.struct(parts)
-    if pa.types.is_fixed_size_list(kind):
-        return pa.list_(parts[0], kind.list_size)
-    large = pa.types.is_large_list(kind) or pa.types.is_large_list_view(kind)
-    return (pa.large_list if large else pa.list_)(parts[0])
+    plain = _decoded(pa.nulls(0, kind)).type
+    return (
+        pa.dictionary(kind.index_type, plain, kind.ordered)
+        if format == "parquet" and is_text(plain)
+        else plain
+    )
 
 
-def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as plain values."""
-    kind = written(column.type, "arrow")
-    return pa.chunked_array([plain(chunk, kind) for chunk in column.chunks], kind)
-
-
-def plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Convert values to the type that `written` returns for them."""
-    values_type = values.type
-    if pa.types.is_dictionary(kind):
-        return _coded(values, kind)
-    if values_type == kind:
-        return values
-    if pa.types.is_run_end_encoded(values_type):
-        import pyarrow.compute as pc
-
-        return plain(pc.run_end_decode(values), kind)
-    if pa.types.is_dictionary(values_type):
-        words = plain(values.dictionary, kind)
-        return pa.DictionaryArray.from_arrays(values.indices, words).dictionary_decode()
-    mask = values.is_null() if values.null_count else None
-    if pa.types.is_struct(values_type):
-        parts = [plain(part, kind.field(i).type) for i, part in enumerate(values.flatten())]
-        return pa.StructArray.from_arrays(parts, fields=[kind.field(i) for i in range(len(parts))], mask=mask)
-    if pa.types.is_fixed_size_list(values_type):
-        inner = values.values.slice(
-            values.offset * values_type.list_size, len(values) * values_type.list_size
-        )
-        return pa.FixedSizeListArray.from_arrays(plain(inner, kind.value_type), type=kind, mask=mask)
-    if pa.types.is_nested(values_type):
-        return _list(values, kind, mask)
-    return values.cast(kind)
-
-
-def _coded(values: pa.DictionaryArray, kind: pa.DataType) -> pa.DictionaryArray:
-    words, codes = plain(values.dictionary, kind.value_type), values.indices
+def _coded(values: pa.DictionaryArray) -> pa.DictionaryArray:
+    kind, words, codes = values.type, _decoded(values.dictionary), values.indices
     if words.null_count:  # nulls in the dictionary and in the indices: Parquet has only the latter
         missing = words.is_null().to_numpy(zero_copy_only=False)
         codes = pa.array(np.cumsum(~missing) - 1, kind.index_type, mask=missing).take(codes)
@@ -150,14 +122,23 @@ def _coded(values: pa.DictionaryArray, kind: pa.DataType) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(codes, words, ordered=kind.ordered)
 
 
-def _list(values: pa.Array, kind: pa.DataType, mask: pa.Array | None) -> pa.Array:
-    import pyarrow.compute as pc
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as plain values: categories, runs and views as what they stand for."""
+    kind = _decoded(pa.nulls(0, column.type)).type
+    return pa.chunked_array([_decoded(chunk) for chunk in column.chunks], kind)
 
-    lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
-    large = pa.types.is_large_list(kind)
-    offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int64() if large else pa.int32())
-    inner = plain(values.flatten(), kind.value_type)
-    return (pa.LargeListArray if large else pa.ListArray).from_arrays(offsets, inner, type=kind, mask=mask)
+
+def _decoded(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(values.indices, _decoded(values.dictionary)).dictionary_decode()
+    if pa.types.is_run_end_encoded(kind):
+        import pyarrow.compute as pc
+
+        return _decoded(pc.run_end_decode(values))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return values.cast(pa.string() if pa.types.is_string_view(kind) else pa.binary())
+    return values
 
 
 _BEYOND = "<value out of range"
@@ -167,10 +148,8 @@ _BEYOND = "<value out of range"
 def is_timed(kind: pa.DataType, format: str) -> bool:
     """Return true if a type has dates or times that the format may be unable to hold."""
     kind = storage_of(kind)
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+    if pa.types.is_dictionary(kind):
         return is_timed(kind.value_type, format)
-    if pa.types.is_nested(kind):
-        return any(is_timed(kind.field(i).type, format) for i in range(kind.num_fields))
     if format == "parquet":  # Parquet has neither times in seconds nor 64-bit dates
         return bool(pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.unit == "s"))
     times = (pa.types.is_date, pa.types.is_time, pa.types.is_timestamp)
@@ -182,35 +161,12 @@ def beyond(column: pa.ChunkedArray, format: str) -> pa.Scalar | None:
     import pyarrow.compute as pc
 
     for chunk in column.chunks:
-        for leaf in _leaves(chunk):
-            if is_timed(leaf.type, format):
-                ends = pc.min_max(leaf)
-                for end in (ends["min"], ends["max"]):
-                    if end.is_valid and not _fits(end, format):
-                        return end
+        values = chunk.storage if isinstance(chunk, pa.ExtensionArray) else _decoded(chunk)
+        ends = pc.min_max(values)
+        for end in (ends["min"], ends["max"]):
+            if end.is_valid and not _fits(end, format):
+                return end
     return None
-
-
-def _leaves(values: pa.Array) -> Iterator[pa.Array]:
-    """Yield the arrays of plain values in a nested array."""
-    if isinstance(values, pa.ExtensionArray):
-        yield from _leaves(values.storage)
-    elif pa.types.is_dictionary(values.type):
-        yield from _leaves(values.dictionary_decode())
-    elif pa.types.is_run_end_encoded(values.type):
-        import pyarrow.compute as pc
-
-        yield from _leaves(pc.run_end_decode(values))
-    elif pa.types.is_struct(values.type):
-        for part in values.flatten():
-            yield from _leaves(part)
-    elif pa.types.is_map(values.type):
-        pairs = pa.StructArray.from_arrays([values.keys, values.items], ["key", "value"])
-        yield from _leaves(pa.ListArray.from_arrays(values.offsets, pairs))
-    elif pa.types.is_nested(values.type):
-        yield from _leaves(values.flatten())
-    else:
-        yield values
 
 
 def _fits(end: pa.Scalar, format: str) -> bool:

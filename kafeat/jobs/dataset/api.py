@@ -22,7 +22,7 @@ from kafeat.model.load import load
 from kafeat.runtime.pool import Engine
 
 Path: TypeAlias = "str | os.PathLike[str]"
-OutputLayout: TypeAlias = Literal["columns", "list", "tensor"]
+OutputLayout: TypeAlias = Literal["columns", "list"]
 Compression: TypeAlias = Literal["none", "snappy", "lz4", "zstd", "gzip"]
 OutputDType: TypeAlias = Literal["float16", "float32", "float64"]
 BadRows: TypeAlias = Literal["error", "drop", "null"]
@@ -118,8 +118,8 @@ def transform(
         Number of rows to read, for a trial; None reads all.
     output_format : str or None, default None
         "csv", "parquet", "npy", "arrow", "jsonl", "libsvm" or "npz"; None takes the format of the suffix.
-    layout : {"columns", "list", "tensor"}, default "columns"
-        One column per feature, one column of lists, or one column of Arrow fixed-shape tensors.
+    layout : {"columns", "list"}, default "columns"
+        One column per feature, or one column of lists.
     prefix : str or None, default None
         Prefix of the output column names; None gives f0, f1, …
     compression : {"none", "snappy", "lz4", "zstd", "gzip"} or None, default None

@@ -167,6 +167,10 @@ class OpenTransform:
         if rows is not None and plain:
             require_space(target, rows * outputs.width * outputs.dtype.itemsize)
         passthrough = self._opened.passthrough_schema(self._keep, self._typed) if self._keep else None
+        if passthrough is not None:
+            from kafeat.io.writers.passthrough import refuse_nested  # with pyarrow, which is slow to import
+
+            refuse_nested(self._opened.location, passthrough)
         layout = Layout(
             outputs.names,
             outputs.dtype,

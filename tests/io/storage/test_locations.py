@@ -219,7 +219,9 @@ def test_file_uris_are_local_paths(folder, tmp_path):
     ("place", "match"),
     [
         ("http://host/x.csv", r"expected a local path or a URI of file://, s3://.* got http://"),
-        ("foo://host/x.csv", r"got foo://"),
+        ("foo://host/x.csv", r"got foo://$"),
+        ("hdfs://user@node:8020/x.csv", r"got hdfs://; mount HDFS, or copy the files with `hdfs dfs -get`"),
+        ("viewfs://host/x.csv", r"got viewfs://; mount HDFS"),
         ("s3:///x.csv", "expected s3://BUCKET/KEY, got no bucket"),
         ("s3://b/x.csv?colour=red", "expected options that pyarrow knows, got: Unexpected query parameter.*'colour'"),
         ("s3://b/x#1.csv", "expected %23 for a # in a URI"),
@@ -234,29 +236,10 @@ def test_uris_that_are_none(folder, place, match):
         kafeat.load(place)
 
 
-def test_other_stores_are_handed_to_their_file_systems(monkeypatch):
+def test_other_stores_are_handed_to_their_file_systems():
     fs, path = remote.file_system(Location.parse("gs://anonymous@bucket/a/b%20c.csv"))
     assert (fs.type_name, path) == ("gcs", "bucket/a/b c.csv")
     assert fs.__reduce__()[1][0]["retry_time_limit"].total_seconds() == 30
-    asked = []
-
-    def from_uri(place):
-        asked.append(place)
-        raise OSError("Unable to load libjvm\ndlopen(/one) failed\ndlopen(/two) failed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            remote,
-            "pa_fs",
-            type("Fake", (), {"FileSystem": type("F", (), {"from_uri": staticmethod(from_uri)})}),
-        )
-        with pytest.raises(SystemRefusedError, match="expected Hadoop's libhdfs and a Java") as caught:
-            remote.file_system(Location.parse("hdfs://user@node:8020/a.csv?replication=2"))
-    assert asked == ["hdfs://user@node:8020/key?replication=2"]
-    assert str(caught.value) == (
-        "hdfs://node:8020/a.csv: expected Hadoop's libhdfs and a Java, got: Unable to load libjvm; "
-        "set JAVA_HOME, HADOOP_HOME and CLASSPATH"
-    )
 
 
 # -- failures
@@ -484,24 +467,6 @@ def test_uploads_of_others_are_left_alone(store):
     assert store.keys() == []
 
 
-def test_where_there_are_renames_a_draft_takes_the_name(tmp_path, monkeypatch):
-    (tmp_path / "draft").write_bytes(b"new")
-    out = tmp_path / "out"
-    fs = pa_fs.LocalFileSystem()
-    monkeypatch.setattr(upload, "file_system", lambda place: (fs, str(out)))
-    upload.upload(str(tmp_path / "draft"), Location.parse("hdfs://n/out"), lambda: None)
-    assert out.read_bytes() == b"new"
-
-    def late():
-        raise UsageError("too late")
-
-    (tmp_path / "draft").write_bytes(b"newer")
-    with pytest.raises(UsageError, match="too late"):
-        upload.upload(str(tmp_path / "draft"), Location.parse("hdfs://n/out"), late)
-    assert out.read_bytes() == b"new"
-    assert sorted(os.listdir(tmp_path)) == ["draft", "out"]
-
-
 @pytest.mark.slow
 def test_without_boto3_an_unfinished_upload_stays(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "boto3", None)
@@ -573,7 +538,7 @@ def test_nothing_shows_secrets(store, folder, tmp_path, in_process):
     [
         ("s3://a:b@c/d.csv?x=1: no", "s3://c/d.csv: no"), ("s3://a:b/c@d/e: no", "s3://d/e: no"),
         ("'s3://a@b/c' x", "'s3://b/c' x"),
-        ("hdfs://n:8020/a@b: no", "hdfs://n:8020/a@b: no"), ("s3://b/a@c", "s3://b/a@c"), ("a:b@c?d=e", "a:b@c?d=e"),
+        ("https://n:8020/a@b: no", "https://n:8020/a@b: no"), ("s3://b/a@c", "s3://b/a@c"), ("a:b@c?d=e", "a:b@c?d=e"),
         ("s3://b/k?x=1, s3://u:p@b/l?x=1", "s3://b/k, s3://b/l"),
     ],
 )  # fmt: skip

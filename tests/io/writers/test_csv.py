@@ -29,7 +29,7 @@ def test_a_value_is_quoted_for_what_it_holds(tmp_path):
     truth = "t,f0\n" + "".join(f"{value},1\n" for value in quoted)
     for heights in ((), (1, 1, 1), (3, 4), (0, 9)):
         assert written(tmp_path / "o.csv", kept, *heights) == truth
-    for kind in (pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+    for kind in (pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
         assert written(tmp_path / "o.csv", kept.cast(pa.schema([("t", kind)])), 2, 5) == truth
 
 
@@ -63,7 +63,7 @@ def test_every_plain_type_is_spelled_as_its_text(tmp_path, beside):
 
 @pytest.mark.parametrize(
     "kind",
-    [pa.binary(), pa.large_binary(), pa.binary(3), pa.binary_view(), pa.dictionary(pa.int8(), pa.binary()),
+    [pa.binary(), pa.large_binary(), pa.binary(3), pa.dictionary(pa.int8(), pa.binary()),
      pa.month_day_nano_interval(), pa.list_(pa.int8()), pa.struct([("a", pa.int8())])],
     ids=str,
 )  # fmt: skip

@@ -20,8 +20,8 @@ NAMES = ["f0", "f1", "f2"]
 KINDS = [
     ("out.csv", {}), ("out.csv.gz", {}), ("out.csv.zst", {}), ("out.npy", {}), ("out.parquet", {}),
     ("out.parquet", {"layout": "list"}), ("out.parquet", {"compression": "zstd"}),
-    ("out.parquet", {"layout": "tensor"}), ("out.arrow", {}), ("out.arrow", {"layout": "list"}),
-    ("out.feather", {"layout": "tensor"}), ("out.arrow", {"compression": "zstd"}), ("out.arrows", {}), ("out.npz", {}),
+    ("out.arrow", {}), ("out.arrow", {"layout": "list"}),
+    ("out.feather", {"layout": "list"}), ("out.arrow", {"compression": "zstd"}), ("out.arrows", {}), ("out.npz", {}),
 ]  # fmt: skip
 
 

@@ -92,7 +92,7 @@ def test_bad_rows_are_counted_and_listed(folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"layout": "rows"}, "layout: expected one of columns, list, tensor, got 'rows'"),
+        ({"layout": "rows"}, "layout: expected one of columns, list, got 'rows'"),
         ({"on_bad_rows": "skip"}, "on_bad_rows: expected one of error, drop, null, got 'skip'"),
         ({"output_format": "xlsx"}, "output_format: expected one of csv, .*, got 'xlsx'"),
         ({"limit": 0}, "limit: expected a whole number of at least 1, got 0"),

@@ -212,7 +212,7 @@ def test_a_passthrough_column_of_the_same_name_is_refused(model, table, tmp_path
 
 @pytest.mark.parametrize("label", ["text", "boolean", "y"])
 @pytest.mark.parametrize(("format", "layout"), [("parquet", "columns"), ("csv", "columns"), ("npy", "columns"),
-                                                ("parquet", "list"), ("arrow", "tensor")])  # fmt: skip
+                                                ("parquet", "list"), ("arrow", "list")])  # fmt: skip
 def test_verify_knows_predictions(model, data, tmp_path, label, format, layout):
     fm = model(label)
     fm.save(tmp_path / "model.joblib")

@@ -61,21 +61,6 @@ def write(path, table):
             writer.write_table(table, max_chunksize=90)
 
 
-@pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.arrow"])
-def test_ways_to_store_values_do_not_matter(model, tmp_path, out):
-    words = pa.array([None, *(f"row {i // 5}" for i in range(1, N))])
-    odd = {
-        "view": words.cast(pa.string_view()),
-        "runs": pa.RunEndEncodedArray.from_arrays(pa.array([400, N], pa.int32()), pa.array([1, 2])),
-        "lists": pa.array([[i, None] for i in range(N)]),
-    }
-    kept = [name for name in odd if out != "out.csv" or name != "lists"]
-    write(tmp_path / "in.arrow", pa.table({**odd, "x": X}))
-    place, made = str(tmp_path / "in.arrow"), str(tmp_path / out)
-    transform_file(model, place, made, writing=OutputOptions(keep=kept))
-    assert verify_file(model, place, made).rows == N
-
-
 def read(path):
     return pq.read_table(path) if path.suffix == ".parquet" else ipc.open_file(path).read_all()
 

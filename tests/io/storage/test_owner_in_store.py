@@ -1,4 +1,4 @@
-"""The same in an object store, where there are no locks."""
+"""The newest run owns a folder in an object store, where there are no locks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import pytest
 
 from kafeat.errors import SystemRefusedError
-from kafeat.io.storage import owner
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import Location
 from kafeat.io.storage.owner import NAME, Owner
@@ -15,12 +14,6 @@ from kafeat.io.storage.run_token import Token, owning
 
 pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    monkeypatch.setattr(owner, "SIGN_SECONDS", 0.2)
-    monkeypatch.setattr(owner, "PATIENCE_SECONDS", 0.5)
 
 
 def objects(store):
@@ -32,20 +25,15 @@ def objects(store):
 def of_the_dead(store):
     dead = Owner.new()
     store.put(f"out/{NAME}", dead.dumps())
-    store.put(f"out/{NAME}.{dead.run}", b".")
     return Token(dead.run, (Location.parse(store.uri("out")),))
 
 
-def test_another_run_is_refused_while_there_are_signs_of_life(store, monkeypatch):
+def test_the_lock_names_the_run_while_it_lasts(store):
     with owning(Location.parse(store.uri("out"))) as token:
         assert json.loads(store.get(f"out/{NAME}"))["run"] == token.run
-        monkeypatch.setattr(owner, "PATIENCE_SECONDS", 20.0)
-        with pytest.raises(
-            SystemRefusedError, match=r"^s3://rows/out: expected a folder that no run writes to"
-        ):
-            owning(Location.parse(store.uri("out"))).__enter__()
         with token.publishing():
             pass
+        assert objects(store) == [f"out/{NAME}"]
     assert objects(store) == []
 
 
@@ -67,12 +55,16 @@ def test_what_is_left_of_a_dead_run_completes_no_upload(store):
     assert store.uploads() == []
 
 
-def test_of_two_that_begin_at_once_the_later_owns_the_folder(store):
-    with owning(Location.parse(store.uri("out"))) as first:
-        store.ask("DELETE", f"/out/{NAME}")  # as if both had looked before either wrote
-        with owning(Location.parse(store.uri("out"))) as second:
-            with second.publishing():
-                pass
-            with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got a run"):
-                write_bytes(Location.parse(store.uri("out/part")), b"of the first", guard=first.publishing)
+def test_of_two_runs_the_later_owns_the_folder_at_once(store):
+    with (
+        owning(Location.parse(store.uri("out"))) as first,
+        owning(Location.parse(store.uri("out"))) as second,
+    ):
+        with second.publishing():
+            pass
+        with pytest.raises(
+            SystemRefusedError, match="got a run .*; let one run at a time write there"
+        ) as refused:
+            write_bytes(Location.parse(store.uri("out/part")), b"of the first", guard=first.publishing)
+        assert refused.value.exit_code == 5
     assert objects(store) == []

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from kafeat.io.storage import formats
+from kafeat.io.storage.files import ReadOnce
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,7 +25,7 @@ OUTPUTS = click.Choice(formats.OUTPUTS)
 class FileName(click.types.StringParamType):
     """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
 
-    `use` tells how the command uses it: it reads data, a config or another file, or it writes a model, another output
+    `use` says how the command uses it: it reads data, a config or another file, or it writes a model, another output
     or a folder of pages. `kafeat.cli.overlaps` compares outputs with inputs. `what` names the file in messages.
     """
 
@@ -37,6 +38,11 @@ class FileName(click.types.StringParamType):
     def written(self) -> bool:
         """True if the command writes to it."""
         return self.use in ("model", "output", "pages")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        # The check of overlapping files reads a config, and then the command does.
+        name = super().convert(value, param, ctx)
+        return ReadOnce(name) if self.use == "config" and not isinstance(name, ReadOnce) else name
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str

@@ -25,19 +25,22 @@ OUTPUTS = click.Choice(formats.OUTPUTS)
 class FileName(click.types.StringParamType):
     """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
 
-    `use` says how the command uses it: it reads data, a config or another file, or it writes a model, another output
-    or a folder of pages. `kafeat.cli.overlaps` compares outputs with inputs. `what` names the file in messages.
+    `use` says how the command uses it: it reads data, a config or another file, or it writes a model, another output,
+    the result of a search with a journal beside it, or a folder of pages. `kafeat.cli.overlaps` compares outputs with
+    inputs. `what` names the file in messages.
     """
 
     envvar_list_splitter = os.pathsep
 
-    def __init__(self, use: Literal["data", "config", "file", "model", "output", "pages"], what: str) -> None:
+    def __init__(
+        self, use: Literal["data", "config", "file", "model", "output", "search", "pages"], what: str
+    ) -> None:
         self.use, self.what = use, what
 
     @property
     def written(self) -> bool:
         """True if the command writes to it."""
-        return self.use in ("model", "output", "pages")
+        return self.use in ("model", "output", "search", "pages")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         # The check of overlapping files reads a config, and then the command does.
@@ -87,8 +90,9 @@ DATA, CONFIG, MODEL = (
     FileName("data", "the input"), FileName("config", "the config"), FileName("file", "the model"),
 )  # fmt: skip
 FILE = FileName("file", "the input")
-NEW_MODEL, OUTPUT, PAGES = (
-    FileName("model", "a model"), FileName("output", "an output"), FileName("pages", "pages"),
+NEW_MODEL, OUTPUT, SEARCHED, PAGES = (
+    FileName("model", "a model"), FileName("output", "an output"), FileName("search", "an output"),
+    FileName("pages", "pages"),
 )  # fmt: skip
 
 LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."

@@ -106,7 +106,7 @@ def tune(
     report : str or None, default None
         Folder for a page with figures.
     journal : str or None, default None
-        File that records the trials.
+        File that records the trials. One with trials is refused without `resume`; a complete search removes it.
     resume : bool, default False
         Take the trials from the journal if data and arguments are the same.
     config_name : str, default "best.yaml"
@@ -147,14 +147,14 @@ def tune(
         judged = Scoring(split, task, scoring, count_jobs(jobs))
         space = SearchSpace(table, own)
         tuner = Tuner(source, given, start, budget, space, judged)
-        record = tuner.journal(journal, resume, seeds)
         seconds = None if time is None else _SHARE_OF_TIME * time
-        search = tuner.search(seeds, trials, seconds, record, with_curve=report is not None)
-        if progress is not None:
-            search.tell = lambda trial: progress(search, trial)
-        outcome = tuner.run(search, stops, with_curve=report is not None)
-        if record is not None and not outcome.interrupted:
-            record.remove()
+        with tuner.journal(journal, resume, seeds, listener) as record:
+            search = tuner.search(seeds, trials, seconds, record, with_curve=report is not None)
+            if progress is not None:
+                search.tell = lambda trial: progress(search, trial)
+            outcome = tuner.run(search, stops, with_curve=report is not None)
+            if record is not None:
+                record.complete = not outcome.interrupted
 
         def fit() -> FeatureMap:
             with rereadable(data, reading) as again:

@@ -85,6 +85,12 @@ def finite(context: click.Context, option: click.Parameter, number: float | None
     return number
 
 
+def number(least: int, most: int = 1 << 53) -> click.IntRange:
+    """Return the type of a whole number. Larger ones are refused before anything is allocated for them."""
+    return click.IntRange(least, most)
+
+
+MOST_JOBS = 4096
 KIND, COLUMN = KindName(), ColumnName()
 DATA, CONFIG, MODEL = (
     FileName("data", "the input"), FileName("config", "the config"), FileName("file", "the model"),
@@ -100,7 +106,7 @@ label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="C
 jobs = click.option(
     "--jobs",
     "-j",
-    type=click.IntRange(min=1),
+    type=number(1, MOST_JOBS),
     metavar="N",
     help="Number of threads (default: all cores). It never changes the output.",
 )
@@ -169,7 +175,7 @@ def reading(command: F) -> F:
     for option in (
         click.option(
             "--limit",
-            type=click.IntRange(min=1),
+            type=number(1),
             metavar="N",
             allow_from_autoenv=False,
             help="Read only the first N rows, for a trial.",
@@ -253,7 +259,7 @@ def scale_options(command: C) -> C:
         ),
         click.option("--resume", is_flag=True, help="Keep parts of a previous run if nothing changed."),
         click.option(
-            "--rows-per-file", type=click.IntRange(min=1), metavar="N",
+            "--rows-per-file", type=number(1), metavar="N",
             help="Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
         ),
     ):  # fmt: skip

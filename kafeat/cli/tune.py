@@ -56,11 +56,11 @@ Example:
     help="Column to predict. It is not a feature. Repeatable for labels that are numbers.",
 )  # fmt: skip
 @click.option(
-    "--columns", type=click.IntRange(min=2), metavar="D",
+    "--columns", type=options.number(2, 1 << 20), metavar="D",
     help="Number of output columns of the map (default: the knee of the score over columns).",
 )  # fmt: skip
 @click.option(
-    "--max-bytes-per-row", type=click.IntRange(min=1), metavar="N",
+    "--max-bytes-per-row", type=options.number(1), metavar="N",
     help="Largest number of bytes of the features of a row.",
 )  # fmt: skip
 @click.option(
@@ -72,7 +72,7 @@ Example:
     help="Time after which the search ends: 90s, 10m, 1h (default: all trials).",
 )  # fmt: skip
 @click.option(
-    "--trials", type=click.IntRange(min=1), metavar="N", help="Number of trials after which the search ends."
+    "--trials", type=options.number(1), metavar="N", help="Number of trials after which the search ends."
 )
 @click.option(
     "--split", metavar="COL",
@@ -96,7 +96,7 @@ Example:
     "of BASE.yaml is kept.",
 )  # fmt: skip
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=2, show_default=True, metavar="N",
+    "--seeds", type=options.number(1, 1000), default=2, show_default=True, metavar="N",
     help="Number of splits, with draws of their own, that the last candidates are scored on.",
 )  # fmt: skip
 @click.option(
@@ -114,7 +114,9 @@ Example:
     default=False,
     help="Replace an existing CONFIG.yaml, or fail if it exists (default).",
 )
-@click.option("--resume", is_flag=True, help="Take the trials of a killed run from its journal, if there is one.")
+@click.option(
+    "--resume", is_flag=True, help="Take the trials of a killed run from its journal, if there is one."
+)
 @options.reading
 @options.jobs
 @options.log_format

@@ -64,7 +64,7 @@ def test_check_takes_experiments_too(run, tmp_path, monkeypatch):
     assert done.stdout == "good.yaml: valid: an experiment with the maps m\n"
     kind, seeds, json = done.stderr.splitlines()
     assert kind.startswith("kafeat: bad.yaml:5:22: maps.m.steps[0].kind: expected one of 'clip', ")
-    assert seeds == "kafeat: worse.yaml: options.seeds: 0 is not in the range x>=1."
+    assert seeds == "kafeat: worse.yaml: options.seeds: 0 is not in the range 1<=x<=1000."
     assert json.startswith("kafeat: worse.yaml: options: expected one of label, ")
     content = (tmp_path / "good.yaml").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))

@@ -306,3 +306,25 @@ def test_a_device_as_output_has_no_journal(table, in_process):
     before = os.listdir("/dev")
     assert in_process("tune", "x.csv", "/dev/null", "--label", "y", *QUICK, cwd=table).returncode == 0
     assert os.listdir("/dev") == before
+
+
+@pytest.mark.parametrize(
+    ("words", "bound"),
+    [
+        ("tune x.csv best.yaml --label y --seeds 100000000", "1<=x<=1000"),
+        ("tune x.csv best.yaml --label y --columns 100000000", "2<=x<=1048576"),
+        ("tune x.csv best.yaml --label y --jobs 100000000", "1<=x<=4096"),
+        (f"tune x.csv best.yaml --label y --max-bytes-per-row {10**30}", "1<=x<=9007199254740992"),
+        (f"tune x.csv best.yaml --label y --trials {10**30}", "1<=x<=9007199254740992"),
+        ("evaluate --config c.yaml x.csv --seeds 100000000", "1<=x<=1000"),
+        (f"evaluate --config c.yaml x.csv --rows {10**30}", "2<=x<=9007199254740992"),
+        (f"verify --model m.joblib x.csv o.csv --rows {10**30}", "1<=x<=9007199254740992"),
+        (f"verify --model m.joblib x.csv o.csv --seed {10**30}", "0<=x<=9007199254740992"),
+        (f"transform --model m.joblib x.csv o.csv --limit {10**30}", "1<=x<=9007199254740992"),
+        (f"transform --model m.joblib x.csv o --rows-per-file {10**30}", "1<=x<=9007199254740992"),
+        ("fit --config c.yaml x.csv m.joblib --jobs 5000", "1<=x<=4096"),
+    ],
+)
+def test_a_large_number_is_refused_with_its_bound(table, in_process, words, bound):
+    done = in_process(*words.split(), cwd=table)
+    assert (done.returncode, f"is not in the range {bound}" in done.stderr) == (2, True), done.stderr

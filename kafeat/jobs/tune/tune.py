@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from kafeat.config import Config
 from kafeat.errors import UsageError
+from kafeat.jobs.evaluate.candidates import MOST_SEEDS
 from kafeat.jobs.evaluate.inputs import rereadable
 from kafeat.jobs.evaluate.report import report_folder
 from kafeat.jobs.fit.labels import label_argument
@@ -183,9 +184,10 @@ def _words(data: object, split: str | None, reading: InputOptions | None) -> lis
 
 
 def _check(time: float | None, trials: int | None, seeds: int) -> None:
-    for name, value in (("trials", trials), ("seeds", seeds)):
-        if value is not None and value < 1:
-            raise UsageError(f"{name}: expected at least 1, got {value}")
+    for name, value, most in (("trials", trials, None), ("seeds", seeds, MOST_SEEDS)):
+        if value is not None and (value < 1 or (most is not None and value > most)):
+            bounds = "at least 1" if most is None else f"1 to {most:,}"
+            raise UsageError(f"{name}: expected {bounds}, got {value}")
     if time is not None and not isinstance(time, int | float):
         raise UsageError(f"time: expected a number of seconds, got {time!r}")
     if time is not None and not time > 0.0:

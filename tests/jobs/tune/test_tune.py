@@ -223,7 +223,7 @@ def test_other_scores(scoring, name):
 
 
 def test_arguments_out_of_bounds_are_refused():
-    for wrong in ({"columns": 1}, {"trials": 0}, {"seeds": 0}, {"time": 0.0}):
+    for wrong in ({"columns": 1}, {"trials": 0}, {"seeds": 0}, {"seeds": 10**8}, {"time": 0.0}):
         with pytest.raises(UsageError, match=f"{next(iter(wrong))}: expected"):
             quick(X, Y, **wrong)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 
 import numpy.typing as npt
 
@@ -79,7 +80,7 @@ def tune(
     max_seconds_per_million_rows : float or None, default None
         Largest number of seconds that one core of this machine may take to transform a million rows.
     time : float or None, default None
-        Number of seconds after which no trial begins; None makes all trials.
+        Number of seconds that the search may take; it takes longer only for the first trial. None makes all trials.
     trials : int or None, default None
         Number of trials after which the search ends; None makes all trials.
     split : str or None, default None
@@ -135,6 +136,7 @@ def tune(
     >>> tuning.fit().n_components
     32
     """
+    started = monotonic()
     start, own = load_start(base)
     start = with_predictor(start, predictor, task)
     budget = Budget(columns, max_bytes_per_row, max_seconds_per_million_rows)
@@ -150,7 +152,7 @@ def tune(
         tuner = Tuner(source, given, start, budget, space, judged)
         seconds = None if time is None else _SHARE_OF_TIME * time
         with tuner.journal(journal, resume, seeds, listener) as record:
-            search = tuner.search(seeds, trials, seconds, record, with_curve=report is not None)
+            search = tuner.search(seeds, trials, seconds, record, report is not None, started)
             if progress is not None:
                 search.tell = lambda trial: progress(search, trial)
             outcome = tuner.run(search, stops, with_curve=report is not None)

@@ -107,19 +107,22 @@ class Tuner:
         return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
     def search(
-        self, seeds: int, trials: int | None, seconds: float | None, record: Journal | None, with_curve: bool
+        self,
+        seeds: int,
+        trials: int | None,
+        seconds: float | None,
+        record: Journal | None,
+        with_curve: bool,
+        started: float,
     ) -> Search:
-        """Return the search, whose trials the journal records."""
+        """Return the search, whose trials the journal records; its seconds count from `started`."""
         run = self.scorer.score if record is None else record.remembering(self.scorer.score)
-        width = self.budget.searched(self.start.dtype)
-        return Search(
-            self.space,
-            sizes(len(self.space.table.labels), width, seeds),
-            run,
-            trials,
-            seconds,
-            self.budget.later_trials(with_curve),
-        )
+        rows = len(self.space.table.labels)
+        planned = sizes(rows, self.budget.searched(self.start.dtype), seeds)
+        # The chosen map is fitted on all rows for the score of the test rows.
+        last_fit = 0.0 if self.scoring.split is None else rows / planned[-1].rows
+        later = self.budget.later_trials(with_curve) + last_fit
+        return Search(self.space, planned, run, trials, seconds, later, started=started)
 
     def run(self, search: Search, stops: tuple[type[BaseException], ...], with_curve: bool) -> Outcome:
         """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""

@@ -15,9 +15,11 @@ from kafeat.errors import DataError, UsageError, counted
 from kafeat.io.readers.memory import reader_of
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import SILENT
+from kafeat.jobs.tune.budget import Budget
 from kafeat.jobs.tune.search import Search
 from kafeat.jobs.tune.space import Candidate, SearchSpace
 from kafeat.jobs.tune.trials import RESAMPLES, Outcome, sizes
+from kafeat.jobs.tune.widths import Chooser
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 100.0, 0.01]
@@ -294,7 +296,7 @@ def searched(most=None, stop_after=None, seed=0):
     search = Search(space, sizes(4000, 64, 2), run, most, None)
     if stop_after is not None:
         over = search._over
-        search._over = lambda size: over(size) or len(search.trials) >= stop_after
+        search._over = lambda *one: over(*one) or len(search.trials) >= stop_after
     search.search()
     return search
 
@@ -404,3 +406,31 @@ def test_a_journal_of_other_options_is_told(tmp_path):
         quick(X, Y, columns=8, journal=path)
     quick(X, Y, columns=8, journal=path, resume=True, listener=replace(SILENT, warn=said.append))
     assert said == [f"{path}: of other data or options; the search starts anew"]
+
+
+@pytest.mark.parametrize("seconds", [1.0, 10.0, 40.0, 100.0, 300.0, 1000.0])
+@pytest.mark.parametrize("learned", [1.0, 3.0, 30.0])
+def test_a_search_keeps_its_time(monkeypatch, seconds, learned):
+    """On a clock of its own: a trial takes seconds by its size, and one with learned parts a multiple of that."""
+    clock = [0.0]
+    monkeypatch.setattr("kafeat.jobs.tune.search.time.monotonic", lambda: clock[0])
+    planned = sizes(4000, 256, 2)
+
+    def run(candidate, size):
+        score = np.random.default_rng([*str((candidate, size)).encode()]).random()
+        took = (
+            2.0 * size.width * size.rows / planned[-1].rows / 256 * (learned if candidate.complexity else 1.0)
+        )
+        clock[0] += took
+        return Outcome(score, tuple(score + np.arange(40) * 1e-6), took, size.width)
+
+    search = Search(
+        SearchSpace(_table_of(mixed().drop_columns(["id"]))), planned, run, None, seconds, 4.0, started=0.0
+    )
+    search.search()
+    assert search.trials[0].size == planned[-1]
+    budget = Budget()
+    Chooser(search, budget, "float32", lambda *_: 0.0, 1.0).choose(with_curve=True)
+    slack = 0.0 if learned <= 3.0 else 2.0 * (learned - 3.0)  # a first trial of its kind is guessed
+    assert clock[0] <= max(2.0, seconds) + slack
+    assert seconds < 40.0 or clock[0] >= 0.4 * seconds or not search.ended_early

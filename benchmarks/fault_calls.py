@@ -267,7 +267,7 @@ def _problem(case: Case, outcome: Outcome, files: Files, right: Files, memory: b
             if _tells(json.loads(content), os.path.dirname(name), files):
                 continue
             return f"{name} lists parts that are not there"
-        # Documented: the next command removes drafts of a killed one, and locks; `--resume` takes the trials of a journal.
+        # Documented: the next command removes drafts of a killed one, and locks; `--resume` reads a journal.
         if (
             (outcome.code < 0 and base.endswith(".tmp"))
             or (memory and base == LOCK)

@@ -86,7 +86,7 @@ Examples:
 )  # fmt: skip
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=options.number(1, 1000),
     default=1,
     show_default=True,
     help="Number of seeds to fit each recipe with.",
@@ -103,11 +103,11 @@ Examples:
     help="Score of the predictions; the first decides. Repeatable (default: accuracy for classes, r2 for numbers).",
 )  # fmt: skip
 @click.option(
-    "--rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
+    "--rows", type=options.number(2), default=2000, show_default=True, metavar="N",
     help="Number of held-out rows to compare kernels on.",
 )  # fmt: skip
 @click.option(
-    "--exact-rows", type=click.IntRange(min=2), default=2000, show_default=True, metavar="N",
+    "--exact-rows", type=options.number(2), default=2000, show_default=True, metavar="N",
     help="Maximum number of rows to train the exact kernel machine on.",
 )  # fmt: skip
 @options.output_dtype

@@ -22,7 +22,7 @@ class ExperimentName(FileName):
     """The name of an experiment of the package, or the YAML file of another."""
 
     def __init__(self) -> None:
-        super().__init__("file", "the experiment")
+        super().__init__("config", "the experiment")
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from kafeat.io.storage import formats
+from kafeat.io.storage.files import ReadOnce
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,19 +25,27 @@ OUTPUTS = click.Choice(formats.OUTPUTS)
 class FileName(click.types.StringParamType):
     """A file or folder name, which a shell completes. An environment variable separates several names by `:`.
 
-    `use` tells how the command uses it: it reads data, a config or another file, or it writes a model, another output
-    or a folder of pages. `kafeat.cli.overlaps` compares outputs with inputs. `what` names the file in messages.
+    `use` says how the command uses it: it reads data, a config or another file, or it writes a model, another output,
+    the result of a search with a journal beside it, or a folder of pages. `kafeat.cli.overlaps` compares outputs with
+    inputs. `what` names the file in messages.
     """
 
     envvar_list_splitter = os.pathsep
 
-    def __init__(self, use: Literal["data", "config", "file", "model", "output", "pages"], what: str) -> None:
+    def __init__(
+        self, use: Literal["data", "config", "file", "model", "output", "search", "pages"], what: str
+    ) -> None:
         self.use, self.what = use, what
 
     @property
     def written(self) -> bool:
         """True if the command writes to it."""
-        return self.use in ("model", "output", "pages")
+        return self.use in ("model", "output", "search", "pages")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        # The check of overlapping files reads a config, and then the command does.
+        name = super().convert(value, param, ctx)
+        return ReadOnce(name) if self.use == "config" and not isinstance(name, ReadOnce) else name
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -76,13 +85,20 @@ def finite(context: click.Context, option: click.Parameter, number: float | None
     return number
 
 
+def number(least: int, most: int = 1 << 53) -> click.IntRange:
+    """Return the type of a whole number. Larger ones are refused before anything is allocated for them."""
+    return click.IntRange(least, most)
+
+
+MOST_JOBS = 4096
 KIND, COLUMN = KindName(), ColumnName()
 DATA, CONFIG, MODEL = (
     FileName("data", "the input"), FileName("config", "the config"), FileName("file", "the model"),
 )  # fmt: skip
 FILE = FileName("file", "the input")
-NEW_MODEL, OUTPUT, PAGES = (
-    FileName("model", "a model"), FileName("output", "an output"), FileName("pages", "pages"),
+NEW_MODEL, OUTPUT, SEARCHED, PAGES = (
+    FileName("model", "a model"), FileName("output", "an output"), FileName("search", "an output"),
+    FileName("pages", "pages"),
 )  # fmt: skip
 
 LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
@@ -90,7 +106,7 @@ label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="C
 jobs = click.option(
     "--jobs",
     "-j",
-    type=click.IntRange(min=1),
+    type=number(1, MOST_JOBS),
     metavar="N",
     help="Number of threads (default: all cores). It never changes the output.",
 )
@@ -159,7 +175,7 @@ def reading(command: F) -> F:
     for option in (
         click.option(
             "--limit",
-            type=click.IntRange(min=1),
+            type=number(1),
             metavar="N",
             allow_from_autoenv=False,
             help="Read only the first N rows, for a trial.",
@@ -243,7 +259,7 @@ def scale_options(command: C) -> C:
         ),
         click.option("--resume", is_flag=True, help="Keep parts of a previous run if nothing changed."),
         click.option(
-            "--rows-per-file", type=click.IntRange(min=1), metavar="N",
+            "--rows-per-file", type=number(1), metavar="N",
             help="Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
         ),
     ):  # fmt: skip

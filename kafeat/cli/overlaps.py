@@ -62,4 +62,19 @@ def _written(name: str, kind: FileName, place: str) -> list[OutputPlace]:
         from kafeat.jobs.evaluate.report import pages_of
 
         return [OutputPlace(name, Location.parse(page)) for page in pages_of(place)]
+    if kind.use == "search":
+        journal = journal_of(place)
+        return [
+            OutputPlace(name, Location.parse(place)),
+            *([] if journal is None else [OutputPlace("a journal", Location.parse(journal))]),
+        ]
     return [OutputPlace(name, Location.parse(place))] if kind.written else []
+
+
+def journal_of(place: str) -> str | None:
+    """Return the name of the journal of a search: it lies beside the output if that is a file of this machine."""
+    from kafeat.io.storage.local_path import LocalPath
+    from kafeat.io.storage.location import Location
+
+    output = Location.parse(place)
+    return f"{output.path}.journal" if isinstance(output, LocalPath) and output.kind() != "other" else None

@@ -208,11 +208,6 @@ def _run_file(request: DatasetRequest, device: str | None, quiet: bool, verbose:
     with progress("transform", quiet) as announce:
         done = run_file(request, device, announce)
     _summarize(request, f"{request.target}: {counted(done.rows, 'row')}", done, quiet, verbose)
-    if 0 < done.rows_read == done.bad_rows and not quiet:
-        log.warn(
-            f"{request.source}: every row is bad ({done.bad_rows:,} of {done.rows_read:,}); the first is "
-            f"{done.first_bad_row}"
-        )
 
 
 def _run_parts(request: DatasetRequest, quiet: bool, verbose: bool) -> None:
@@ -259,16 +254,18 @@ def _warn(target: Location, names: tuple[str, ...], one: str, many: str) -> None
 def _summarize(
     request: DatasetRequest, what: str, done: TransformResult | DatasetResult, quiet: bool, verbose: bool
 ) -> None:
-    fate = {"drop": "left out", "null": "null"}.get(request.rules.on_bad_rows)
-    bad = _note(done.bad_rows, "bad row", "", f"{fate}")
-    clipped = _note(done.clipped, "value", " beyond the range of the fit", "clipped")
-    log.summarize(
-        f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{bad}{clipped}", quiet, verbose
+    """Write the summary, and a warning that counts the bad rows, which are lost or null in the output."""
+    clipped = (
+        f"; {counted(done.clipped, 'value')} beyond the range of the fit clipped" if done.clipped else ""
     )
-
-
-def _note(number: int, what: str, which: str, fate: str) -> str:
-    return f"; {counted(number, what)}{which} {'was' if number == 1 else 'were'} {fate}" if number else ""
+    log.summarize(f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{clipped}", quiet, verbose)
+    rule = request.rules.on_bad_rows
+    if done.bad_rows and not quiet:
+        log.warn(
+            f"{request.source}: {done.bad_rows:,} of {counted(done.rows_read, 'row')} "
+            f"{'left out' if rule == 'drop' else 'made null'} (--on-bad-rows {rule}); the first is "
+            f"{done.first_bad_row}"
+        )
 
 
 def _show_dry_run(request: DatasetRequest, over_parts: bool) -> None:

@@ -9,8 +9,10 @@ import click
 
 from kafeat.cli import log, options
 from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.overlaps import journal_of
 
 if TYPE_CHECKING:
+    from kafeat.io.storage.location import Location
     from kafeat.jobs.transform.options import InputOptions
     from kafeat.jobs.tune.last_step import PredictorKind
     from kafeat.jobs.tune.tuning import Tuning
@@ -42,17 +44,17 @@ Example:
 """,
 )
 @click.argument("data", type=options.DATA)
-@click.argument("config", type=options.OUTPUT, metavar="CONFIG.yaml")
+@click.argument("config", type=options.SEARCHED, metavar="CONFIG.yaml")
 @click.option(
     "--label", "labels", type=options.COLUMN, multiple=True, required=True, metavar="COL",
     help="Column to predict. It is not a feature. Repeatable for labels that are numbers.",
 )  # fmt: skip
 @click.option(
-    "--columns", type=click.IntRange(min=2), metavar="D",
+    "--columns", type=options.number(2, 1 << 20), metavar="D",
     help="Number of output columns of the map (default: the knee of the score over columns).",
 )  # fmt: skip
 @click.option(
-    "--max-bytes-per-row", type=click.IntRange(min=1), metavar="N",
+    "--max-bytes-per-row", type=options.number(1), metavar="N",
     help="Largest number of bytes of the features of a row.",
 )  # fmt: skip
 @click.option(
@@ -64,7 +66,7 @@ Example:
     help="Time after which the search ends: 90s, 10m, 1h (default: all trials).",
 )  # fmt: skip
 @click.option(
-    "--trials", type=click.IntRange(min=1), metavar="N", help="Number of trials after which the search ends."
+    "--trials", type=options.number(1), metavar="N", help="Number of trials after which the search ends."
 )
 @click.option(
     "--split", metavar="COL",
@@ -88,7 +90,7 @@ Example:
     "of BASE.yaml is kept.",
 )  # fmt: skip
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=2, show_default=True, metavar="N",
+    "--seeds", type=options.number(1, 1000), default=2, show_default=True, metavar="N",
     help="Number of splits, with draws of their own, that the last candidates are scored on.",
 )  # fmt: skip
 @click.option(
@@ -106,7 +108,9 @@ Example:
     default=False,
     help="Replace an existing CONFIG.yaml, or fail if it exists (default).",
 )
-@click.option("--resume", is_flag=True, help="Take the trials of a run that was killed from its journal.")
+@click.option(
+    "--resume", is_flag=True, help="Take the trials of a killed run from its journal, if there is one."
+)
 @options.reading
 @options.jobs
 @options.log_format
@@ -151,7 +155,15 @@ def tune(
     from kafeat.jobs.tune.tune import tune as job
 
     place, results = Location.parse(config), None if json_file is None else Location.parse(json_file)
-    outputs = [(place, overwrite or resume), *([] if results is None else [(results, True)])]
+    journal = journal_of(config)
+    if resume and journal is None:
+        raise UsageError(
+            f"--resume: expected an output on this machine, beside which the journal is, got {place}"
+        )
+    outputs = [
+        (place, overwrite or (resume and _chosen_before(place))),
+        *([] if results is None else [(results, True)]),
+    ]
     to_stdout = [output for output, _ in outputs if isinstance(output, StandardStream)]
     if len(to_stdout) > 1:
         raise UsageError("-: expected one output on standard output, got two")
@@ -163,7 +175,7 @@ def tune(
             data, labels, columns, max_bytes_per_row=max_bytes_per_row,
             max_seconds_per_million_rows=max_seconds_per_million_rows, time=seconds, trials=trials, split=split,
             task=task, scoring=scoring, base=base, predictor=predictor, seeds=seeds, jobs=jobs, reading=reading,
-            progress=show, listener=log.listener(quiet), report=report, journal=_journal(config, resume), resume=resume,
+            progress=show, listener=log.listener(quiet), report=report, journal=journal, resume=resume,
             config_name=config, stops=(Interrupted,),
         )  # fmt: skip
     if result.interrupted:
@@ -179,20 +191,14 @@ def tune(
     return 130 if result.interrupted else 0
 
 
-def _journal(config: str, resume: bool) -> str | None:
-    """Return the name of the journal, beside a local output."""
-    from kafeat.errors import UsageError
-    from kafeat.io.storage.local_path import LocalPath
-    from kafeat.io.storage.location import Location
+def _chosen_before(place: Location) -> bool:
+    """Return true for a config that a search has written."""
+    from kafeat.jobs.tune.comments import CHOSEN
 
-    place = Location.parse(config)
-    if isinstance(place, LocalPath):
-        return f"{place.path}.journal"
-    if resume:
-        raise UsageError(
-            f"--resume: expected an output on this machine, beside which the journal is, got {place}"
-        )
-    return None
+    if place.kind() != "file":
+        return False
+    with place.open() as file:
+        return bool(file.read(len(CHOSEN) + 2) == f"# {CHOSEN}".encode())
 
 
 def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) -> None:

@@ -35,13 +35,13 @@ Examples:
 )
 @click.option(
     "--rows",
-    type=click.IntRange(min=1),
+    type=options.number(1),
     default=100_000,
     show_default=True,
     help="Approximate number of rows to recompute.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the choice of rows."
+    "--seed", type=options.number(0), default=0, show_default=True, help="Seed of the choice of rows."
 )
 @click.option(
     "--on-bad-rows", type=click.Choice(["error", "drop", "null"]), default="error", show_default=True,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import BinaryIO, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,6 +15,7 @@ from kafeat.config.yaml_reader import read
 from kafeat.contract.describe import spell
 from kafeat.contract.imports import imports_allowed
 from kafeat.errors import ConfigError, SystemRefusedError
+from kafeat.io.storage.files import ReadOnce
 
 Source: TypeAlias = "str | os.PathLike[str] | Mapping[str, object] | Config"
 
@@ -89,20 +88,11 @@ def _valid(name: str, model: M | None, mistakes: Sequence[Mistake]) -> M:
 def _content(name: str) -> bytes:
     """Read a file, or standard input (`-`)."""
     try:
-        if name == "-":
-            return _whole(sys.stdin.buffer)
-        with open(name, "rb") as file:
-            return file.read(MOST_BYTES + 1)
+        return (name if isinstance(name, ReadOnce) else ReadOnce(name)).head(MOST_BYTES + 1)
     except OSError as error:
         raise SystemRefusedError(f"{name}: cannot read the config: {error.strerror}") from error
     except ValueError as error:
         raise SystemRefusedError(f"{name!r}: cannot read the config: {error}") from error
-
-
-@lru_cache(maxsize=1)
-def _whole(stream: BinaryIO) -> bytes:
-    """Read a stream; a second call returns the same content."""
-    return stream.read(MOST_BYTES + 1)
 
 
 def _from_text(content: bytes, root: type[M], key: str) -> tuple[M | None, list[Mistake]]:

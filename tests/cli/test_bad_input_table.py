@@ -474,7 +474,7 @@ bad("output: there already", text(), 2, "--no-clobber", out="out.npy",
 bad("output: Parquet on stdout", text(), 2, "--output-format", "parquet", out="-",
     says="-: expected CSV, Arrow, JSON lines or LIBSVM on standard output, got parquet; name a file")
 bad("jobs: 0", text(), 2, "--jobs", "0",
-    says="Invalid value for '--jobs' / '-j': 0 is not in the range x>=1.")
+    says="Invalid value for '--jobs' / '-j': 0 is not in the range 1<=x<=4096.")
 bad("max-drift: 2", text(), 2, "--max-drift", "2",
     says="Invalid value for '--max-drift': 2.0 is not in the range 0.0<=x<=1.0.")
 bad("max-drift: too much", text("99,99,99"), 6, "--max-drift", "0.05",

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_check_takes_experiments_too(run, tmp_path, monkeypatch):
     assert done.stdout == "good.yaml: valid: an experiment with the maps m\n"
     kind, seeds, json = done.stderr.splitlines()
     assert kind.startswith("kafeat: bad.yaml:5:22: maps.m.steps[0].kind: expected one of 'clip', ")
-    assert seeds == "kafeat: worse.yaml: options.seeds: 0 is not in the range x>=1."
+    assert seeds == "kafeat: worse.yaml: options.seeds: 0 is not in the range 1<=x<=1000."
     assert json.startswith("kafeat: worse.yaml: options: expected one of label, ")
     content = (tmp_path / "good.yaml").read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -109,3 +110,31 @@ def test_without_an_option_the_config_standardizes_and_has_a_map(in_process, tmp
     assert done.returncode == 0
     (tmp_path / "start.yaml").write_text(done.stdout)
     assert [step.kind for step in load_config(tmp_path / "start.yaml").steps] == ["standardize", "nystroem"]
+
+
+FIT = "steps: [{kind: fourier, n_components: 4}]"
+EVALUATE = "about: a\ndata: b\noptions: {seeds: 1, rows: 20, exact_rows: 50}\nmaps: {m: {" + FIT + "}}"
+
+
+@pytest.mark.parametrize(
+    ("words", "content"),
+    [
+        ("fit --config pipe.yaml x.csv m.joblib", FIT),
+        ("config --check pipe.yaml", FIT),
+        ("config --check pipe.yaml", EVALUATE),
+        ("evaluate --config pipe.yaml x.csv --rows 20 --exact-rows 50 --seeds 1 --json e.json", FIT),
+        ("evaluate --experiment pipe.yaml x.csv --json e.json", EVALUATE),
+        ("tune --from pipe.yaml x.csv best.yaml --label y --trials 1 --columns 4", FIT),
+    ],
+)
+def test_a_config_from_a_pipe_is_read_once(tmp_path, words, content):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    rows = "".join(f"{i % 7},{i % 11},{i % 5}\n" for i in range(100))
+    (tmp_path / "x.csv").write_text("x,z,y\n" + rows)
+    writer = Thread(target=(tmp_path / "pipe.yaml").write_text, args=(content,), daemon=True)
+    writer.start()
+    done = subprocess.run(
+        [KAFEAT, *words.split(), "-q"][: None if "--check" not in words else -1],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

@@ -17,6 +17,7 @@ import pytest
 
 import kafeat
 from kafeat.config import load_config
+from kafeat.io.storage.files import lock
 from tests.cli.terminal import on_terminal
 
 ROOT = Path(__file__).parents[2]
@@ -231,3 +232,107 @@ def test_an_interrupt_during_the_test_score_writes_the_config(table):
     assert done.returncode == 128 + signal.SIGINT, done.stderr
     assert load_config(table / "best.yaml").steps
     assert "test rows" not in done.stdout
+
+
+SEARCH = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("best.yaml.journal", "best.yaml"), "the input"),
+        (("x.csv", "best.yaml", "--from", "best.yaml.journal"), "the config"),
+        (("x.csv", "best.yaml", "--json", "best.yaml.journal"), "--json"),
+    ],
+)
+def test_a_journal_takes_the_place_of_no_other_file_of_the_command(table, in_process, words, name):
+    (table / "best.yaml.journal").write_text("steps: [{kind: fourier}]")
+    done = in_process("tune", *words, "--label", "y", *QUICK, "--resume", cwd=table)
+    assert (done.returncode, f"a journal apart from {name}" in done.stderr) == (2, True), done.stderr
+    assert (table / "best.yaml.journal").read_text() == "steps: [{kind: fourier}]"
+
+
+@pytest.mark.parametrize("more", [(), ("--resume",), ("--overwrite",)])
+@pytest.mark.parametrize("kind", ["file", "link", "dangling", "fifo"])
+def test_a_file_that_is_no_journal_stays(table, in_process, more, kind):
+    journal, mine = table / "best.yaml.journal", table / "mine"
+    if kind == "fifo":
+        os.mkfifo(journal)
+    elif kind == "file":
+        journal.write_text('{"key": "mine"}\n')
+    else:
+        journal.symlink_to(mine)
+        if kind == "link":
+            mine.write_text("mine")
+    done = in_process(*SEARCH, *more, cwd=table)
+    said = "best.yaml.journal: expected no file of that name, or the journal of a search, got another file; move it"
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert not (table / "best.yaml").exists()
+    assert kind != "file" or journal.read_text() == '{"key": "mine"}\n'
+    assert mine.exists() == (kind == "link")
+
+
+def test_the_journal_of_a_killed_search_is_gone_on_with_or_kept(table, in_process):
+    interrupted(table, 3, "SIGTERM")
+    journal = (table / "best.yaml.journal").read_bytes()
+    refused = in_process(*SEARCH, "--overwrite", cwd=table)
+    assert refused.returncode == 2
+    said = "best.yaml.journal: expected no trials of an earlier search, got 3; go on with them (--resume, in Python "
+    assert said in refused.stderr
+    assert "remove the file to start anew" in refused.stderr
+    assert (table / "best.yaml.journal").read_bytes() == journal
+    assert in_process(*SEARCH, "--resume", cwd=table).returncode == 0
+    assert sorted(os.listdir(table)) == ["best.yaml", "x.csv"]
+
+
+def test_a_search_is_resumed_without_a_journal_and_after_its_end(table, in_process):
+    for _ in range(2):
+        done = in_process(*SEARCH, "--resume", cwd=table)
+        assert done.returncode == 0, done.stderr
+    (table / "best.yaml").write_text("# mine\n")
+    refused = in_process(*SEARCH, "--resume", cwd=table)
+    assert (refused.returncode, "expected no file of that name" in refused.stderr) == (2, True)
+    assert (table / "best.yaml").read_text() == "# mine\n"
+
+
+def test_a_search_that_cannot_succeed_leaves_no_journal(table, in_process):
+    rows = "".join(f"{i},{i % 7},{'test' if i < 5 else 'train'}\n" for i in range(100))
+    (table / "x.csv").write_text("x,y,split\n" + rows.replace("test", "train"))
+    done = in_process(*SEARCH, "--split", "split", cwd=table)
+    assert (done.returncode, "at least one row of test" in done.stderr) == (3, True), done.stderr
+    assert os.listdir(table) == ["x.csv"]
+
+
+def test_two_searches_do_not_share_a_journal(table, in_process):
+    with open(table / "best.yaml.journal", "wb") as other:
+        lock(other.fileno())
+        done = in_process(*SEARCH, cwd=table)
+    assert (done.returncode, "got one in use" in done.stderr) == (5, True), done.stderr
+
+
+def test_a_device_as_output_has_no_journal(table, in_process):
+    before = os.listdir("/dev")
+    assert in_process("tune", "x.csv", "/dev/null", "--label", "y", *QUICK, cwd=table).returncode == 0
+    assert os.listdir("/dev") == before
+
+
+@pytest.mark.parametrize(
+    ("words", "bound"),
+    [
+        ("tune x.csv best.yaml --label y --seeds 100000000", "1<=x<=1000"),
+        ("tune x.csv best.yaml --label y --columns 100000000", "2<=x<=1048576"),
+        ("tune x.csv best.yaml --label y --jobs 100000000", "1<=x<=4096"),
+        (f"tune x.csv best.yaml --label y --max-bytes-per-row {10**30}", "1<=x<=9007199254740992"),
+        (f"tune x.csv best.yaml --label y --trials {10**30}", "1<=x<=9007199254740992"),
+        ("evaluate --config c.yaml x.csv --seeds 100000000", "1<=x<=1000"),
+        (f"evaluate --config c.yaml x.csv --rows {10**30}", "2<=x<=9007199254740992"),
+        (f"verify --model m.joblib x.csv o.csv --rows {10**30}", "1<=x<=9007199254740992"),
+        (f"verify --model m.joblib x.csv o.csv --seed {10**30}", "0<=x<=9007199254740992"),
+        (f"transform --model m.joblib x.csv o.csv --limit {10**30}", "1<=x<=9007199254740992"),
+        (f"transform --model m.joblib x.csv o --rows-per-file {10**30}", "1<=x<=9007199254740992"),
+        ("fit --config c.yaml x.csv m.joblib --jobs 5000", "1<=x<=4096"),
+    ],
+)
+def test_a_large_number_is_refused_with_its_bound(table, in_process, words, bound):
+    done = in_process(*words.split(), cwd=table)
+    assert (done.returncode, f"is not in the range {bound}" in done.stderr) == (2, True), done.stderr

@@ -8,7 +8,7 @@ import os
 import select
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from kafeat.errors import DataError, KafeatError, SystemRefusedError, first_line
@@ -17,6 +17,19 @@ try:
     import fcntl
 except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
+
+
+class ReadOnce(str):
+    """The name of a file that is read once (`-` is standard input): the content of a pipe is gone after that."""
+
+    _head: bytes | None = None
+
+    def head(self, size: int) -> bytes:
+        """Return the first bytes, or those of the first call."""
+        if self._head is None:
+            with nullcontext(sys.stdin.buffer) if self == "-" else open(self, "rb") as file:
+                self._head = file.read(size)
+        return self._head
 
 
 def refused(location: object, error: OSError) -> SystemRefusedError:

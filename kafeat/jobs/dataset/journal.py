@@ -39,6 +39,7 @@ class DatasetResult:
         scale: The factor that the features were multiplied by; None for features as they are.
         lost: Parts that could not be written and whose earlier output was removed, as it was not of this input.
         all_bad: Names of the parts whose rows are all bad.
+        first_bad_row: The first bad row of the first part that has one, and its problem; None if there is none.
     """
 
     parts: int
@@ -60,6 +61,7 @@ class DatasetResult:
     scale: float | None = None
     lost: tuple[str, ...] = ()
     all_bad: tuple[str, ...] = ()
+    first_bad_row: str | None = None
 
 
 class Journal:
@@ -132,7 +134,8 @@ class Journal:
         lost: tuple[str, ...],
     ) -> DatasetResult:
         """Sum up the parts."""
-        records = list(self._records.values())
+        records = sorted(self._records.values(), key=lambda one: one.name)
+        bad = (f"{one.name}: {one.first_bad_row or 'a row'}" for one in records if one.bad_rows)
         drifts = [record.drift for record in records if record.drift is not None]
         return DatasetResult(
             parts=len(records),
@@ -153,5 +156,6 @@ class Journal:
             drifts_known=len(drifts),
             least_p_value=min((one.p_value for one in records if one.p_value is not None), default=None),
             lost=lost,
-            all_bad=tuple(sorted(one.name for one in records if 0 < one.rows_read == one.bad_rows)),
+            all_bad=tuple(one.name for one in records if 0 < one.rows_read == one.bad_rows),
+            first_bad_row=next(bad, None),
         )

@@ -44,7 +44,8 @@ class Drift(_Entry):
 class PartRecord(_Entry):
     """A part that is done.
 
-    `only` holds the first row of its input and the one after the last, or None for all rows. `drift` and `p_value`
+    `only` holds the first row of its input and the one after the last, or None for all rows. `first_bad_row` is that
+    row with its problem, or None if there is none. `drift` and `p_value`
     (of the test of the features' mean) are None if they were not measured, `rejects` if none were written.
     `made_by` is an index into the manifest's `machines`.
     """
@@ -58,6 +59,7 @@ class PartRecord(_Entry):
     seconds: float
     clipped: _Count = 0
     bad_rows: _Count = 0
+    first_bad_row: str | None = None
     drift: Drift | None = None
     p_value: float | None = Field(None, ge=0.0, le=1.0)
     rejects: File | None = None

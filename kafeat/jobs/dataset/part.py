@@ -96,6 +96,7 @@ def record_of(part: Part, done: TransformResult, rejects: Entry | None = None) -
         seconds=round(done.seconds, 4),
         clipped=done.clipped,
         bad_rows=done.bad_rows,
+        first_bad_row=done.first_bad_row,
         drift=None if worst is None else Drift(share=worst[0], column=worst[1]),
         p_value=None if done.drift_test is None else done.drift_test.p_value,
         rejects=None if rejects is None else File(bytes=rejects.bytes, sha256=None, stamp=rejects.stamp),

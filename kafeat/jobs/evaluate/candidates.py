@@ -26,6 +26,8 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.types import Array
 
+MOST_SEEDS = 1000
+
 
 @dataclass(frozen=True)
 class NamedRecipe:
@@ -135,8 +137,8 @@ def list_candidates(
         raise UsageError(
             "evaluate: expected a config (--config) with --sweep or --seeds, got a model, which is fitted already"
         )
-    if seeds < 1:
-        raise UsageError(f"--seeds: expected at least 1, got {seeds}")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"--seeds: expected 1 to {MOST_SEEDS:,}, got {seeds}")
     for one in models:
         if not isinstance(one, FeatureMap | str | os.PathLike):
             raise UsageError(

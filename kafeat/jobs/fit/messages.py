@@ -25,7 +25,7 @@ def features_line(
 ) -> str:
     """Return a line with the features of a fit, and the columns that are left out with the reasons.
 
-    `others` are columns of an option, which is their reason.
+    `others` are columns with a reason of their own, such as an option that names them.
     """
     line = f"{source.location}: {counted(columns.n_features, 'feature')}: {listed(_spelled(columns))}"
     coded = [column.name for column in columns.features if column.categories is not None]
@@ -125,15 +125,16 @@ def _reason(
     excluded: set[str],
 ) -> str:
     """Return the reason for which a column is no feature."""
+    kind = field.spelled if field.kind == "other" else field.kind
     if field.name in labels or field.name in others:
         return "--label" if field.name in labels else others[field.name]
     if config.columns.include:
         return "not in columns.include"
     if field.name in excluded:
-        return "columns.exclude"
+        return "columns.exclude" if field.numeric else f"{kind}, in columns.exclude"
     if field.name in source.row_names:
         return "names of rows"
-    return field.spelled if field.kind == "other" else field.kind
+    return kind
 
 
 def _is_no_feature(name: str, names: list[str]) -> bool:

@@ -10,6 +10,8 @@ from kafeat.jobs.tune.search import Trial
 from kafeat.jobs.tune.table import TunedTable
 from kafeat.jobs.tune.widths import Choice
 
+CHOSEN = "Chosen by kafeat tune"
+"""The first words of every config that a search writes."""
 _RUNNERS_UP = 5
 
 
@@ -30,7 +32,7 @@ def comments(
     named = ", ".join(map(quoted, labels))
     of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
     yield (
-        f"Chosen by kafeat tune{of_label} from {counted(n_trials, 'trial')} on "
+        f"{CHOSEN}{of_label} from {counted(n_trials, 'trial')} on "
         f"{counted(len(table.labels), 'training row')}. {score_name} by ridge on the features, on rows held out "
         f"({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
     )

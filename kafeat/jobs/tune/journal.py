@@ -2,29 +2,82 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from types import TracebackType
+from typing import Annotated, Self
 
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from kafeat.errors import DataError, SystemRefusedError, UsageError, counted
 from kafeat.io.storage.atomic import naming
+from kafeat.io.storage.files import is_at, lock, write_full
 from kafeat.jobs.tune.space import Candidate
-from kafeat.jobs.tune.trials import Outcome, Size
+from kafeat.jobs.tune.trials import RESAMPLES, Outcome, Size
 
 _Run = Callable[[Candidate, Size], Outcome]
+# A file that begins otherwise is no journal, and is left alone.
+_MARK = b'{"kafeat": "tune", "key": '
 
 
 class Journal:
-    """The outcomes in a file, if its key is the same; else the file begins anew. `known` is their number."""
+    """The outcomes of a search, in a file that it has locked. Only trials that cannot be made again are left there.
 
-    def __init__(self, path: str, key: str, resume: bool) -> None:
-        self._path, self._known = path, dict[str, Outcome]()
-        if resume:
-            self._known = _read(path, key)
-        self.known = len(self._known)
-        with naming(path), open(path, "w", encoding="utf-8") as file:
-            file.write(json.dumps({"key": key}) + "\n")
-            file.writelines(_line(name, outcome) for name, outcome in self._known.items())
+    With `resume` the outcomes of an earlier search are taken from the file if its key is the same, up to the first
+    damaged line. Without it a file with outcomes is refused.
+    """
+
+    def __init__(self, path: str, key: str, resume: bool, warn: Callable[[str], None]) -> None:
+        self._path, self._known, self.complete = path, dict[str, Outcome](), False
+        with naming(path):
+            self._file = os.fdopen(_open(path), "r+b", buffering=0)
+            try:
+                self._begin(_MARK + json.dumps(key).encode() + b"}\n", resume, warn)
+            except BaseException:
+                self._file.close()
+                raise
+
+    def _begin(self, head: bytes, resume: bool, warn: Callable[[str], None]) -> None:
+        if lock(self._file.fileno(), wait=False) is False:
+            raise SystemRefusedError(
+                f"{self._path}: expected a journal that no search writes to, got one in use; wait until that search "
+                "has ended, or name another config"
+            )
+        content = self._file.read()
+        if content and not content.startswith(_MARK):
+            raise _not_ours(self._path)
+        lines = content.splitlines(keepends=True)[1:]
+        if lines and not resume:
+            raise UsageError(
+                f"{self._path}: expected no trials of an earlier search, got {len(lines):,}; go on with them "
+                "(--resume, in Python resume=True), or remove the file to start anew"
+            )
+        size = 0
+        if content.startswith(head):
+            size = len(head) + self._take(lines)
+            if size < len(content):
+                taken = counted(len(self._known), "trial")
+                warn(f"{self._path}: a line is damaged; the search goes on from {taken} before it")
+        elif lines:
+            warn(f"{self._path}: of other data or options; the search starts anew")
+        self._file.truncate(size)
+        if not size:
+            write_full(self._file, head)
+
+    def _take(self, lines: Iterable[bytes]) -> int:
+        """Take the outcomes of lines up to a damaged one. Return their number of bytes."""
+        size = 0
+        for line in lines:
+            record = _Line.read(line)
+            if record is None:
+                break
+            self._known[record.trial] = Outcome(**record.model_dump(exclude={"trial"}))
+            size += len(line)
+        return size
 
     def remembering(self, run: _Run) -> _Run:
         """Return a function that takes outcomes from the file, and adds new ones to it."""
@@ -32,37 +85,66 @@ class Journal:
         def remembered(candidate: Candidate, size: Size) -> Outcome:
             name = json.dumps([asdict(candidate), size])
             if name not in self._known:
-                self._known[name] = run(candidate, size)
-                with naming(self._path), open(self._path, "a", encoding="utf-8") as file:
-                    file.write(_line(name, self._known[name]))
+                outcome = self._known[name] = run(candidate, size)
+                with naming(self._path):
+                    write_full(self._file, json.dumps({"trial": name, **asdict(outcome)}).encode() + b"\n")
             return self._known[name]
 
         return remembered
 
-    def remove(self) -> None:
-        """Remove the file after a complete search."""
-        with naming(self._path):
-            os.unlink(self._path)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # The same data would fail again.
+        done = self.complete or not self._known or isinstance(error, DataError | UsageError)
+        with naming(self._path), self._file:
+            if done and is_at(self._file.fileno(), self._path):
+                os.unlink(self._path)
 
 
-def _line(name: str, outcome: Outcome) -> str:
-    return json.dumps({"trial": name, **asdict(outcome)}) + "\n"
+class _Line(BaseModel):
+    """An outcome as it is written."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    trial: str
+    score: float = Field(lt=float("inf"))
+    resampled: tuple[FiniteFloat, ...]
+    seconds: Annotated[FiniteFloat, Field(ge=0.0)]
+    columns: int = Field(ge=0, lt=1 << 31)
+    failure: str | None
+
+    @classmethod
+    def read(cls, line: bytes) -> _Line | None:
+        """Return the outcome of a line, or None for a damaged or incomplete one."""
+        try:
+            record = cls.model_validate_json(line)
+        except ValidationError:
+            return None
+        complete = record.columns > 0 and len(record.resampled) == RESAMPLES and record.score > float("-inf")
+        return record if line.endswith(b"\n") and (complete or record.failure is not None) else None
 
 
-def _read(path: str, key: str) -> dict[str, Outcome]:
-    """Return the outcomes of a file with this key; the last line may be incomplete."""
+def _open(path: str) -> int:
+    """Open or make a file. A link is refused, as its target may be anything."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with naming(path), open(path, encoding="utf-8") as file:
-            lines = file.read().split("\n")[:-1]
-    except FileNotFoundError:
-        return {}
-    try:
-        if json.loads(lines[0]) != {"key": key}:
-            return {}
-        records = [json.loads(line) for line in lines[1:]]
-        return {
-            record.pop("trial"): Outcome(**{**record, "resampled": tuple(record["resampled"])})
-            for record in records
-        }
-    except (IndexError, KeyError, TypeError, ValueError):
-        return {}
+        file = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_ours(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise _not_ours(path)
+    return file
+
+
+def _not_ours(path: str) -> UsageError:
+    return UsageError(
+        f"{path}: expected no file of that name, or the journal of a search, got another file; move it, or name "
+        "another config"
+    )

@@ -36,8 +36,8 @@ def notes(
         )
     if best.score - constant <= 2.0 * best.error:
         yield (
-            f"This is no better than a constant prediction ({constant:z.4f}) by more than noise: the label hardly "
-            "depends on these columns, or there are too few rows to tell."
+            f"The score is no better than a constant prediction ({constant:z.4f}) by more than noise (two standard "
+            f"errors, {2.0 * best.error:.4f})."
         )
     if choice.chosen.size.width > len(table.labels):
         yield f"A Nyström map has at most as many columns as there are training rows: {len(table.labels):,}."

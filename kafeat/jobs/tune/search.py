@@ -13,6 +13,8 @@ from kafeat.jobs.tune.trials import Outcome, Size
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
 _MOST_ROUNDS = 4
+# Time of a map with learned parts of which there was none so far, as a multiple of that of a map without.
+_UNKNOWN = 3.0
 # With fewer trials than this, none is spent on screening.
 _LEAST_TO_SCREEN = 4
 
@@ -54,7 +56,7 @@ class Search:
     def search(self) -> None:
         """Make the trials. At least one has the wanted size, and never more than `most_trials` are made."""
         for candidate, size in self._plan():
-            if self._over(size):
+            if self._over(candidate, size):
                 self.ended_early = True
                 break
             self._try(candidate, size)
@@ -63,35 +65,64 @@ class Search:
             leaders = _promoted(self._ranked(reached[-1]))
             tried = {trial.candidate for trial in self.trials if trial.size == self.sizes[-1]}
             for candidate in [one for one in leaders if one not in tried][:1]:
-                self._try(candidate, self.sizes[-1])
+                if not self._late(candidate, self.sizes[-1]):
+                    self._try(candidate, self.sizes[-1])
 
-    def try_width(self, candidate: Candidate, width: int) -> Trial:
-        """Return the trial of a candidate with this number of columns on as many rows as the last size."""
+    def try_width(self, candidate: Candidate, width: int) -> Trial | None:
+        """Return the trial of a candidate with this number of columns on as many rows as the last size.
+
+        None if there is no time for it.
+        """
         size = self.sizes[-1]._replace(width=width)
         for trial in (*self.trials, *self.at_widths):
             if trial.candidate == candidate and trial.size == size:
                 return trial
+        if self._late(candidate, size):
+            return None
         number = len(self.trials) + len(self.at_widths) + 1
         trial = Trial(number, candidate, size, self.run(candidate, size))
         self.at_widths.append(trial)
         self.tell(trial)
         return trial
 
-    def _over(self, size: Size) -> bool:
-        """Return true if no trial of this size may begin; after one that is not the last size, one more is made."""
+    def _over(self, candidate: Candidate, size: Size) -> bool:
+        """Return true if this trial may not begin; after one that is not of the last size, one more is made."""
+        last = self.sizes[-1]
         if self.most_trials is not None:
-            more = 1 if size == self.sizes[-1] else 2
+            more = 1 if size == last else 2
             if len(self.trials) + more > self.most_trials:
                 return True
-        if self.seconds is None:
-            return False
-        expected = sum(self._usual(one) for one in dict.fromkeys([size, self.sizes[-1]]))
-        return time.monotonic() - self.started + expected > self.seconds - self._reserve(self.seconds)
+        more_seconds = 0.0 if size == last else self._expected(candidate, last)
+        return self._late(candidate, size, more_seconds + self._reserve(self.seconds or 0.0))
 
-    def _usual(self, size: Size) -> float:
-        """Return the mean of the seconds of the trials of a size."""
-        seconds = [trial.outcome.seconds for trial in self.trials if trial.size == size]
-        return sum(seconds) / max(1, len(seconds))
+    def _late(self, candidate: Candidate, size: Size, kept: float = 0.0) -> bool:
+        """Return true if this trial would end later than the time, of which so many seconds are kept for others.
+
+        The first trial is always made.
+        """
+        if self.seconds is None or not self.trials:
+            return False
+        return time.monotonic() - self.started + self._expected(candidate, size) + kept > self.seconds
+
+    def _expected(self, candidate: Candidate, size: Size) -> float:
+        """Return the seconds that a trial may take: those of the slowest one like it, or a multiple of those of others.
+
+        The seconds of trials of another size are multiplied by the ratio of those of maps without learned parts.
+        """
+        plain = {one: self._slowest(one, (False, False)) for one in self.sizes}
+        usual = plain.get(size) or max(plain.values()) * max(1.0, size.width / self.sizes[-1].width)
+        alike = self._slowest(size, candidate.learned)
+        if alike:
+            return alike
+        others = [
+            self._slowest(one, candidate.learned) * usual / plain[one] for one in self.sizes if plain[one]
+        ]
+        return max(others, default=0.0) or _UNKNOWN * usual
+
+    def _slowest(self, size: Size, learned: tuple[bool, bool]) -> float:
+        """Return the most seconds of the trials of a size whose maps have the same learned parts, 0 without any."""
+        made = (trial for trial in (*self.trials, *self.at_widths) if trial.size == size)
+        return max((one.outcome.seconds for one in made if one.candidate.learned == learned), default=0.0)
 
     def _reserve(self, seconds: float) -> float:
         """Return the seconds to keep for the trials at other widths, by the slowest trial so far of the last size."""

@@ -52,9 +52,14 @@ class Candidate:
     union: bool = False
 
     @property
+    def learned(self) -> tuple[bool, bool]:
+        """True for a metric, and for a map, that is learned from the label."""
+        return self.metric != "none", self.map == "supervised"
+
+    @property
     def complexity(self) -> int:
         """The number of parts beyond a scaler and a map of a kernel."""
-        return (self.metric != "none") + (self.map == "supervised")
+        return sum(self.learned)
 
     def __str__(self) -> str:
         if self.map == "base":

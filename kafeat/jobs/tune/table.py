@@ -134,7 +134,7 @@ def _sampled(
     config = with_columns(base, groups, groups.reading_steps())
     with data.open() as opened:
         source = opened.settled()
-        others = {} if split is None else {split: "--split"}
+        others = {**groups.left_out, **({} if split is None else {split: "--split"})}
         columns = columns_of(config, source, names, others)
         listener.inform(features_line(config, source, columns, names, others))
         for message in fit_warnings(config, source, columns, labelled=True):

@@ -26,7 +26,7 @@ from kafeat.maths.task import PredictionTask
 # Test parts of one shuffling, which do not overlap.
 _PARTS = 4
 _MOST_HELD_OUT = 2000
-_RESAMPLES = 40
+RESAMPLES = 40
 _TIMED_ROWS, _TIMED_RUNS = 2048, 3
 # Numbers that the samples between the steps of chains may hold for one split.
 _MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
@@ -132,7 +132,7 @@ class Scorer:
                 f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
             )
         rng = np.random.default_rng([self._seed, 7, split.number])
-        draws = [rng.integers(len(labels), size=len(labels)) for _ in range(_RESAMPLES)]
+        draws = [rng.integers(len(labels), size=len(labels)) for _ in range(RESAMPLES)]
         resampled = [score_of(self._scoring, self._task, predicted[rows], labels[rows]) for rows in draws]
         return [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
 

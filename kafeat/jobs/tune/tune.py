@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
 
 import numpy.typing as npt
 
 from kafeat.config import Config
 from kafeat.errors import UsageError
+from kafeat.jobs.evaluate.candidates import MOST_SEEDS
 from kafeat.jobs.evaluate.inputs import rereadable
 from kafeat.jobs.evaluate.report import report_folder
 from kafeat.jobs.fit.labels import label_argument
@@ -78,8 +80,8 @@ def tune(
     max_seconds_per_million_rows : float or None, default None
         Largest number of seconds that one core of this machine may take to transform a million rows.
     time : float, str or None, default None
-        Number of seconds, or a duration such as "90s", "10m" or "1h", after which no trial begins; None makes all
-        trials.
+        Number of seconds, or a duration such as "90s", "10m" or "1h", that the search may take; it takes longer only
+        for the first trial. None makes all trials.
     trials : int or None, default None
         Number of trials after which the search ends; None makes all trials.
     split : str or None, default None
@@ -107,7 +109,7 @@ def tune(
     report : str or None, default None
         Folder for a page with figures.
     journal : str or None, default None
-        File that records the trials.
+        File that records the trials. One with trials is refused without `resume`; a complete search removes it.
     resume : bool, default False
         Take the trials from the journal if data and arguments are the same.
     config_name : str, default "best.yaml"
@@ -135,6 +137,7 @@ def tune(
     >>> tuning.fit().n_components
     32
     """
+    started = monotonic()
     start, own = load_start(base)
     start = with_predictor(start, predictor, task)
     budget = Budget(columns, max_bytes_per_row, max_seconds_per_million_rows)
@@ -149,14 +152,14 @@ def tune(
         judged = Scoring(split, task, scoring, count_jobs(jobs))
         space = SearchSpace(table, own)
         tuner = Tuner(source, given, start, budget, space, judged)
-        record = tuner.journal(journal, resume, seeds)
         seconds = None if seconds is None else _SHARE_OF_TIME * seconds
-        search = tuner.search(seeds, trials, seconds, record, with_curve=report is not None)
-        if progress is not None:
-            search.tell = lambda trial: progress(search, trial)
-        outcome = tuner.run(search, stops, with_curve=report is not None)
-        if record is not None and not outcome.interrupted:
-            record.remove()
+        with tuner.journal(journal, resume, seeds, listener) as record:
+            search = tuner.search(seeds, trials, seconds, record, report is not None, started)
+            if progress is not None:
+                search.tell = lambda trial: progress(search, trial)
+            outcome = tuner.run(search, stops, with_curve=report is not None)
+            if record is not None:
+                record.complete = not outcome.interrupted
 
         def fit() -> FeatureMap:
             with rereadable(data, reading) as again:
@@ -185,6 +188,7 @@ def _words(data: object, split: str | None, reading: InputOptions | None) -> lis
 
 
 def _check(trials: int | None, seeds: int) -> None:
-    for name, value in (("trials", trials), ("seeds", seeds)):
-        if value is not None and value < 1:
-            raise UsageError(f"{name}: expected at least 1, got {value}")
+    for name, value, most in (("trials", trials, None), ("seeds", seeds, MOST_SEEDS)):
+        if value is not None and (value < 1 or (most is not None and value > most)):
+            bounds = "at least 1" if most is None else f"1 to {most:,}"
+            raise UsageError(f"{name}: expected {bounds}, got {value}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha256
@@ -16,6 +17,7 @@ from kafeat.errors import DataError
 from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_names
+from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.tune.ablation import worth_of_choices
 from kafeat.jobs.tune.budget import Budget
 from kafeat.jobs.tune.comments import comments
@@ -93,29 +95,34 @@ class Tuner:
         """The scores of maps, on rows of the table."""
         return Scorer(self.space, self.goal, self.scoring.name, self.start.seed, self.scoring.jobs)
 
-    def journal(self, path: str | None, resume: bool, seeds: int) -> Journal | None:
-        """Return the file of trials, whose key changes with the data and with everything that trials depend on."""
+    def journal(
+        self, path: str | None, resume: bool, seeds: int, listener: Listener
+    ) -> AbstractContextManager[Journal | None]:
+        """Open the file of trials, whose key changes with the data and with everything that trials depend on."""
         if path is None:
-            return None
+            return nullcontext()
         table, (split, task, scoring, _jobs) = self.space.table, self.scoring
         of_goal = (self.goal.classes is None, split, task, scoring, seeds)
         key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, table.labels.tolist())
-        return Journal(path, sha256(repr(key).encode()).hexdigest(), resume)
+        return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
     def search(
-        self, seeds: int, trials: int | None, seconds: float | None, record: Journal | None, with_curve: bool
+        self,
+        seeds: int,
+        trials: int | None,
+        seconds: float | None,
+        record: Journal | None,
+        with_curve: bool,
+        started: float,
     ) -> Search:
-        """Return the search, whose trials the journal records."""
+        """Return the search, whose trials the journal records; its seconds count from `started`."""
         run = self.scorer.score if record is None else record.remembering(self.scorer.score)
-        width = self.budget.searched(self.start.dtype)
-        return Search(
-            self.space,
-            sizes(len(self.space.table.labels), width, seeds),
-            run,
-            trials,
-            seconds,
-            self.budget.later_trials(with_curve),
-        )
+        rows = len(self.space.table.labels)
+        planned = sizes(rows, self.budget.searched(self.start.dtype), seeds)
+        # The chosen map is fitted on all rows for the score of the test rows.
+        last_fit = 0.0 if self.scoring.split is None else rows / planned[-1].rows
+        later = self.budget.later_trials(with_curve) + last_fit
+        return Search(self.space, planned, run, trials, seconds, later, started=started)
 
     def run(self, search: Search, stops: tuple[type[BaseException], ...], with_curve: bool) -> Outcome:
         """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""

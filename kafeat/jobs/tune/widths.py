@@ -120,6 +120,9 @@ class Chooser:
         widths = [last.width] if candidate.map == "base" else self._budget.widths(self._dtype, rows)
         for width in widths:
             trial = self._search.try_width(candidate, width)
+            if trial is None:
+                self._search.ended_early = True
+                continue
             n = trial.outcome.columns
             if trial.outcome.failure is None and n not in points and (n <= width or len(widths) == 1):
                 timed = self._budget.seconds_per_million_rows is not None

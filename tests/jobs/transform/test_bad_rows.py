@@ -378,22 +378,28 @@ def test_more_bad_rows_than_allowed_write_nothing(fm, source, tmp_path, rule):
 
 
 @pytest.mark.parametrize("rule", ["drop", "null"])
-def test_an_input_of_bad_rows_alone_is_told(fm, tmp_path, in_process, rule):
+def test_bad_rows_are_counted_on_stderr(fm, tmp_path, in_process, rule):
     fm.save(tmp_path / "map.joblib")
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.csv").write_text("x0,x1,x2\n1,n/a,1\n1,1,n/a\n")
     (tmp_path / "in/b.csv").write_text("x0,x1,x2\n1,1,1\n1,1,n/a\n")
+    (tmp_path / "c.csv").write_text("x0,x1,x2\n1,1,1\n")
     command = ("transform", "--model", "map.joblib", "--on-bad-rows", rule)
+    fate = f"{'left out' if rule == 'drop' else 'made null'} (--on-bad-rows {rule}); the first is"
+    where = "row 1 (index 0), column 'x1': expected a number, got 'n/a'\n"
     one = in_process(*command, "in/a.csv", "out.csv", cwd=tmp_path)
-    assert (one.returncode, one.stderr) == (
-        0,
-        "note: in/a.csv: every row is bad (2 of 2); the first is row 1 (index 0), column 'x1': expected a number, "
-        "got 'n/a'\n",
+    assert (one.returncode, one.stderr) == (0, f"note: in/a.csv: 2 of 2 rows {fate} {where}")
+    some = in_process(*command, "in/b.csv", "-", "--rejects", "r.csv", cwd=tmp_path)
+    assert (
+        some.stderr
+        == f"note: in/b.csv: 1 of 2 rows {fate} row 2 (index 1), column 'x2': {where.partition(': ')[2]}"
     )
-    assert in_process(*command, "in/b.csv", "out.csv", cwd=tmp_path).stderr == ""
     assert in_process(*command, "in/a.csv", "out.csv", "--quiet", cwd=tmp_path).stderr == ""
-    both = in_process(*command, "in", "out", cwd=tmp_path)
-    assert (both.returncode, both.stderr) == (0, "note: out: 1 file has bad rows only: a.csv\n")
+    assert in_process(*command, "c.csv", "out.csv", cwd=tmp_path).stderr == ""
+    said = f"note: in: 3 of 4 rows {fate} a.csv: {where}note: out: 1 file has bad rows only: a.csv\n"
+    for more in ((), ("--resume",)):
+        both = in_process(*command, "in", "out", *more, cwd=tmp_path)
+        assert (both.returncode, both.stderr) == (0, said)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import datetime
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,15 @@ import pytest
 
 import kafeat
 from kafeat.config import load_config
-from kafeat.errors import DataError, UsageError
-from kafeat.jobs.tune.budget import seconds_of
+from kafeat.errors import DataError, UsageError, counted
+from kafeat.io.readers.memory import reader_of
+from kafeat.jobs.fit.fit import fit_reader
+from kafeat.jobs.fit.messages import SILENT
+from kafeat.jobs.tune.budget import Budget, seconds_of
 from kafeat.jobs.tune.search import Search
 from kafeat.jobs.tune.space import Candidate, SearchSpace
-from kafeat.jobs.tune.trials import Outcome, sizes
+from kafeat.jobs.tune.trials import RESAMPLES, Outcome, sizes
+from kafeat.jobs.tune.widths import Chooser
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 100.0, 0.01]
@@ -109,7 +114,12 @@ def test_test_rows_do_not_change_the_choice():
 
 def test_a_label_of_noise_gets_a_simple_map_and_a_note():
     tuning = quick(X, RNG.normal(size=300), trials=12)
-    assert any("no better than a constant prediction" in note for note in tuning.notes)
+    said = next(note for note in tuning.notes if "constant prediction" in note)
+    noise = 2.0 * tuning.error
+    assert said == (
+        f"The score is no better than a constant prediction ({tuning.constant_score:z.4f}) by more than noise (two "
+        f"standard errors, {noise:.4f})."
+    )
     assert [step.kind for step in tuning.config.steps] == ["standardize", "nystroem"]
 
 
@@ -153,6 +163,21 @@ def test_text_of_many_rare_values_is_left_out():
     tuning = quick(table, "y")
     assert [step.kind for step in tuning.config.steps] == ["standardize", "nystroem"]
     assert tuning.notes[0] == "Left out: name (149 different texts in 300 rows)."
+
+
+def test_the_line_of_features_has_the_reason_of_tune_and_that_of_fit_the_type(tmp_path):
+    table = pa.table({"x": X[:, 0], "name": [f"n{i % 149}" for i in range(300)], "y": Y})
+    said = []
+    tuning = quick(table, "y", listener=replace(SILENT, inform=said.append))
+    assert said == ["<table>: 1 feature: x; left out: name (149 different texts in 300 rows), y (--label)"]
+    (tmp_path / "best.yaml").write_text(tuning.yaml)
+    fit_reader(
+        load_config(tmp_path / "best.yaml"),
+        reader_of(table),
+        "y",
+        listener=replace(SILENT, inform=said.append),
+    )
+    assert said[1] == "<table>: 1 feature: x; left out: name (text, in columns.exclude), y (--label)"
 
 
 def test_a_list_of_columns_to_include_is_kept_without_those_that_are_left_out():
@@ -201,7 +226,7 @@ def test_other_scores(scoring, name):
 
 
 def test_arguments_out_of_bounds_are_refused():
-    for wrong in ({"columns": 1}, {"trials": 0}, {"seeds": 0}, {"time": 0.0}):
+    for wrong in ({"columns": 1}, {"trials": 0}, {"seeds": 0}, {"seeds": 10**8}, {"time": 0.0}):
         with pytest.raises(UsageError, match=f"{next(iter(wrong))}: expected"):
             quick(X, Y, **wrong)
 
@@ -272,7 +297,7 @@ def searched(most=None, stop_after=None, seed=0):
     search = Search(space, sizes(4000, 64, 2), run, most, None)
     if stop_after is not None:
         over = search._over
-        search._over = lambda size: over(size) or len(search.trials) >= stop_after
+        search._over = lambda *one: over(*one) or len(search.trials) >= stop_after
     search.search()
     return search
 
@@ -352,3 +377,78 @@ def test_a_search_that_ended_early_says_so():
     X = np.random.default_rng(0).normal(size=(30, 2))
     assert any(note.startswith(early) for note in quick(X, X[:, 0], trials=5).notes)
     assert not any(note.startswith(early) for note in quick(X, X[:, 0], trials=None).notes)
+
+
+def _stop_after_three(search, _trial):
+    if len(search.trials) == 3:
+        raise KeyboardInterrupt
+
+
+GOOD = '{"trial": "t", "score": 0.5, "resampled": [], "seconds": 1.0, "columns": 4, "failure": null}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"null", b"7", b"[]", b"{}", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"NaN", b"", b"\0",
+        GOOD.encode(), GOOD.replace("null", "7").encode(), GOOD.replace("0.5", "NaN").encode(),
+        GOOD.replace("1.0", '"x"').encode(), GOOD.replace("[]", "[null]").encode(), GOOD.replace("4", "1e999").encode(),
+        GOOD.replace("[]", str([0.5] * RESAMPLES)).replace("1.0", "Infinity").encode(),
+        GOOD.replace("[]", str([0.5] * RESAMPLES)).replace("0.5,", "-Infinity,", 1).encode(),
+    ],
+    ids=range(19),
+)  # fmt: skip
+@pytest.mark.parametrize("place", [1, 2, 4])
+def test_a_damaged_line_ends_the_journal_with_a_note(tmp_path, line, place):
+    path, said, made = tmp_path / "j", [], []
+    kafeat.tune(X, Y, columns=16, jobs=1, journal=str(path), progress=_stop_after_three)
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[:place], line, *lines[place + 1 :], b""]))
+    tuning = quick(
+        X, Y, trials=4, journal=str(path), resume=True, listener=replace(SILENT, warn=said.append),
+        progress=lambda _s, trial: made.append(trial.outcome.seconds),
+    )  # fmt: skip
+    kept = [json.loads(one)["seconds"] for one in lines[1:place]]
+    assert said == [
+        f"{path}: a line is damaged; the search goes on from {counted(len(kept), 'trial')} before it"
+    ]
+    assert made[: len(kept)] == kept
+    assert tuning.trials == 4
+    assert not path.exists()
+
+
+def test_a_journal_of_other_options_is_told(tmp_path):
+    path, said = str(tmp_path / "j"), []
+    kafeat.tune(X, Y, columns=16, jobs=1, journal=path, progress=_stop_after_three)
+    with pytest.raises(UsageError, match="expected no trials of an earlier search, got 3"):
+        quick(X, Y, columns=8, journal=path)
+    quick(X, Y, columns=8, journal=path, resume=True, listener=replace(SILENT, warn=said.append))
+    assert said == [f"{path}: of other data or options; the search starts anew"]
+
+
+@pytest.mark.parametrize("seconds", [1.0, 10.0, 40.0, 100.0, 300.0, 1000.0])
+@pytest.mark.parametrize("learned", [1.0, 3.0, 30.0])
+def test_a_search_keeps_its_time(monkeypatch, seconds, learned):
+    """On a clock of its own: a trial takes seconds by its size, and one with learned parts a multiple of that."""
+    clock = [0.0]
+    monkeypatch.setattr("kafeat.jobs.tune.search.time.monotonic", lambda: clock[0])
+    planned = sizes(4000, 256, 2)
+
+    def run(candidate, size):
+        score = np.random.default_rng([*str((candidate, size)).encode()]).random()
+        took = (
+            2.0 * size.width * size.rows / planned[-1].rows / 256 * (learned if candidate.complexity else 1.0)
+        )
+        clock[0] += took
+        return Outcome(score, tuple(score + np.arange(40) * 1e-6), took, size.width)
+
+    search = Search(
+        SearchSpace(_table_of(mixed().drop_columns(["id"]))), planned, run, None, seconds, 4.0, started=0.0
+    )
+    search.search()
+    assert search.trials[0].size == planned[-1]
+    budget = Budget()
+    Chooser(search, budget, "float32", lambda *_: 0.0, 1.0).choose(with_curve=True)
+    slack = 0.0 if learned <= 3.0 else 2.0 * (learned - 3.0)  # a first trial of its kind is guessed
+    assert clock[0] <= max(2.0, seconds) + slack
+    assert seconds < 40.0 or clock[0] >= 0.4 * seconds or not search.ended_early

@@ -240,7 +240,8 @@ def _try(bench: Bench, case: Case, right: Files, nth: int, error: int, memory: b
     outcome = bench.run(case.words, nth, error, memory)
     problem = _problem(case, outcome, bench.files(), right, memory)
     if not problem and not ("--no-clobber" in case.words and bench.files() == right):
-        goes_on = case.name == "tune" or (case.parts and not {"--resume", "--overwrite"} & {*case.words})
+        begun = case.parts or any(name.endswith(".journal") for name in bench.files())
+        goes_on = begun and not ({"--resume", "--overwrite"} & {*case.words} and case.parts)
         again = bench.run((*case.words, "--resume") if goes_on else case.words)
         problem = _difference(bench.files(), right)
         problem = problem and f"the command after it left {problem}"
@@ -267,12 +268,10 @@ def _problem(case: Case, outcome: Outcome, files: Files, right: Files, memory: b
             if _tells(json.loads(content), os.path.dirname(name), files):
                 continue
             return f"{name} lists parts that are not there"
-        # Documented: the next command removes drafts of a killed one, and locks; `--resume` reads a journal.
-        if (
-            (outcome.code < 0 and base.endswith(".tmp"))
-            or (memory and base == LOCK)
-            or base.endswith(".journal")
-        ):
+        # Documented: the next command removes locks, and drafts of a killed one; `--resume` takes trials from a
+        # journal. The C library ends a process with 127 if there is no memory for a thread.
+        killed = outcome.code < 0 or outcome.code == 127
+        if (killed and base.endswith(".tmp")) or (memory and base == LOCK) or base.endswith(".journal"):
             continue
         return f"{name} is {'neither the previous nor the new one' if name in right else 'left'}"
     gone = [name for name in case.files if name not in files and not (case.parts and name.startswith("out/"))]

@@ -30,7 +30,7 @@ with atheris.instrument_imports(include=["kafeat"]):
 
 import numpy as np
 
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 
 ROOT = Path(__file__).parents[1]
 X = np.random.default_rng(0).exponential(size=(30, 3))
@@ -52,7 +52,7 @@ def config(folder: Path, data: bytes) -> None:
 def npy(folder: Path, data: bytes) -> None:
     path = folder / "in.npy"
     path.write_bytes(data)
-    with open_reader(Location.parse(path)) as source:
+    with open_reader(parse_location(path)) as source:
         _read(source)
 
 
@@ -61,7 +61,7 @@ def csv(folder: Path, data: bytes) -> None:
     path = folder / "in.csv"
     path.write_bytes(data[1:])
     how = data[0] if data else 0
-    with open_reader(Location.parse(path), delimiter=",;\t|"[how & 3], header=bool(how & 4)) as source:
+    with open_reader(parse_location(path), delimiter=",;\t|"[how & 3], header=bool(how & 4)) as source:
         _read(source, aside=bool(how & 8))
 
 

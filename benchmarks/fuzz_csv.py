@@ -23,7 +23,7 @@ from kafeat.errors import KafeatError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.readers import csv_sniff
 from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 
 Rows = list[list[str] | None]
 """None for a row of another width, where such rows are set aside."""
@@ -102,7 +102,7 @@ def expected(given: Example, strict: bool) -> Rows:
 def read(given: Example, path: Path) -> Rows:
     """The rows as kafeat reads them."""
     path.write_bytes(given.data)
-    with open_reader(Location.parse(path), delimiter=given.delimiter, header=given.header) as source:
+    with open_reader(parse_location(path), delimiter=given.delimiter, header=given.header) as source:
         # by their places, as names may come twice
         names = [f"c{i}" for i in range(len(source.fields))]
         source.fields = tuple(csv_sniff.Field(name, "text") for name in names)

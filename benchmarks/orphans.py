@@ -28,7 +28,7 @@ import numpy as np
 from scaling import cluster, made, table
 
 import kafeat
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 LATER = 10.0
@@ -116,7 +116,7 @@ class Trial:
         if manifest["state"] != "complete":
             yield f"state {manifest['state']}"
         for part in manifest["parts"]:
-            content, entry = (out / part["name"]).read_bytes(), Location.parse(out / part["name"]).entry()
+            content, entry = (out / part["name"]).read_bytes(), parse_location(out / part["name"]).entry()
             told = part["output"]
             if content != right[part["name"]]:
                 yield f"{part['name']}: bytes of another map"

@@ -175,7 +175,7 @@ def evaluate(
     from kafeat.cli.json_output import check_json, write_json
     from kafeat.cli.progress import steps_of
     from kafeat.errors import UsageError
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
     from kafeat.jobs.evaluate.evaluate import evaluate as job
     from kafeat.jobs.evaluate.gate import check_bounds, gate
 
@@ -202,9 +202,9 @@ def evaluate(
             exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype, report=report, say=say,
             listener=log.listener(quiet),
         )  # fmt: skip
-    named = {"model": str(Location.parse(models[0]))} if len(models) == 1 and not recipes else {}
+    named = {"model": str(parse_location(models[0]))} if len(models) == 1 and not recipes else {}
     repeated = {} if experiment is None else {"experiment": experiment}
-    write_json(json_file, {**named, **repeated, "data": str(Location.parse(data)), **results})
+    write_json(json_file, {**named, **repeated, "data": str(parse_location(data)), **results})
     if json_file != "-" and not quiet:
         show(cast("Report", results), scoring)
     gate(cast("Report", results), max_error, min_score)

@@ -34,7 +34,7 @@ def score_all_rows(
 ) -> None:
     """Score the predictions of every model on all rows of the data, print them, and judge them."""
     from kafeat.cli.json_output import write_json
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
     from kafeat.jobs.evaluate.predictions import refuse_low_scores, score_predictions
 
     _refuse_others()
@@ -42,7 +42,7 @@ def score_all_rows(
         raise UsageError("--all-rows: expected --model MODEL, got none")
     first = scoring[0] if scoring else None
     records = score_predictions(models, data, labels, first, reading, jobs)
-    write_json(json_file, {"data": str(Location.parse(data)), "records": records})
+    write_json(json_file, {"data": str(parse_location(data)), "records": records})
     if json_file != "-" and not quiet:
         for record in records:
             _show(record)

@@ -29,7 +29,7 @@ def inspect(model: str, as_json: bool) -> None:
 
     from kafeat.errors import quoted
     from kafeat.io.columns.fields import listed, listed_values
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
     from kafeat.jobs.inspect import inspect as job
 
     content = job(model)
@@ -37,7 +37,7 @@ def inspect(model: str, as_json: bool) -> None:
         click.echo(json.dumps(content, indent=2))
         return
     click.echo(
-        f"{Location.parse(model)}: kafeat {content['kafeat']} map, format {content['format']}, "
+        f"{parse_location(model)}: kafeat {content['kafeat']} map, format {content['format']}, "
         f"{content['bytes']:,} bytes, sha256 {content['sha256']}"
     )
     click.echo(

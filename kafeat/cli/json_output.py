@@ -15,10 +15,10 @@ from kafeat.errors import SystemRefusedError
 def check_json(name: str | None) -> None:
     """Refuse a file that cannot be written; None is no file, and `-` is stdout."""
     from kafeat.io.storage.atomic import check_place
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
     from kafeat.io.storage.object_uri import ObjectUri
 
-    place = Location.parse(name or "")
+    place = parse_location(name or "")
     folder = os.path.dirname(place.path) or "."
     if isinstance(place, ObjectUri):
         check_place(place, clobber=True)
@@ -29,10 +29,10 @@ def check_json(name: str | None) -> None:
 def write_json(name: str | None, content: Mapping[str, Any]) -> None:
     """Write the content to the file, if there is one."""
     from kafeat.io.storage.atomic import write_bytes
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
 
     text = json.dumps(content, indent=2) + "\n"
     if name == "-":
         click.echo(text, nl=False)
     elif name:
-        write_bytes(Location.parse(name), text.encode())
+        write_bytes(parse_location(name), text.encode())

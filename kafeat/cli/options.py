@@ -200,7 +200,7 @@ def reading(command: F) -> F:
 
 
 if TYPE_CHECKING:
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.base import Location
     from kafeat.runtime.pool import Engine
 
 C = TypeVar("C", bound=Callable[..., Any])

@@ -19,7 +19,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
     outputs = [place for _, kind, place in files if kind.written]
     if not outputs:
         return
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
     from kafeat.io.storage.object_uri import is_remote
     from kafeat.jobs.transform.overlaps import refuse_overlaps, refuse_table_name
 
@@ -30,7 +30,7 @@ def refuse_overlaps_of(command: click.Command, values: Mapping[str, Any]) -> Non
     )
     for _, kind, place in files:
         if kind.use == "model":
-            refuse_table_name(Location.parse(place))
+            refuse_table_name(parse_location(place))
 
 
 def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[str, FileName, str]]:
@@ -44,37 +44,37 @@ def _files(command: click.Command, values: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def _read(kind: FileName, place: str, remote: bool) -> list[InputPlace]:
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
     from kafeat.jobs.transform.overlaps import InputPlace
 
     if kind.use == "config":
         return InputPlace.of_config(kind.what, place)
     if kind.use == "data":
-        return [InputPlace.of_data(kind.what, Location.parse(place), remote)]
-    return [] if kind.written else [InputPlace(kind.what, (Location.parse(place),))]
+        return [InputPlace.of_data(kind.what, parse_location(place), remote)]
+    return [] if kind.written else [InputPlace(kind.what, (parse_location(place),))]
 
 
 def _written(name: str, kind: FileName, place: str) -> list[OutputPlace]:
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
     from kafeat.jobs.transform.overlaps import OutputPlace
 
     if kind.use == "pages":
         from kafeat.jobs.evaluate.report import pages_of
 
-        return [OutputPlace(name, Location.parse(page)) for page in pages_of(place)]
+        return [OutputPlace(name, parse_location(page)) for page in pages_of(place)]
     if kind.use == "search":
         journal = journal_of(place)
         return [
-            OutputPlace(name, Location.parse(place)),
-            *([] if journal is None else [OutputPlace("a journal", Location.parse(journal))]),
+            OutputPlace(name, parse_location(place)),
+            *([] if journal is None else [OutputPlace("a journal", parse_location(journal))]),
         ]
-    return [OutputPlace(name, Location.parse(place))] if kind.written else []
+    return [OutputPlace(name, parse_location(place))] if kind.written else []
 
 
 def journal_of(place: str) -> str | None:
     """Return the name of the journal of a search: it lies beside the output if that is a file of this machine."""
     from kafeat.io.storage.local_path import LocalPath
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
 
-    output = Location.parse(place)
+    output = parse_location(place)
     return f"{output.path}.journal" if isinstance(output, LocalPath) and output.kind() != "other" else None

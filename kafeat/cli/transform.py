@@ -12,7 +12,7 @@ from kafeat.cli.options import DatasetOptions, scale_options
 from kafeat.errors import UsageError, counted
 
 if TYPE_CHECKING:
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.base import Location
     from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.dataset.request import DatasetRequest
     from kafeat.jobs.transform.dry_run import DryRun
@@ -159,7 +159,7 @@ def transform(
     If IN is a folder, a quoted glob, or a list of files (a .txt, or the _kafeat.json of a run), each of its files is
     a part. OUT is then a folder with one file of the same name for each part.
     """
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
     from kafeat.io.writers.options import OutputOptions
     from kafeat.jobs.dataset.request import DatasetRequest
     from kafeat.jobs.transform.bad_rows import BadRowsLimit
@@ -170,14 +170,14 @@ def transform(
         output_format, names, layout, prefix, compression, overwrite is not False, fsync, output_dtype,
         features=features, unit_variance=unit_variance,
     )  # fmt: skip
-    place = Location.parse(source)
+    place = parse_location(source)
     rules = RowOptions(
         on_bad_rows, _location(rejects), stats_file is not None, max_drift, drift_test,
         None if max_bad_rows is None else BadRowsLimit.parse(max_bad_rows),
     )  # fmt: skip
     over_parts = scale.over_parts(place)
     request = DatasetRequest(
-        model, place, Location.parse(target), reading, writing, rules, scale.engine(jobs), scale.rows_per_file,
+        model, place, parse_location(target), reading, writing, rules, scale.engine(jobs), scale.rows_per_file,
         scale.resume, bool(overwrite), _location(stats_file),
     )  # fmt: skip
     if device is not None and (over_parts or dry_run):
@@ -196,9 +196,9 @@ run_transform = transform.callback
 
 
 def _location(name: str | None) -> Location | None:
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.location import parse_location
 
-    return None if name is None else Location.parse(name)
+    return None if name is None else parse_location(name)
 
 
 def _run_file(request: DatasetRequest, device: str | None, quiet: bool, verbose: bool) -> None:

@@ -12,7 +12,7 @@ from kafeat.cli.option_groups import GroupedCommand
 from kafeat.cli.overlaps import journal_of
 
 if TYPE_CHECKING:
-    from kafeat.io.storage.location import Location
+    from kafeat.io.storage.base import Location
     from kafeat.jobs.transform.options import InputOptions
     from kafeat.jobs.tune.last_step import PredictorKind
     from kafeat.jobs.tune.tuning import Tuning
@@ -151,10 +151,11 @@ def tune(
     from kafeat.cli.tune_progress import watching
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place, write_bytes
-    from kafeat.io.storage.location import Location, StandardStream
+    from kafeat.io.storage.base import StandardStream
+    from kafeat.io.storage.location import parse_location
     from kafeat.jobs.tune.tune import tune as job
 
-    place, results = Location.parse(config), None if json_file is None else Location.parse(json_file)
+    place, results = parse_location(config), None if json_file is None else parse_location(json_file)
     journal = journal_of(config)
     if resume and journal is None:
         raise UsageError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from kafeat.errors import UsageError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 
 _FOLDERS = ("sample_data", "configs")
 
@@ -29,7 +29,7 @@ def write_demo(folder: str | os.PathLike[str]) -> list[str]:
     list of str
         The paths of the files, sorted.
     """
-    if not isinstance(Location.parse(os.fspath(folder)), LocalPath):
+    if not isinstance(parse_location(os.fspath(folder)), LocalPath):
         raise UsageError(f"expected a folder on this machine, got {folder}")
     files = {os.path.join(folder, name): data for name, data in _files()}
     for path, data in files.items():
@@ -40,7 +40,7 @@ def write_demo(folder: str | os.PathLike[str]) -> list[str]:
     for path, data in files.items():
         if not os.path.lexists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            write_bytes(Location.parse(path), data, fsync=False)
+            write_bytes(parse_location(path), data, fsync=False)
     return sorted(files)
 
 

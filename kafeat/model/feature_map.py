@@ -21,7 +21,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.model import artifact
 from kafeat.model.in_notebooks import InNotebooks
 from kafeat.model.predictions import Predictions
@@ -445,7 +445,7 @@ class FeatureMap(Predictions, UnitVariance, InNotebooks):
 
         data, place = self.dumps(), f"{os.fspath(path)} (read back before it is put in place)"
         from_content(artifact.loads(data, place), place)
-        write_bytes(Location.parse(path), data, clobber=overwrite, fsync=fsync)
+        write_bytes(parse_location(path), data, clobber=overwrite, fsync=fsync)
 
     def _content(self) -> dict[str, Any]:
         return {

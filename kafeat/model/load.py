@@ -18,7 +18,7 @@ from kafeat.contract.imports import allowing_imports, imports_allowed
 from kafeat.contract.step import refuse_not_imported
 from kafeat.errors import ArtifactError, ConfigError, DataError, first_line
 from kafeat.io.columns.columns import Columns
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.model import artifact
 from kafeat.model.feature_map import WITH_PREDICTOR, FeatureMap
 from kafeat.model.predictor import FittedPredictor
@@ -78,7 +78,7 @@ def load_without_imports(path: str | os.PathLike[str]) -> FeatureMap:
 
 def artifact_bytes(place: str) -> bytes:
     """Read all bytes of a model file."""
-    return Location.parse(place).read()
+    return parse_location(place).read()
 
 
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:

@@ -14,7 +14,7 @@ import numpy as np
 
 from kafeat.errors import ArtifactError, DataError, UsageError
 from kafeat.io.storage.json_text import parse_json
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, printable
 from kafeat.sklearn.fitted import SPARSE, SUPPORTED, import_fitted
@@ -56,7 +56,7 @@ def import_skops(path: str | os.PathLike[str], dtype: DType = "float64") -> Feat
     8
     """
     place = os.fspath(path)
-    data = Location.parse(place).read()
+    data = parse_location(place).read()
     estimator = _load(data, place)
     digest = hashlib.sha256(data).hexdigest()
     source = Origin(name=printable(os.path.basename(place)), rows=0, sha256=digest)

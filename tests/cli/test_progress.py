@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from kafeat.config import load_config
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
@@ -14,7 +14,7 @@ from tests.cli.terminal import on_terminal
 WORK = """
 import time
 from kafeat.cli.progress import progress
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 with progress("transform", quiet={quiet}) as announce:
     told = announce({rows})
     for _ in range(8):
@@ -71,7 +71,7 @@ def test_a_fit_tells_what_it_works_on(tmp_path):
         "prune: {keep: 4}\n"
     )
     (tmp_path / "x.csv").write_text("a,b,y\n" + "1,2,0\n2,4,1\n3,5,1\n1,4,0\n" * 20)
-    with InputOptions().open(Location.parse(tmp_path / "x.csv")) as source:
+    with InputOptions().open(parse_location(tmp_path / "x.csv")) as source:
         heard, rows = [], []
         listener = Listener(rows=rows.append, phase=heard.append)
         fit_reader(load_config(tmp_path / "c.yaml"), source, "y", listener=listener)

@@ -14,7 +14,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import choose
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 
 
 def csv_text(X: np.ndarray, names: Sequence[str]) -> bytes:
@@ -69,7 +69,7 @@ def read(
 ):
     """The whole matrix of a source, read in chunks."""
     if not isinstance(source, Reader):
-        with open_reader(Location.parse(source)) as opened:
+        with open_reader(parse_location(source)) as opened:
             return read(opened, dtype, height, columns)
     source = source if columns else source.settled()
     chosen = columns or choose(source, None, [], ())

@@ -17,7 +17,7 @@ from kafeat.io.columns.selection import choose
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
 from kafeat.io.readers.table import cut
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from tests.io.tables import every_format, read
 
 SMALL = st.tuples(st.integers(1, 20), st.integers(1, 4))
@@ -93,7 +93,7 @@ def test_spellings_of_csv(tmp_path, text):
 
 def test_csv_bools_delimiters_and_headers(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"true;2\nFALSE;4\n")
-    with open_reader(Location.parse(tmp_path / "a.csv"), delimiter=";", header=False) as source:
+    with open_reader(parse_location(tmp_path / "a.csv"), delimiter=";", header=False) as source:
         assert [field.name for field in source.fields] == ["c0", "c1"]
         assert source.positional
         assert read(source).tolist() == [[1, 2], [0, 4]]
@@ -101,7 +101,7 @@ def test_csv_bools_delimiters_and_headers(tmp_path):
     assert read(tmp_path / "a.tsv").tolist() == [[1, 2]]
     (tmp_path / "b.csv").write_bytes(b"a\tb\n1\t2\n")
     for spelled in ("\t", "\\t", "tab"):
-        with open_reader(Location.parse(tmp_path / "b.csv"), delimiter=spelled) as source:
+        with open_reader(parse_location(tmp_path / "b.csv"), delimiter=spelled) as source:
             assert read(source).tolist() == [[1, 2]]
 
 
@@ -144,7 +144,7 @@ def test_quoted_newlines_across_blocks(tmp_path):
     rows = 60_000
     text = "note,x\n" + "".join(f'"line, one\n\nof ""{i}""",{i}\n' for i in range(rows))
     (tmp_path / "a.csv").write_text(text)
-    with open_reader(Location.parse(tmp_path / "a.csv")) as source:
+    with open_reader(parse_location(tmp_path / "a.csv")) as source:
         columns = choose(source, ["x"], [], ())
         chunks = list(source.chunks(columns, ["note"], 1000))
     assert np.concatenate([chunk.matrix(np.dtype("f8")) for chunk in chunks]).ravel().tolist() == list(
@@ -156,13 +156,13 @@ def test_quoted_newlines_across_blocks(tmp_path):
 def test_rows_longer_than_the_first_look(tmp_path):
     X = np.arange(4 * 5_000).reshape(4, -1)
     (tmp_path / "a.csv").write_text("\n".join(",".join(f"{x:0500d}" for x in row) for row in X))
-    with open_reader(Location.parse(tmp_path / "a.csv"), header=False) as source:
+    with open_reader(parse_location(tmp_path / "a.csv"), header=False) as source:
         assert np.array_equal(read(source), X)
 
 
 def test_digest_is_what_sha256sum_prints(tmp_path):
     for path in every_format(tmp_path, np.ones((3, 2))):
-        with open_reader(Location.parse(path)) as source:
+        with open_reader(parse_location(path)) as source:
             assert source.digest() == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -177,9 +177,9 @@ def test_digest_of_memory_depends_on_content_only():
 def test_stdin_is_read_once_and_hashed():
     code = (
         "import numpy as np; from kafeat.io.readers.open import open_reader\n"
-        "from kafeat.io.storage.location import Location\n"
+        "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.io.columns.selection import choose\n"
-        "s = open_reader(Location.parse('-')); c = choose(s, None, [], ())\n"
+        "s = open_reader(parse_location('-')); c = choose(s, None, [], ())\n"
         "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
         "try: next(s.chunks(c, [], 100))\n"
         "except Exception as e: print(e)"

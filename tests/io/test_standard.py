@@ -8,16 +8,16 @@ import pytest
 
 READ = (
     "import numpy as np; from kafeat.io.readers.open import open_reader\n"
-    "from kafeat.io.storage.location import Location\n"
+    "from kafeat.io.storage.location import parse_location\n"
     "from kafeat.io.columns.selection import choose\n"
-    "s = open_reader(Location.parse('-')); c = choose(s, None, [], ())\n"
+    "s = open_reader(parse_location('-')); c = choose(s, None, [], ())\n"
     "print(sum(k.matrix(np.dtype('f8')).sum() for k in s.chunks(c, [], 100)), s.digest())\n"
 )
 WRITE = (
     "import numpy as np; from kafeat.io.writers.open import open_writer\n"
-    "from kafeat.io.storage.location import Location\n"
+    "from kafeat.io.storage.location import parse_location\n"
     "from kafeat.io.writers.base import Layout\n"
-    "with open_writer(Location.parse('-'), 'csv', Layout(['a'], np.dtype('f4'))) as s:\n"
+    "with open_writer(parse_location('-'), 'csv', Layout(['a'], np.dtype('f4'))) as s:\n"
     "    s.write(np.ones((9, 1), 'f4'), None)\n"
 )
 
@@ -38,7 +38,7 @@ def test_a_full_device_is_refused():
 def test_a_stalled_pipe_lets_the_process_end():
     code = (
         "import threading, time; from kafeat.io.readers.text_stream import HashingStream\n"
-        "from kafeat.io.storage.location import Location; raw = HashingStream(Location.parse('-'))\n"
+        "from kafeat.io.storage.location import parse_location; raw = HashingStream(parse_location('-'))\n"
         "threading.Thread(target=raw.read, args=(1 << 20,), daemon=True).start()\n"
         "raw._ahead = b''; time.sleep(0.3); print('end')\n"
     )

@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 import kafeat
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.scalers.one_hot import OneHot
 
@@ -166,7 +166,7 @@ def test_by_position(tmp_path: Path) -> None:
     from kafeat.io.readers.open import open_reader
     from kafeat.jobs.fit.fit import fit_reader
 
-    with open_reader(Location.parse(path), None, header=False) as source:
+    with open_reader(parse_location(path), None, header=False) as source:
         fm = fit_reader(load_config(config(columns=["c1"])), source, None)
     np.testing.assert_array_equal(fm.transform(pa.table({"n": [5.0], "t": ["y"]})), [[5, 0, 1]])
     with pytest.raises(DataError, match="expected one column for every feature, as some are categories"):

@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from kafeat.errors import DataError
-from kafeat.io.readers.base import pipe_read_again
+from kafeat.io.readers.base import damage, pipe_read_again
 from kafeat.io.readers.table import ArrowReader, fields_from
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
-from kafeat.io.storage.files import damage, read_full
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.base import Location
+from kafeat.io.storage.files import read_full
 
 FILE, STREAM, FEATHER_1 = b"ARROW1", b"\xff\xff\xff\xff", b"FEA1"
 _FILE_MARK = 8

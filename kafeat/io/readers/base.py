@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from kafeat.contract.tile import Rows, dense
-from kafeat.errors import DataError, InvalidValueError, UsageError
+from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.base import Location
+from kafeat.io.storage.files import refused
 from kafeat.types import Array, Floats
 
 if TYPE_CHECKING:
@@ -239,3 +241,24 @@ class Reader(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextmanager
+def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`.
+
+    Errors of an object store keep their own message, and those of the system their code.
+    """
+    try:
+        yield
+    except (KafeatError, GeneratorExit):
+        raise
+    except kinds as error:
+        if isinstance(error, OSError) and "://" in str(location):
+            from kafeat.io.storage.object_store import is_of_transport, unreachable
+
+            if is_of_transport(error):
+                raise unreachable(location, error) from error
+        if isinstance(error, OSError) and error.errno:  # of the system; damage has no number
+            raise refused(location, error) from error
+        raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error

@@ -23,8 +23,8 @@ from kafeat.io.readers.csv_quotes import CheckedText
 from kafeat.io.readers.csv_sniff import ARROW, Type, inferred, sniff, typed
 from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream, Utf8Only, first_not_utf8
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location, StandardStream
 
 # A shell hands these two on as they are written.
 _TABS = ("\\t", "tab")

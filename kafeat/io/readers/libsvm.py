@@ -20,8 +20,8 @@ from kafeat.io.readers.base import Chunk, Reader, pipe_read_again
 from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location
 from kafeat.types import Array, Mask
 
 LABEL = "label"

@@ -15,9 +15,9 @@ import numpy as np
 
 from kafeat.errors import DataError, KafeatError, first_line
 from kafeat.io.readers.array import ArrayReader
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location
 from kafeat.types import Array
 
 _BLOCK = 256

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafeat.errors import UsageError
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.formats import INPUTS, PIPED, delimiter_of, format_of
-from kafeat.io.storage.location import Location, StandardStream
 
 if TYPE_CHECKING:
     from kafeat.io.readers.base import Reader

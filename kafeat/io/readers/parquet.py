@@ -14,11 +14,10 @@ import pyarrow.parquet as pq
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.numbers import is_text, storage_of
-from kafeat.io.readers.base import Chunk, wrong_count
+from kafeat.io.readers.base import Chunk, damage, wrong_count
 from kafeat.io.readers.table import PEEK, ArrowReader, fields_from
-from kafeat.io.storage.files import damage
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location
 from kafeat.types import Array
 
 READ_BUFFER = 1 << 16

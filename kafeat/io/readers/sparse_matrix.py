@@ -16,10 +16,10 @@ import pyarrow as pa
 from kafeat.errors import DataError, KafeatError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import indices_of
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Chunk, Reader, damage
 from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
-from kafeat.io.storage.files import damage, read_full
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.base import Location
+from kafeat.io.storage.files import read_full
 from kafeat.types import Array
 
 _MOST = 2**31 - 1

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kafeat.errors import DataError
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full, refused
-from kafeat.io.storage.location import Location
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"

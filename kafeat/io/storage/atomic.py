@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import IO
 
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.local_path import LocalPath, stamp_of
-from kafeat.io.storage.location import Location, StandardStream
 from kafeat.io.storage.object_uri import ObjectUri
 from kafeat.io.storage.temporary_files import remove_stale, temporary_file
 

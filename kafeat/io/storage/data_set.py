@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
+from kafeat.io.storage.base import Entry, Location, lies_in
 from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of, suffix_of
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Entry, Location, lies_in
+from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.object_uri import is_remote, scheme_only
 
 MANIFEST = "_kafeat.json"
@@ -235,7 +236,7 @@ def _locations_in(location: Location) -> Iterator[tuple[str, Location]]:
         if not _can_be(name):
             shown = scheme_only(name) if is_remote(name) else name
             raise DataError(f"{location}: expected names that a file can have, got {quoted(shown)}")
-        yield name, Location.parse(name) if _is_whole(name) else folder.join(name)
+        yield name, parse_location(name) if _is_whole(name) else folder.join(name)
 
 
 def _is_whole(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafeat.errors import SystemRefusedError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.base import Location
 
 
 def require_space(location: Location, n_bytes: int) -> None:

@@ -7,11 +7,10 @@ import io
 import os
 import select
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
-from kafeat.errors import DataError, KafeatError, SystemRefusedError, first_line
+from kafeat.errors import SystemRefusedError
 
 try:
     import fcntl
@@ -82,27 +81,6 @@ def write_full(file: io.FileIO, data: Any) -> None:
             select.select([], [file], [])
         else:
             rest = rest[written:]
-
-
-@contextmanager
-def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Convert exceptions of these kinds into DataError with the location: the content is not as `expected`.
-
-    Errors of an object store keep their own message, and those of the system their code.
-    """
-    try:
-        yield
-    except (KafeatError, GeneratorExit):
-        raise
-    except kinds as error:
-        if isinstance(error, OSError) and "://" in str(location):
-            from kafeat.io.storage.object_store import is_of_transport, unreachable
-
-            if is_of_transport(error):
-                raise unreachable(location, error) from error
-        if isinstance(error, OSError) and error.errno:  # of the system; damage has no number
-            raise refused(location, error) from error
-        raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error
 
 
 def lock(file: int, *, shared: bool = False, wait: bool = True) -> bool | None:

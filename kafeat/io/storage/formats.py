@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafeat.errors import UsageError
-from kafeat.io.storage.location import Location, StandardStream
+from kafeat.io.storage.base import Location, StandardStream
 
 SUFFIXES = {
     ".csv": "csv",

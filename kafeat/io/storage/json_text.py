@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafeat.errors import DataError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.base import Location
 
 # A manifest has some 500 bytes for each part.
 MOST_BYTES = 1 << 30

@@ -12,8 +12,8 @@ from itertools import accumulate, islice
 from urllib.parse import unquote
 
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.storage.base import Entry, Kind, Location, inode_of
 from kafeat.io.storage.files import refused
-from kafeat.io.storage.location import Entry, Kind, Location, inode_of
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 
 from kafeat.errors import SystemRefusedError, UsageError, first_line
-from kafeat.io.storage.object_uri import ObjectUri
 
 # Every request of a sequential reader costs a round trip.
 STREAM_BUFFER = 8 << 20
@@ -23,7 +22,22 @@ STREAM_BUFFER = 8 << 20
 _CONNECT_SECONDS, _ANSWER_SECONDS, _ATTEMPTS = 5, 10, 3
 
 
-def file_system(uri: ObjectUri) -> tuple[Any, str]:
+class Address(Protocol):
+    """The parts of a URI that lead to an object."""
+
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def authority(self) -> str: ...
+    @property
+    def query(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+
+def file_system(uri: Address) -> tuple[Any, str]:
     """Return pyarrow's file system of a URI and the path in it. File systems are cached by host and options."""
     if not uri.host:
         raise UsageError(f"{uri}: expected {uri.scheme}://BUCKET/KEY, got no bucket")
@@ -39,7 +53,7 @@ def file_system(uri: ObjectUri) -> tuple[Any, str]:
 
 
 @contextmanager
-def request(uri: ObjectUri) -> Iterator[tuple[Any, str]]:
+def request(uri: Address) -> Iterator[tuple[Any, str]]:
     """Yield the file system and the path for a request, and convert its errors."""
     fs, path = file_system(uri)
     try:
@@ -57,7 +71,7 @@ def _file_system(scheme: str, authority: str, query: str, settings: Any, process
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in query:
         # The default of pyarrow is a quarter of an hour.
         query = "&".join(filter(None, [query, "retry_limit_seconds=30"]))
-    fs, _ = pa_fs.FileSystem.from_uri(ObjectUri(scheme, authority, "key", query).text)
+    fs, _ = pa_fs.FileSystem.from_uri(f"{scheme}://{authority}/key" + (f"?{query}" if query else ""))
     return _patient(fs) if fs.type_name == "s3" else fs
 
 
@@ -76,7 +90,7 @@ def _patient(fs: Any) -> Any:
     )
 
 
-def bucket_is_missing(uri: ObjectUri) -> bool:
+def bucket_is_missing(uri: Address) -> bool:
     """Return true if the bucket does not exist. If the query is denied, assume that it does."""
     fs, path = file_system(uri)
     try:
@@ -91,7 +105,7 @@ def bucket_is_missing(uri: ObjectUri) -> bool:
 class RemoteFile(io.RawIOBase):
     """The bytes of an object, from the first to the last."""
 
-    def __init__(self, uri: ObjectUri) -> None:
+    def __init__(self, uri: Address) -> None:
         self._uri = uri
         with request(uri) as (fs, path):
             # Compression is recognised by the bytes, not by the name.

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from kafeat.errors import SystemRefusedError, UsageError, without_secrets
-from kafeat.io.storage.location import Entry, Kind, Location
+from kafeat.io.storage.base import Entry, Kind, Location
 
 SCHEMES = ("file", "s3", "gs", "gcs")
 _HDFS = ("hdfs", "viewfs")

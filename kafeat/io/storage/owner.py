@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kafeat.errors import KafeatError, SystemRefusedError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.base import Location
 
 NAME = ".kafeat.lock"
 MOST_BYTES = 4096

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from kafeat.errors import KafeatError
 from kafeat.io.storage.atomic import write_bytes
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.folder_lock import holding_local, owning_local
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location
 from kafeat.io.storage.owner import NAME, Owner, check
 
 

@@ -14,9 +14,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import is_at, lock
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location
 
 # Temporary files of this process. Each is added before it is made and discarded after it is removed.
 _ours: set[str] = set()

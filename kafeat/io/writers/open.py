@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from kafeat.errors import UsageError
 from kafeat.io.columns.fields import unique
 from kafeat.io.storage.atomic import WrittenFile, atomic
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import refused
 from kafeat.io.storage.formats import OUTPUTS, PIPED, delimiter_of
-from kafeat.io.storage.location import Location, StandardStream
 from kafeat.io.writers.base import Layout, Writer
 
 if TYPE_CHECKING:

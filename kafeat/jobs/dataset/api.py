@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from kafeat.errors import PartsError, UsageError
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.data_set import is_data_set, must_exist
 from kafeat.io.storage.formats import INPUTS, OUTPUTS
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest
@@ -195,8 +196,8 @@ def transform(
     _check_counts(jobs=jobs, limit=limit, rows_per_file=rows_per_file)
     request = DatasetRequest(
         model if isinstance(model, FeatureMap) else _path("model", model),
-        Location.parse(_path("src", src)),
-        Location.parse(_path("dst", dst)),
+        parse_location(_path("src", src)),
+        parse_location(_path("dst", dst)),
         InputOptions(input_format, delimiter, not no_header, limit),
         OutputOptions(
             output_format, _kept(keep), layout, prefix, compression, overwrite is not False, fsync, output_dtype,
@@ -302,7 +303,7 @@ def _path(name: str, value: object) -> str:
 
 
 def _location(name: str, value: object) -> Location | None:
-    return None if value is None else Location.parse(_path(name, value))
+    return None if value is None else parse_location(_path(name, value))
 
 
 def _kept(keep: str | Sequence[str]) -> Sequence[str] | None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from kafeat.dataframes import shared
 from kafeat.errors import UsageError
+from kafeat.io.storage.base import StandardStream
 from kafeat.io.storage.data_set import Part
 from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import StandardStream
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part, plan_parts
 from kafeat.jobs.transform.dry_run import DryRun, estimate
 from kafeat.jobs.transform.outputs import outputs_of

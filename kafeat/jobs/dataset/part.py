@@ -11,8 +11,8 @@ from functools import cache
 from kafeat.dataframes import SharedMap
 from kafeat.errors import KafeatError, without_secrets
 from kafeat.io.storage.atomic import Guard
+from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.location import Entry, Location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
 from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult

@@ -13,10 +13,10 @@ from kafeat.dataframes import SharedMap
 from kafeat.errors import KafeatError
 from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.atomic import WrittenFile, check_place
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.data_set import Part
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location
 from kafeat.jobs.dataset.part import (
     Outcome,
     PartTask,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from kafeat.dataframes import SharedMap
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
 from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of
-from kafeat.io.storage.location import Location, StandardStream
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
@@ -144,7 +145,7 @@ def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
     parts = () if files is None else files.parts
     read = [InputPlace("the input", (request.source, *(part.location for part in parts)), files)]
     read += (
-        [InputPlace("the model", (Location.parse(request.model),))] if isinstance(request.model, str) else []
+        [InputPlace("the model", (parse_location(request.model),))] if isinstance(request.model, str) else []
     )
     written = [OutputPlace("an output", request.target, folder=True)]
     written += [] if rejects is None else [OutputPlace("--rejects", rejects, folder=True)]

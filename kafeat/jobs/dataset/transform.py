@@ -7,7 +7,8 @@ from typing import Any
 
 from kafeat._version import __version__
 from kafeat.dataframes import shared
-from kafeat.io.storage.location import Location, making
+from kafeat.io.storage.base import Location, making
+from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.run_token import owning
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.job import Announce, DatasetJob, PartMaker
@@ -46,7 +47,7 @@ def transform_parts(
     """
     return transform_request(
         DatasetRequest(
-            model, Location.parse(source), Location.parse(target), reading or InputOptions(),
+            model, parse_location(source), parse_location(target), reading or InputOptions(),
             writing or OutputOptions(), rules, engine or Engine(), rows_per_file, resume, overwrite, stats,
         ),
         announce,
@@ -80,7 +81,7 @@ def stats_of_parts(
     return {
         "kafeat": __version__,
         "command": command_of(run.what),
-        "model": {"path": str(Location.parse(model)) if isinstance(model, str) else None},
+        "model": {"path": str(parse_location(model)) if isinstance(model, str) else None},
         "input": {"path": str(source), "rows": run.rows_read},
         "output": {
             "path": str(target),

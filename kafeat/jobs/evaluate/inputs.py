@@ -23,8 +23,9 @@ from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import is_arrow
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location, StandardStream
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.evaluate.kernel_matrix import kernel_matrix
 from kafeat.jobs.fit.labels import Labels
 from kafeat.jobs.fit.sample import matrices
@@ -258,7 +259,7 @@ _ROWS = 1 << 16
 def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableData]:
     """Make a path, an array or a table rereadable; standard input is copied to a temporary file."""
     reading = reading or InputOptions()
-    place = Location.parse(data) if isinstance(data, str | os.PathLike) else None
+    place = parse_location(data) if isinstance(data, str | os.PathLike) else None
     if place is None:
         yield RereadableData(data, reading)
     elif not isinstance(place, StandardStream):

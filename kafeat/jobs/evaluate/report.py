@@ -13,7 +13,7 @@ from kafeat.evaluation.records import Report
 from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 
 if TYPE_CHECKING:  # needs matplotlib
     from kafeat.evaluation.report.canvas import Picture
@@ -30,7 +30,7 @@ def report_folder(folder: str | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    if not isinstance(Location.parse(folder), LocalPath):
+    if not isinstance(parse_location(folder), LocalPath):
         raise UsageError(f"--report: expected a folder on this machine, got {folder}; copy the pages there")
     new = not os.path.isdir(folder)
     _check_folder(folder)

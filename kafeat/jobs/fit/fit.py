@@ -21,7 +21,7 @@ from kafeat.io.columns.selection import choose
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.label_summary import LabelSummary
 from kafeat.jobs.fit.labelled_rows import TrainingSource
 from kafeat.jobs.fit.labels import (
@@ -112,7 +112,7 @@ def _fit(
     messages = list[str]()
     listener = Listener(warn=messages.append)
     opened: AbstractContextManager[Reader] = (
-        open_data(Location.parse(data))
+        open_data(parse_location(data))
         if isinstance(data, str | os.PathLike)
         else nullcontext(reader_of(data))
     )

@@ -23,7 +23,7 @@ from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.dataset import DatasetReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.label_summary import LabelSummary
 from kafeat.jobs.fit.labels import LabelColumns, LabelNames, check_label_array, plain_names, read_test_rows
 from kafeat.jobs.fit.messages import SILENT, Listener
@@ -179,7 +179,7 @@ class SampledFit:
             chain, searches = self._chain(place, sample, listener, scorer)
             mean = _feature_mean(chain, X, config) if with_mean else None
         provenance = Provenance(
-            sources=[Origin(name=printable(Location.parse(place).name), rows=sample.n_rows, sha256=digest)],
+            sources=[Origin(name=printable(parse_location(place).name), rows=sample.n_rows, sha256=digest)],
             rows_fitted=len(sample.X),
             label=plain_names(tuple(map(printable, labels))),
             config_sha256=config.digest(),
@@ -307,11 +307,11 @@ def read_given_rows(
         for name, rows in step.given_rows.items():
             if name in rows_of:
                 continue
-            with open_reader(Location.parse(rows)) if isinstance(rows, str) else reader_of(rows) as source:
+            with open_reader(parse_location(rows)) if isinstance(rows, str) else reader_of(rows) as source:
                 names = {field.name for field in source.fields}
                 matched = match(source, columns, [label for label in labels if label in names])
                 rows_of[name] = _all_rows(source, matched, config)
-                file = printable(Location.parse(name).name)
+                file = printable(parse_location(name).name)
                 origins.append(Origin(name=file, rows=len(rows_of[name]), sha256=source.digest()))
     return rows_of, origins
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
 from kafeat.io.storage.atomic import check_place, naming
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import COUNTED, OUTPUTS, format_of
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location, StandardStream
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
@@ -56,7 +57,7 @@ def dry_run_transform(
     jobs: int | None = None,
 ) -> DryRun:
     """Transform the first chunks to a temporary file, and extrapolate to the whole input."""
-    source, target = Location.parse(source), Location.parse(target)
+    source, target = parse_location(source), parse_location(target)
     if source.kind() != "file":
         raise UsageError(
             f"{source}: expected a file for --dry-run, got a pipe or nothing: it could be read once only"

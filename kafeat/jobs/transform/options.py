@@ -13,7 +13,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.storage.atomic import WrittenFile
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.base import Location
 from kafeat.jobs.transform.bad_rows import BadRowsLimit
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap

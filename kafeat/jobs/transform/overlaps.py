@@ -11,10 +11,11 @@ from itertools import combinations, permutations
 
 from kafeat.config import load_config
 from kafeat.errors import KafeatError, UsageError
+from kafeat.io.storage.base import Location, StandardStream, lies_in
 from kafeat.io.storage.data_set import Parts, find_parts, is_data_set, locations_in
 from kafeat.io.storage.formats import suffix_of
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Location, StandardStream, lies_in
+from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.object_uri import ObjectUri
 
 
@@ -49,8 +50,8 @@ class InputPlace:
         named: list[Location] = []
         with suppress(KafeatError):
             rows = [rows for step in load_config(place).steps for rows in step.given_rows.values()]
-            named = [Location.parse(one) for one in rows if isinstance(one, str)]
-        return [cls(what, (Location.parse(place),)), cls(f"the rows that {place} names", tuple(named))]
+            named = [parse_location(one) for one in rows if isinstance(one, str)]
+        return [cls(what, (parse_location(place),)), cls(f"the rows that {place} names", tuple(named))]
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,11 @@ def refuse_files(read: Mapping[str, object], written: Mapping[str, str | Locatio
     """Call `refuse_overlaps` for single files by their names in messages; maps in memory are ignored."""
     refuse_overlaps(
         [
-            InputPlace(what, (Location.parse(place),))
+            InputPlace(what, (parse_location(place),))
             for what, place in read.items()
             if isinstance(place, str | Location)
         ],
-        [OutputPlace(what, Location.parse(place)) for what, place in written.items() if place is not None],
+        [OutputPlace(what, parse_location(place)) for what, place in written.items() if place is not None],
     )
 
 

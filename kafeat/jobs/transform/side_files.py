@@ -12,8 +12,9 @@ from typing import IO, Any
 from kafeat._version import __version__
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.atomic import beside
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.formats import format_of
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions, TransformResult
 from kafeat.model.feature_map import FeatureMap
@@ -35,7 +36,7 @@ def stats(
         "kafeat": __version__,
         "command": command_of(done.what),
         "model": {
-            "path": str(Location.parse(model)) if isinstance(model, str) else None,
+            "path": str(parse_location(model)) if isinstance(model, str) else None,
             "sha256": fm.digest,
         },
         "input": {

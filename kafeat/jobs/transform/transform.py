@@ -14,9 +14,10 @@ from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.storage.atomic import WrittenFile
+from kafeat.io.storage.base import Location
 from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import OUTPUTS, SPARSE_OUTPUTS, format_of
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.open import open_writer
 from kafeat.io.writers.options import OutputOptions
@@ -57,7 +58,7 @@ def transform_file(
     `stamp` is the one that the input had when it was listed; an input with another stamp is refused.
     """
     reading, writing = reading or InputOptions(), writing or OutputOptions()
-    source, target = Location.parse(source), Location.parse(target)
+    source, target = parse_location(source), parse_location(target)
     format = format_of(target, writing.format, OUTPUTS)
     refuse_files({"the input": source, "the model": model}, {"an output": target, "--rejects": rules.rejects})
     started = time.perf_counter()

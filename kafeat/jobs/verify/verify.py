@@ -12,8 +12,9 @@ from kafeat.contract.tile import Rows
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.json_text import read_json
-from kafeat.io.storage.location import Location, StandardStream
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.io.writers.passthrough_compare import KeptRows, taken
 from kafeat.jobs.transform.options import InputOptions
@@ -65,10 +66,10 @@ def verify_file(
     `label` names the column that was copied as the label of LIBSVM; default: that of the stats, or none.
     With `drop` all rows are transformed again, as only that shows which rows were dropped.
     """
-    source, target = Location.parse(source), Location.parse(target)
+    source, target = parse_location(source), parse_location(target)
     fm = load(model)
-    known = {} if stats is None else _read_stats(Location.parse(stats))
-    hashes = _check_hashes(known, fm, Location.parse(model), source, target)
+    known = {} if stats is None else _read_stats(parse_location(stats))
+    hashes = _check_hashes(known, fm, parse_location(model), source, target)
     with (
         (reading or InputOptions()).open(source) as source_reader,
         (reading_output or InputOptions()).open(target) as output_reader,

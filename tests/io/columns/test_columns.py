@@ -10,7 +10,7 @@ from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose, match
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.fit.labels import read_label
 from kafeat.jobs.transform.transform import transform_file
@@ -129,7 +129,7 @@ def test_patterns_that_find_nothing_are_refused(include, exclude, message):
 
 def test_patterns_take_no_names_of_rows(tmp_path):
     (tmp_path / "a.csv").write_text(",x,y\n0,1,2\n")
-    with open_reader(Location.parse(tmp_path / "a.csv")) as source:
+    with open_reader(parse_location(tmp_path / "a.csv")) as source:
         assert choose(source, ["*"], [], ()).names == ("x", "y")
         assert choose(source, ["", "x"], [], ()).names == ("", "x")
 
@@ -193,7 +193,7 @@ def test_lists_that_show_no_length_take_that_of_the_map(values):
 
 def test_an_empty_csv_is_matched_by_position(tmp_path):
     (tmp_path / "a.csv").write_text("x,y,note\n")
-    with open_reader(Location.parse(tmp_path / "a.csv")) as source:
+    with open_reader(parse_location(tmp_path / "a.csv")) as source:
         assert source.rows == 0
         found = match(source, choose(positional(2), None, [], ()), [])
         assert found.names == ("x", "y")
@@ -289,7 +289,7 @@ def test_malformed_plain(change):
 
 def test_kept_columns_of_csv(tmp_path):
     (tmp_path / "a.csv").write_text("id,i,f,t,x\n007,1,1.50,,1\n008,-2,2,a,2\n")
-    with open_reader(Location.parse(tmp_path / "a.csv")) as source:
+    with open_reader(parse_location(tmp_path / "a.csv")) as source:
         columns, keep = choose(source, ["x"], [], ()), ["t", "id", "f", "i"]
         kinds = [pa.string(), pa.string(), pa.float64(), pa.int64()]
         assert source.passthrough_schema(keep).types == kinds
@@ -305,7 +305,7 @@ def test_kept_columns_of_csv(tmp_path):
 @pytest.mark.parametrize("late", ["007", "1.5", "abc"])
 def test_kept_value_that_does_not_fit(tmp_path, late):
     (tmp_path / "a.csv").write_text("i,x,wide\n" + f"1,2,{'w' * 100}\n" * 12_000 + f"{late},2,w\n")
-    with open_reader(Location.parse(tmp_path / "a.csv")) as source:
+    with open_reader(parse_location(tmp_path / "a.csv")) as source:
         *_, last = source.chunks(choose(source, ["x"], [], ()), ["i"], 4096)
         message = rf"row 12001 \(index 12000\), column 'i': expected int64 as in the first rows, got '{late}'"
         with pytest.raises(DataError, match=message):

@@ -14,7 +14,7 @@ import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.arrow_ipc import ArrowStreamReader
 from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
@@ -57,7 +57,7 @@ def fm(table):
 @pytest.mark.parametrize("name", ["x.arrow", "x.feather", "x.arrows", "x.ipc"])
 def test_what_is_there_decides_and_not_the_suffix(tmp_path, table, stream, name):
     (tmp_path / name).write_bytes(packed(table, stream))
-    with open_reader(Location.parse(tmp_path / name)) as source:
+    with open_reader(parse_location(tmp_path / name)) as source:
         assert source.rows == (None if stream else 50)
         once = read(source)
         assert once.shape == (50, 3)
@@ -101,7 +101,7 @@ def test_two_commands_in_a_pipe(tmp_path, table, fm):
 
 def rows_of_stream(path, data):
     path.write_bytes(data)
-    with open_reader(Location.parse(path)) as source:
+    with open_reader(parse_location(path)) as source:
         return sum(len(chunk.passthrough) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
 
 
@@ -133,7 +133,7 @@ def test_files_that_come_by_a_pipe_end_with_their_footer(tmp_path, table):
 
     def rows(data):
         with ArrowStreamReader(
-            Location.parse(write(tmp_path / "x.arrow", data))
+            parse_location(write(tmp_path / "x.arrow", data))
         ) as source:  # as if it came by a pipe
             return sum(len(chunk.passthrough) for chunk in source.chunks(NO_FEATURES, ["id"], 16))
 
@@ -154,7 +154,7 @@ def test_the_stream_of_a_command_that_fails_has_no_end(tmp_path, fm, table):
     assert first.returncode == 3
     assert pa.ipc.open_stream(first.stdout).read_all().num_rows == 32  # Arrow takes it for whole
     with (
-        open_reader(Location.parse(write(tmp_path / "x.arrows", first.stdout))) as source,
+        open_reader(parse_location(write(tmp_path / "x.arrows", first.stdout))) as source,
         pytest.raises(DataError, match="it was cut off, or its writer failed"),
     ):
         read(source)
@@ -185,7 +185,7 @@ def test_outputs_verify_and_can_be_read_on(tmp_path, table, fm, name, layout):
     writing = OutputOptions(layout=layout, keep=("id", "kind"))
     transform_file(fm, place, out, writing=writing, rules=RowOptions(on_bad_rows="null"))
     assert verify_file(str(tmp_path / "m.joblib"), place, out, on_bad_rows="null").largest_difference == 0.0
-    with open_reader(Location.parse(out)) as source:
+    with open_reader(parse_location(out)) as source:
         assert [field.name for field in source.fields][:2] == ["id", "kind"]
         assert source.notes["layout"] == layout
     recipe = {"columns": {"exclude": ["id", "kind"]}, "steps": [{"kind": "impute"}, {"kind": "minmax"}]}
@@ -221,7 +221,7 @@ def test_flipped_bytes_are_read_or_refused_but_never_a_crash(tmp_path, table, st
             damaged[at] = rng.integers(256)
         path.write_bytes(damaged[: rng.integers(1, len(sound) + 1) if rng.random() < 0.3 else None])
         try:
-            with open_reader(Location.parse(path)) as source:
+            with open_reader(parse_location(path)) as source:
                 for chunk in source.chunks(NO_FEATURES, ["id", "v"], 16):
                     chunk.passthrough.to_pylist()
         except DataError:
@@ -233,7 +233,7 @@ def test_a_pipe_is_read_once(tmp_path, table):
     writer = subprocess.Popen(["bash", "-c", "cat > x.arrow"], cwd=tmp_path, stdin=subprocess.PIPE)
     writer.stdin.write(packed(table, False))
     writer.stdin.close()
-    with open_reader(Location.parse(tmp_path / "x.arrow")) as source:
+    with open_reader(parse_location(tmp_path / "x.arrow")) as source:
         assert read(source).shape == (50, 3)
         with pytest.raises(UsageError, match="expected a file, which can be read again, got a pipe"):
             read(source)
@@ -243,10 +243,10 @@ def test_a_pipe_is_read_once(tmp_path, table):
 def test_stdout_of_arrow_ends_as_the_reader_does():
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
-        "from kafeat.io.storage.location import Location\n"
+        "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.io.writers.base import Layout\n"
         "try:\n"
-        "    with open_writer(Location.parse('-'), 'arrow', Layout(['a'], np.dtype('f4'))) as s:\n"
+        "    with open_writer(parse_location('-'), 'arrow', Layout(['a'], np.dtype('f4'))) as s:\n"
         "        for _ in range(500): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )

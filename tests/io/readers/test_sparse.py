@@ -23,7 +23,7 @@ from kafeat.io.readers import libsvm_text
 from kafeat.io.readers.libsvm_text import cut, parsed, tidied
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
@@ -89,7 +89,7 @@ def rows_of(found):
 
 
 def test_scikit_learn_reads_the_same(files):
-    with open_reader(Location.parse(files / "x.svm")) as source:
+    with open_reader(parse_location(files / "x.svm")) as source:
         X = read(source)
     assert np.array_equal(X, load_svmlight_file(str(files / "x.svm"), zero_based=False)[0].toarray())
 
@@ -148,7 +148,7 @@ def test_the_sparse_way_is_the_dense_one_up_to_rounding(files, tmp_path, step, m
             assert contents[0] == contents[1]
             verified = verify_file(str(tmp_path / "m.joblib"), str(files / name), out)
             assert verified.largest_difference == 0.0
-            with open_reader(Location.parse(out)) as made:
+            with open_reader(parse_location(out)) as made:
                 np.testing.assert_allclose(read(made, "float32"), Z, rtol=0, atol=atol)
     assert np.array_equal(fm.transform(matrix), np.load(tmp_path / "x.npz.npy"))
 
@@ -171,11 +171,11 @@ def test_labels_are_kept_and_are_no_features(files, tmp_path):
     table = pa.ipc.open_file(tmp_path / "y.arrow").read_all()
     assert table["label"].to_pylist() == (np.arange(700) % 3 - 1).tolist()
     (tmp_path / "f.svm").write_text("0.5 1:1\n2 2:1\n")
-    with open_reader(Location.parse(tmp_path / "f.svm")) as source:
+    with open_reader(parse_location(tmp_path / "f.svm")) as source:
         assert source.passthrough_schema(["label"]).field(0).type == pa.float64()
     (tmp_path / "i.svm").write_text("1 1:1\n" * 300_000 + "0.5 2:1\n")
     with (
-        open_reader(Location.parse(tmp_path / "i.svm")) as source,
+        open_reader(parse_location(tmp_path / "i.svm")) as source,
         pytest.raises(
             DataError, match=r"row 300001 \(index 300000\), column 'label': expected a whole number as"
         ),
@@ -196,10 +196,10 @@ def test_fit_on_stdin_reads_a_copy_and_knows_the_hash(files, tmp_path):
     code = (
         "import sys, kafeat\n"
         "from kafeat.io.readers.open import open_reader; from kafeat.jobs.fit.fit import fit_reader\n"
-        "from kafeat.io.storage.location import Location\n"
+        "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.config import load_config\n"
         f"config = load_config({recipe(kind='projection')!r})\n"
-        "fm = fit_reader(config, open_reader(Location.parse('-'), 'libsvm'), 'label'); fm.save(sys.argv[1])\n"
+        "fm = fit_reader(config, open_reader(parse_location('-'), 'libsvm'), 'label'); fm.save(sys.argv[1])\n"
         "print(fm.provenance.sources[0].sha256)"
     )
     text = (files / "x.svm").read_bytes()
@@ -222,7 +222,7 @@ def test_bad_rows_are_set_aside(files, tmp_path):
     transform_file(fm, str(files / "x.svm"), str(tmp_path / "all.npy"))
     Z = np.load(tmp_path / "all.npy")
     for rule in ("drop", "null"):
-        rules = RowOptions(rule, Location.parse(tmp_path / "why.csv"), drift=True)
+        rules = RowOptions(rule, parse_location(tmp_path / "why.csv"), drift=True)
         done = transform_file(fm, str(tmp_path / "x.svm"), str(tmp_path / "y.npy"), rules=rules)
         assert done.bad_rows == 4
         got = np.load(tmp_path / "y.npy")
@@ -320,14 +320,14 @@ def test_memory_is_that_of_tiles_and_not_of_chunks(tmp_path):
 def test_refusals(tmp_path):
     (tmp_path / "x.svm").write_text("1\n2\n")
     with (
-        open_reader(Location.parse(tmp_path / "x.svm")) as source,
+        open_reader(parse_location(tmp_path / "x.svm")) as source,
         pytest.raises(DataError, match="expected at least one index:value, got labels only"),
     ):
         read(source)
     with pytest.raises(
         UsageError, match="expected CSV, Arrow or LIBSVM on standard input, got npz: it cannot"
     ):
-        open_reader(Location.parse("-"), "npz")
+        open_reader(parse_location("-"), "npz")
     assert libsvm_text.MOST_INDEX == 2**31 - 1
 
 
@@ -344,7 +344,7 @@ def test_a_matrix_in_no_order_stays_as_it_was():
 
 def labels_of(path, text, **options):
     path.write_text(text)
-    with open_reader(Location.parse(path)) as source:
+    with open_reader(parse_location(path)) as source:
         chunk = next(source.chunks(kafeat.io.columns.columns.Columns((), False, None), ["label"], 100))
         return chunk.passthrough["label"].to_pylist()
 
@@ -366,7 +366,7 @@ def test_labels_are_the_numbers_that_are_written_or_refused(tmp_path):
     for late, why in (("inf", fine), ("1e19", wide), ("0.5", fine), ("9007199254740993", wide)):
         path.write_text(f"{head}{late} 1:1\n")
         with (
-            open_reader(Location.parse(path)) as source,
+            open_reader(parse_location(path)) as source,
             pytest.raises(DataError, match=f"expected a whole number {why}, got {late}"),
         ):
             for chunk in source.chunks(

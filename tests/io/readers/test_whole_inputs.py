@@ -18,7 +18,7 @@ import kafeat
 from kafeat.errors import DataError
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
@@ -128,7 +128,7 @@ def written(path: Path, rows: pa.Table) -> str:
 @pytest.mark.parametrize("ending", ["parquet", "npy", "arrow", "arrows", "npz"])
 def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path: Path, ending: str, share: float) -> None:
     path = written(tmp_path / f"in.{ending}", table())
-    with open_reader(Location.parse(path)) as source:
+    with open_reader(parse_location(path)) as source:
         chunks = source.chunks(
             Columns((Column(source.fields[0].name, source.fields[0].width),), False, None), [], 256
         )
@@ -184,7 +184,7 @@ def test_an_input_that_changes_is_refused_and_the_output_stays_what_it_was(
 
 def test_a_part_must_be_the_file_that_was_listed(fm: FeatureMap, tmp_path: Path) -> None:
     path = written(tmp_path / "in.csv", few())
-    listed = Location.parse(path).entry()
+    listed = parse_location(path).entry()
     assert listed is not None
     written(tmp_path / "in.csv", table())
     with pytest.raises(DataError, match=r"in.csv: expected a file that stays as it is, got one that changed"):
@@ -198,7 +198,7 @@ def test_a_fit_refuses_a_file_that_changes(fm: FeatureMap, tmp_path: Path, name:
         written(tmp_path / place, few())
     change = Changing(lambda: [os.utime(tmp_path / place) for place in ("in.csv", "in/a.csv")])
     with (
-        InputOptions().open(Location.parse(tmp_path / name)) as source,
+        InputOptions().open(parse_location(tmp_path / name)) as source,
         pytest.raises(DataError, match=r".csv: expected a file that stays as it is, got one that changed"),
     ):
         fit_reader(fm.config, source, None, listener=Listener(rows=change))

@@ -8,7 +8,7 @@ import pytest
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.atomic import atomic, write_bytes
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,7 +28,7 @@ def test_a_failure_leaves_what_was_there(tmp_path, error, before):
     path = tmp_path / "out"
     if before is not None:
         path.write_bytes(before)
-    with pytest.raises(error, match="stop"), atomic(Location.parse(path)) as output:
+    with pytest.raises(error, match="stop"), atomic(parse_location(path)) as output:
         write(output)
         assert names(tmp_path) != ["out"]
         raise error("stop")
@@ -40,7 +40,7 @@ def test_success_replaces_and_keeps_the_mode(tmp_path):
     path = tmp_path / "out"
     path.write_bytes(b"old")
     path.chmod(0o640)
-    write_bytes(Location.parse(path), b"new")
+    write_bytes(parse_location(path), b"new")
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert names(tmp_path) == ["out"]
@@ -49,7 +49,7 @@ def test_success_replaces_and_keeps_the_mode(tmp_path):
 def test_a_new_file_follows_the_umask(tmp_path):
     old = os.umask(0o027)
     try:
-        write_bytes(Location.parse(tmp_path / "out"), b"new")
+        write_bytes(parse_location(tmp_path / "out"), b"new")
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o640
@@ -57,15 +57,15 @@ def test_a_new_file_follows_the_umask(tmp_path):
 
 def test_no_clobber(tmp_path):
     path = tmp_path / "out"
-    write_bytes(Location.parse(path), b"old", clobber=False)
+    write_bytes(parse_location(path), b"old", clobber=False)
     with pytest.raises(UsageError, match="out: expected no file of that name, got one"):
-        write_bytes(Location.parse(path), b"new", clobber=False)
+        write_bytes(parse_location(path), b"new", clobber=False)
     assert path.read_bytes() == b"old"
 
 
 def test_no_clobber_against_someone_faster(tmp_path):
     path = tmp_path / "out"
-    with pytest.raises(UsageError, match="got one"), atomic(Location.parse(path), clobber=False) as output:
+    with pytest.raises(UsageError, match="got one"), atomic(parse_location(path), clobber=False) as output:
         write(output)
         path.write_bytes(b"theirs")
     assert path.read_bytes() == b"theirs"
@@ -75,8 +75,8 @@ def test_no_clobber_against_someone_faster(tmp_path):
 HOLDS_A_TEMPORARY_FILE = """
 import sys, time
 from kafeat.io.storage.atomic import atomic
-from kafeat.io.storage.location import Location
-with atomic(Location.parse(sys.argv[1])) as output:
+from kafeat.io.storage.location import parse_location
+with atomic(parse_location(sys.argv[1])) as output:
     with open(output.path, "wb") as file:
         file.write(b"half")
     print(output.path, flush=True)
@@ -105,12 +105,12 @@ def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
     alive, draft = holder(path)
     try:
         assert not os.path.exists(dead)
-        write_bytes(Location.parse(path), b"new")
+        write_bytes(parse_location(path), b"new")
         assert os.path.exists(draft)
     finally:
         kill(alive)
     assert path.read_bytes() == b"new"
-    write_bytes(Location.parse(path), b"newer")
+    write_bytes(parse_location(path), b"newer")
     assert len(names(tmp_path)) == 4
     assert not os.path.exists(draft)
 
@@ -128,7 +128,7 @@ def test_a_draft_that_is_taken_for_dead_is_made_again(tmp_path, monkeypatch):
         return real(file, wait=wait)
 
     monkeypatch.setattr(module, "lock", locked)
-    write_bytes(Location.parse(tmp_path / "out"), b"new")
+    write_bytes(parse_location(tmp_path / "out"), b"new")
     assert (tmp_path / "out").read_bytes() == b"new"
     assert names(tmp_path) == ["out"]
 
@@ -144,8 +144,8 @@ temporary_files.lock = lambda file, wait=True: os.kill(os.getpid(), signal.SIGIN
 def test_a_signal_at_the_worst_moment_leaves_nothing(tmp_path):
     code = (
         AT_THE_WORST_MOMENT
-        + "from kafeat.io.storage.atomic import write_bytes; from kafeat.io.storage.location import Location; "
-        "write_bytes(Location.parse('out'), b'new')"
+        + "from kafeat.io.storage.atomic import write_bytes; from kafeat.io.storage.location import parse_location; "
+        "write_bytes(parse_location('out'), b'new')"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
     assert b"KeyboardInterrupt" in done.stderr
@@ -167,8 +167,8 @@ def test_a_signal_at_the_worst_moment_of_a_command_leaves_nothing(tmp_path):
 A_CHILD_ENDS = """
 import atexit, os
 from kafeat.io.storage.atomic import atomic
-from kafeat.io.storage.location import Location
-with atomic(Location.parse("out")) as output:
+from kafeat.io.storage.location import parse_location
+with atomic(parse_location("out")) as output:
     child = os.fork()
     if child == 0:
         atexit._run_exitfuncs()
@@ -186,7 +186,7 @@ def test_the_temporary_files_of_a_parent_outlive_a_child(tmp_path):
 
 def test_two_temporary_files_of_one_process_do_not_disturb_each_other(tmp_path):
     path = str(tmp_path / "out")
-    with atomic(Location.parse(path)) as first, atomic(Location.parse(path)) as second:
+    with atomic(parse_location(path)) as first, atomic(parse_location(path)) as second:
         assert first.path != second.path
         write(first, b"first")
         write(second, b"second")
@@ -209,7 +209,7 @@ def test_the_disk_has_the_content_before_the_name(tmp_path, monkeypatch, fsync):
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "replace", renamed)
-    write_bytes(Location.parse(tmp_path / "out"), b"content", fsync=fsync)
+    write_bytes(parse_location(tmp_path / "out"), b"content", fsync=fsync)
     assert done == (["7 bytes", "rename", "folder"] if fsync else ["rename"])
 
 
@@ -221,7 +221,7 @@ def test_a_disk_that_cannot_flush_leaves_what_was_there(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(SystemRefusedError, match="out: Input/output error"):
-        write_bytes(Location.parse(tmp_path / "out"), b"new")
+        write_bytes(parse_location(tmp_path / "out"), b"new")
     assert (tmp_path / "out").read_bytes() == b"old"
     assert names(tmp_path) == ["out"]
 
@@ -230,26 +230,26 @@ def test_a_link_is_followed(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "target").write_bytes(b"old")
     (tmp_path / "link").symlink_to("there/target")
-    write_bytes(Location.parse(tmp_path / "link"), b"new")
+    write_bytes(parse_location(tmp_path / "link"), b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "there" / "target").read_bytes() == b"new"
     assert names(tmp_path / "there") == ["target"]
 
 
 def test_devices_and_pipes_are_written_through(tmp_path):
-    write_bytes(Location.parse("/dev/null"), b"new", clobber=False)
+    write_bytes(parse_location("/dev/null"), b"new", clobber=False)
     assert not stat.S_ISREG(os.stat("/dev/null").st_mode)
     os.mkfifo(tmp_path / "pipe")
     reader = subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE)
-    write_bytes(Location.parse(tmp_path / "pipe"), b"new")
+    write_bytes(parse_location(tmp_path / "pipe"), b"new")
     assert reader.communicate()[0] == b"new"
     assert names(tmp_path) == ["pipe"]
 
 
 def test_a_pipe_without_a_name_is_written_through():
     code = (
-        "from kafeat.io.storage.atomic import write_bytes; from kafeat.io.storage.location import Location; "
-        "write_bytes(Location.parse('/dev/stdout'), b'new')"
+        "from kafeat.io.storage.atomic import write_bytes; from kafeat.io.storage.location import parse_location; "
+        "write_bytes(parse_location('/dev/stdout'), b'new')"
     )
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     assert done.stdout == b"new"
@@ -257,29 +257,29 @@ def test_a_pipe_without_a_name_is_written_through():
 
 def test_a_link_to_nothing_gets_its_target(tmp_path):
     (tmp_path / "link").symlink_to("target")
-    write_bytes(Location.parse(tmp_path / "link"), b"new")
+    write_bytes(parse_location(tmp_path / "link"), b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_bytes() == b"new"
 
 
 def test_what_the_machine_refuses(tmp_path):
     with pytest.raises(SystemRefusedError, match="expected a file, got a directory"):
-        write_bytes(Location.parse(tmp_path), b"")
+        write_bytes(parse_location(tmp_path), b"")
     with pytest.raises(SystemRefusedError, match="no/such: No such file"):
-        write_bytes(Location.parse(tmp_path / "no" / "such"), b"")
+        write_bytes(parse_location(tmp_path / "no" / "such"), b"")
     with pytest.raises(SystemRefusedError, match="/dev/full: No space left"):
-        write_bytes(Location.parse("/dev/full"), b"x")
-    write_bytes(Location.parse(tmp_path / ("n" * 250)), b"x")
+        write_bytes(parse_location("/dev/full"), b"x")
+    write_bytes(parse_location(tmp_path / ("n" * 250)), b"x")
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
     code = (
         "import resource, signal, sys\n"
         "from kafeat.io.storage.atomic import write_bytes\n"
-        "from kafeat.io.storage.location import Location\n"
+        "from kafeat.io.storage.location import parse_location\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
-        "try: write_bytes(Location.parse(sys.argv[1]), bytes(5000))\n"
+        "try: write_bytes(parse_location(sys.argv[1]), bytes(5000))\n"
         "except Exception as e: print(type(e).__name__, e)"
     )
     done = subprocess.run(
@@ -292,8 +292,8 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
 def test_the_name_of_an_open_file_is_refused(tmp_path):
     """Renaming over it would lose what stands in it."""
     code = (
-        "from kafeat.io.storage.atomic import write_bytes; from kafeat.io.storage.location import Location; "
-        "write_bytes(Location.parse('/dev/stdout'), b'new')"
+        "from kafeat.io.storage.atomic import write_bytes; from kafeat.io.storage.location import parse_location; "
+        "write_bytes(parse_location('/dev/stdout'), b'new')"
     )
     with open(tmp_path / "log", "wb") as log:
         log.write(b"before\n")
@@ -305,13 +305,13 @@ def test_the_name_of_an_open_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["\u2603" * 83 + ".csv", "\u00e9" * 125 + ".npy", "n" * 255])
 def test_long_names_have_drafts(tmp_path, name):
-    write_bytes(Location.parse(tmp_path / name), b"x")
+    write_bytes(parse_location(tmp_path / name), b"x")
     assert names(tmp_path) == [name]
 
 
 def test_the_name_of_a_folder_is_refused(tmp_path):
     with pytest.raises(SystemRefusedError, match="expected the name of a file, got that of a folder"):
-        write_bytes(Location.parse(f"{tmp_path}/x.csv/"), b"x")
+        write_bytes(parse_location(f"{tmp_path}/x.csv/"), b"x")
 
 
 def test_files_in_memory_are_files_like_any_other():
@@ -320,7 +320,7 @@ def test_files_in_memory_are_files_like_any_other():
     path = f"/dev/shm/kafeat-test-{os.getpid()}"
     try:
         for content in (b"old", b"new"):
-            write_bytes(Location.parse(path), content)
+            write_bytes(parse_location(path), content)
             with open(path, "rb") as file:
                 assert file.read() == content
     finally:

@@ -15,7 +15,7 @@ import kafeat
 from kafeat.errors import DataError
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.json_text import parse_json
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner
 from kafeat.io.storage.run_token import owning
 from kafeat.jobs.dataset.transform import transform_parts
@@ -84,7 +84,7 @@ def test_a_lock_whose_fields_no_run_writes_is_nobody_s(field: dict[str, object],
     content = json.dumps({**json.loads(Owner.new().dumps()), **field}).encode()
     assert Owner.loads(content) is None
     (tmp_path / NAME).write_bytes(content)
-    with owning(Location.parse(tmp_path)) as token, token.publishing():
+    with owning(parse_location(tmp_path)) as token, token.publishing():
         pass
     assert os.listdir(tmp_path) == []
 
@@ -133,6 +133,6 @@ def test_statistics_whose_fields_have_other_types_are_refused(keep: str, folder:
 def test_damaged_notes_in_a_table_are_left_alone(content: bytes, tmp_path: Path) -> None:
     table = pa.table({"a": [1.0]}).replace_schema_metadata({b"pandas": content, b"kafeat": content})
     pq.write_table(table, tmp_path / "t.parquet", store_schema=False)
-    with open_reader(Location.parse(tmp_path / "t.parquet")) as reader:
+    with open_reader(parse_location(tmp_path / "t.parquet")) as reader:
         assert not reader.notes
         assert not reader.row_names

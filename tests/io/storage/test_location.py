@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafeat.errors import SystemRefusedError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import stats_of_parts
 
@@ -17,15 +17,15 @@ SECRET = "s3://AKIA:hush@bucket/a%20b/c.csv?region=eu-west-1"
 
 @pytest.mark.parametrize("text", ["a/b.csv", "file:///a/b%20c.csv", SECRET, "-"])
 def test_a_location_is_a_value(text: str) -> None:
-    one = Location.parse(text)
-    assert one == Location.parse(text)
+    one = parse_location(text)
+    assert one == parse_location(text)
     assert pickle.loads(pickle.dumps(one)) == one
-    assert len({one, Location.parse(text)}) == 1
-    assert Location.parse(one) is one
+    assert len({one, parse_location(text)}) == 1
+    assert parse_location(one) is one
 
 
 def test_a_location_shows_no_secrets() -> None:
-    one = Location.parse(SECRET)
+    one = parse_location(SECRET)
     for text in (str(one), repr(one), f"{one.join('d')}", f"{one.parent}"):
         assert "hush" not in text
         assert "AKIA" not in text
@@ -34,16 +34,16 @@ def test_a_location_shows_no_secrets() -> None:
 
 
 def test_a_file_uri_is_shown_as_it_was_spelled(tmp_path: Path) -> None:
-    one = Location.parse(f"file://{tmp_path}/two%20words.csv")
+    one = parse_location(f"file://{tmp_path}/two%20words.csv")
     assert str(one) == f"file://{tmp_path}/two%20words.csv"
-    assert one.identity == Location.parse(tmp_path / "two words.csv").identity
+    assert one.identity == parse_location(tmp_path / "two words.csv").identity
     assert str(one.parent) == str(tmp_path)
 
 
 def test_a_standard_stream_is_no_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("-").write_bytes(b"a file")
-    stream = Location.parse("-")
+    stream = parse_location("-")
     assert (stream.kind(), stream.size(), stream.entry()) == ("other", None, None)
     for refused in (stream.read, lambda: stream.join("x"), lambda: stream.parent, stream.remove):
         with pytest.raises(SystemRefusedError, match="^-: expected .* got standard input or output"):
@@ -52,7 +52,7 @@ def test_a_standard_stream_is_no_file_of_that_name(tmp_path: Path, monkeypatch: 
 
 def test_the_statistics_of_parts_show_no_secrets() -> None:
     run = DatasetResult(1, 0, 2, 2, 64, 4, "features", 0.5, 0, 0, (), (), (), None, 0)
-    place = Location.parse(SECRET)
+    place = parse_location(SECRET)
     found = str(stats_of_parts(run, SECRET, place, place))
     assert "hush" not in found
     assert "s3://bucket/a%20b/c.csv" in found

@@ -28,9 +28,10 @@ from kafeat.errors import DataError, SystemRefusedError, UsageError, without_sec
 from kafeat.io.storage import object_store as remote
 from kafeat.io.storage import upload
 from kafeat.io.storage.atomic import atomic, check_place, write_bytes
+from kafeat.io.storage.base import Entry
 from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.location import Entry, Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
@@ -145,11 +146,11 @@ def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
     np.save(tmp_path / "big.npy", data.reshape(-1, 1024))
     content = (tmp_path / "big.npy").read_bytes()
     with Gate(store.port) as gate:
-        write_bytes(Location.parse(store.uri("big.npy", port=gate.port)), content)
+        write_bytes(parse_location(store.uri("big.npy", port=gate.port)), content)
         assert gate.parts == 3
     assert store.get("big.npy") == content
     assert store.uploads() == []
-    assert Location.parse(store.uri("big.npy")).size() == len(content)
+    assert parse_location(store.uri("big.npy")).size() == len(content)
 
 
 @pytest.mark.parametrize(
@@ -162,12 +163,12 @@ def test_a_large_object_goes_in_parts_and_comes_back(store, tmp_path):
 )  # fmt: skip
 def test_odd_keys(store, folder, spelled, key):
     transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), store.uri(spelled))
-    fs, _ = remote.file_system(Location.parse(store.uri("x")))
+    fs, _ = remote.file_system(parse_location(store.uri("x")))
     found = fs.get_file_info(pa_fs.FileSelector(BUCKET, recursive=True))
     assert [one.path for one in found if one.type == pa_fs.FileType.File] == [f"{BUCKET}/{key}"]
-    (entry,) = Location.parse(store.uri("")).listed()
+    (entry,) = parse_location(store.uri("")).listed()
     assert entry.name == key
-    again = Location.parse(store.uri("")).join(entry.name)
+    again = parse_location(store.uri("")).join(entry.name)
     assert again.entry() == Entry(key.rpartition("/")[2], entry.bytes, entry.stamp)
     assert kafeat.fit(folder / "fit.yaml", again.text).provenance.sources[0].name == key.rpartition("/")[2]
 
@@ -178,18 +179,18 @@ def test_odd_keys(store, folder, spelled, key):
 def test_places_of_an_object_store(store):
     for key in ("d/a.csv", "d/e/b.csv", "dd.csv"):
         store.put(key, b"123")
-    root = Location.parse(store.uri("d"))
+    root = parse_location(store.uri("d"))
     assert sorted(one.name for one in root.listed()) == ["a.csv", "e/b.csv"]
-    assert [Location.parse(store.uri(key)).kind() for key in ("d", "d/a.csv", "d/x", "d/e/")] == [
+    assert [parse_location(store.uri(key)).kind() for key in ("d", "d/a.csv", "d/x", "d/e/")] == [
         "folder", "file", None, "folder",
     ]  # fmt: skip
     assert root.entry() is None
-    assert root.join("e/b c.csv") == Location.parse(store.uri("d/e/b%20c.csv"))
-    file = Location.parse(store.uri("d/a.csv"))
+    assert root.join("e/b c.csv") == parse_location(store.uri("d/e/b%20c.csv"))
+    file = parse_location(store.uri("d/a.csv"))
     before = file.entry()
     store.put("d/a.csv", b"1234")
     assert file.entry() != before
-    Location.parse(store.uri("new/folder")).make_folder()
+    parse_location(store.uri("new/folder")).make_folder()
     assert sorted(store.keys()) == ["d/a.csv", "d/e/b.csv", "dd.csv"]
     file.remove()
     file.remove()
@@ -197,9 +198,9 @@ def test_places_of_an_object_store(store):
     with pytest.raises(
         SystemRefusedError, match=f"s3://{BUCKET}/none: expected a folder with something in it"
     ):
-        list(Location.parse(store.uri("none")).listed())
+        list(parse_location(store.uri("none")).listed())
     with pytest.raises(SystemRefusedError, match="expected a bucket of that name, got none"):
-        Location.parse(store.uri("x").replace(BUCKET, "no-bucket")).make_folder()
+        parse_location(store.uri("x").replace(BUCKET, "no-bucket")).make_folder()
 
 
 def test_file_uris_are_local_paths(folder, tmp_path):
@@ -207,12 +208,12 @@ def test_file_uris_are_local_paths(folder, tmp_path):
     place = f"file://{tmp_path}/two%20words.csv"
     transform_file(f"file://{folder}/m.joblib", f"file://{folder}/in.parquet", place)
     assert os.listdir(tmp_path) == ["two words.csv"]
-    assert Location.parse(place).kind() == "file"
-    assert Location.parse(place).size() == out.stat().st_size
+    assert parse_location(place).kind() == "file"
+    assert parse_location(place).size() == out.stat().st_size
     with pytest.raises(UsageError, match="expected an output apart from the input, got the same file"):
         refuse_files({"the input": str(out)}, {"an output": place})
     with pytest.raises(UsageError, match="expected file:///folder/name, got the host 'host'"):
-        Location.parse("file://host/x")
+        parse_location("file://host/x")
 
 
 @pytest.mark.parametrize(
@@ -237,7 +238,7 @@ def test_uris_that_are_none(folder, place, match):
 
 
 def test_other_stores_are_handed_to_their_file_systems():
-    fs, path = remote.file_system(Location.parse("gs://anonymous@bucket/a/b%20c.csv"))
+    fs, path = remote.file_system(parse_location("gs://anonymous@bucket/a/b%20c.csv"))
     assert (fs.type_name, path) == ("gcs", "bucket/a/b c.csv")
     assert fs.__reduce__()[1][0]["retry_time_limit"].total_seconds() == 30
 
@@ -272,7 +273,7 @@ def test_a_missing_bucket_is_told_before_the_work(store, folder):
     ):
         transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place)
     with pytest.raises(SystemRefusedError, match="expected the name of an object, got that of a folder"):
-        check_place(Location.parse(store.uri("d/")), True)
+        check_place(parse_location(store.uri("d/")), True)
 
 
 def test_credentials_that_are_denied(folder):
@@ -326,7 +327,7 @@ def test_no_clobber(store, folder, monkeypatch):
         transform_file(str(folder / "m.joblib"), str(folder / "in.npy"), place, writing=keep)
     with (
         pytest.raises(UsageError, match="g.csv: expected no file of that name, got one"),
-        atomic(Location.parse(store.uri("g.csv")), clobber=False) as output,
+        atomic(parse_location(store.uri("g.csv")), clobber=False) as output,
     ):
         Path(output.path).write_bytes(b"ours")
         store.put("g.csv", b"of someone who was faster")
@@ -361,7 +362,7 @@ def test_bad_data_and_a_full_spool_leave_the_previous_object(store, folder, tmp_
     with pytest.raises(
         SystemRefusedError, match=r"f.csv: expected room for 1.0 PiB, got .* free in .*TMPDIR"
     ):
-        require_space(Location.parse(store.uri("f.csv")), 1 << 50)
+        require_space(parse_location(store.uri("f.csv")), 1 << 50)
     assert (store.keys(), store.get("f.csv"), store.uploads()) == (["f.csv"], b"previous", [])
 
 
@@ -419,7 +420,7 @@ def test_a_killed_process_leaves_an_upload_that_nobody_sees(store, folder, wide,
 def test_a_part_that_is_refused_leaves_nothing(store):
     with Gate(store.port, broken_part=3) as gate:
         with pytest.raises(SystemRefusedError, match=r"f\.bin: access denied|f\.bin: .*UploadPart"):
-            write_bytes(Location.parse(store.uri("f.bin", port=gate.port)), bytes(BIG))
+            write_bytes(parse_location(store.uri("f.bin", port=gate.port)), bytes(BIG))
         assert any(one.startswith("DELETE") and "uploadId" in one for one in gate.asked)
     assert (store.keys(), store.uploads()) == ([], [])
 
@@ -447,7 +448,7 @@ def test_a_spool_that_cannot_be_read_completes_nothing(store, monkeypatch):
 
     monkeypatch.setattr(LocalPath, "open", lambda place: Torn(place.path))
     with pytest.raises(SystemRefusedError, match=r"f\.bin: .*Input/output error"):
-        write_bytes(Location.parse(store.uri("f.bin")), bytes(BIG))
+        write_bytes(parse_location(store.uri("f.bin")), bytes(BIG))
     gc.collect()
     assert (store.keys(), store.uploads()) == ([], [])
 
@@ -462,7 +463,7 @@ def test_uploads_of_others_are_left_alone(store):
             match="parts that were uploaded may remain until a lifecycle rule of the bucket removes them",
         ),
     ):
-        write_bytes(Location.parse(store.uri("f.bin", port=gate.port)), bytes(BIG))
+        write_bytes(parse_location(store.uri("f.bin", port=gate.port)), bytes(BIG))
     assert len(store.uploads()) == 2
     assert store.keys() == []
 
@@ -477,7 +478,7 @@ def test_without_boto3_an_unfinished_upload_stays(store, monkeypatch):
             SystemRefusedError, match="may remain until a lifecycle rule of the bucket removes them"
         ),
     ):
-        write_bytes(Location.parse(store.uri("f.bin", port=gate.port)), bytes(BIG))
+        write_bytes(parse_location(store.uri("f.bin", port=gate.port)), bytes(BIG))
     assert (store.keys(), len(store.uploads())) == ([], 1)
 
 
@@ -485,7 +486,7 @@ def test_an_upload_is_aborted_with_the_keys_of_its_file_system(monkeypatch):
     """The store of the other tests accepts any key, so the client itself is looked at."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "OTHER")
     place = "s3://AKIA:hush%2Fhush@b/k?endpoint_override=s3.example.com:9000&scheme=https&region=eu-west-1"
-    client = upload._client(remote.file_system(Location.parse(place))[0])
+    client = upload._client(remote.file_system(parse_location(place))[0])
     keys = client._request_signer._credentials
     assert (keys.access_key, keys.secret_key) == ("AKIA", "hush/hush")
     assert (client.meta.endpoint_url, client.meta.region_name) == ("https://s3.example.com:9000", "eu-west-1")
@@ -493,7 +494,7 @@ def test_an_upload_is_aborted_with_the_keys_of_its_file_system(monkeypatch):
         "abort_multipart_upload", {"Bucket": "b", "Key": "k", "UploadId": "u"}
     )
     assert signed.startswith("https://s3.example.com:9000/b/k?")
-    others = upload._client(remote.file_system(Location.parse("s3://b/k?region=eu-west-1"))[0])
+    others = upload._client(remote.file_system(parse_location("s3://b/k?region=eu-west-1"))[0])
     assert others._request_signer._credentials.access_key == "OTHER"
 
 
@@ -571,8 +572,8 @@ def test_what_cannot_be_parsed_is_not_spelled(place, folder, tmp_path, in_proces
 
 def test_one_place_by_two_names(monkeypatch):
     there = "s3://b/a%20b.csv?region=us-east-1"
-    assert Location.parse(there).identity == Location.parse("s3://k:s@b/a b.csv").identity
-    assert Location.parse(there).identity != Location.parse("s3://b/a b.csv?endpoint_override=other").identity
+    assert parse_location(there).identity == parse_location("s3://k:s@b/a b.csv").identity
+    assert parse_location(there).identity != parse_location("s3://b/a b.csv?endpoint_override=other").identity
     with pytest.raises(UsageError, match=r"s3://b/a%20b.csv: expected an output apart from the input"):
         refuse_files({"the input": there}, {"an output": "s3://b/a b.csv".replace(" ", "%20")})
 

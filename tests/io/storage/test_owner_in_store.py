@@ -8,7 +8,7 @@ import pytest
 
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner
 from kafeat.io.storage.run_token import Token, owning
 
@@ -25,11 +25,11 @@ def objects(store):
 def of_the_dead(store):
     dead = Owner.new()
     store.put(f"out/{NAME}", dead.dumps())
-    return Token(dead.run, (Location.parse(store.uri("out")),))
+    return Token(dead.run, (parse_location(store.uri("out")),))
 
 
 def test_the_lock_names_the_run_while_it_lasts(store):
-    with owning(Location.parse(store.uri("out"))) as token:
+    with owning(parse_location(store.uri("out"))) as token:
         assert json.loads(store.get(f"out/{NAME}"))["run"] == token.run
         with token.publishing():
             pass
@@ -41,15 +41,15 @@ def test_the_lock_names_the_run_while_it_lasts(store):
 def test_what_is_left_of_a_dead_run_completes_no_upload(store):
     late = of_the_dead(store)
     write_bytes(
-        Location.parse(store.uri("out/part")), b"of the dead", guard=late.publishing
+        parse_location(store.uri("out/part")), b"of the dead", guard=late.publishing
     )  # nobody has the folder yet
-    with owning(Location.parse(store.uri("out"))) as token:
-        write_bytes(Location.parse(store.uri("out/part")), b"of the new one", guard=token.publishing)
+    with owning(parse_location(store.uri("out"))) as token:
+        write_bytes(parse_location(store.uri("out/part")), b"of the new one", guard=token.publishing)
         for size in (11, 11 << 20):  # in one request, and in parts
             with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got a run"):
-                write_bytes(Location.parse(store.uri("out/part")), bytes(size), guard=late.publishing)
+                write_bytes(parse_location(store.uri("out/part")), bytes(size), guard=late.publishing)
     with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got no owner"):
-        write_bytes(Location.parse(store.uri("out/part")), b"of the dead", guard=late.publishing)
+        write_bytes(parse_location(store.uri("out/part")), b"of the dead", guard=late.publishing)
     assert objects(store) == ["out/part"]
     assert store.get("out/part") == b"of the new one"
     assert store.uploads() == []
@@ -57,14 +57,14 @@ def test_what_is_left_of_a_dead_run_completes_no_upload(store):
 
 def test_of_two_runs_the_later_owns_the_folder_at_once(store):
     with (
-        owning(Location.parse(store.uri("out"))) as first,
-        owning(Location.parse(store.uri("out"))) as second,
+        owning(parse_location(store.uri("out"))) as first,
+        owning(parse_location(store.uri("out"))) as second,
     ):
         with second.publishing():
             pass
         with pytest.raises(
             SystemRefusedError, match="got a run .*; let one run at a time write there"
         ) as refused:
-            write_bytes(Location.parse(store.uri("out/part")), b"of the first", guard=first.publishing)
+            write_bytes(parse_location(store.uri("out/part")), b"of the first", guard=first.publishing)
         assert refused.value.exit_code == 5
     assert objects(store) == []

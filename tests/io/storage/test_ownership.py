@@ -16,7 +16,7 @@ import pytest
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage import folder_lock, owner
 from kafeat.io.storage.atomic import write_bytes
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner
 from kafeat.io.storage.run_token import Token, owning
 
@@ -24,8 +24,8 @@ from kafeat.io.storage.run_token import Token, owning
 OWNS = """
 import sys
 from kafeat.io.storage.run_token import owning
-from kafeat.io.storage.location import Location
-with owning(Location.parse(sys.argv[1])) as token:
+from kafeat.io.storage.location import parse_location
+with owning(parse_location(sys.argv[1])) as token:
     print(token.run, flush=True)
     sys.stdin.read()
 """
@@ -37,7 +37,7 @@ def owning_process(folder: Path) -> tuple[subprocess.Popen[str], Token]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     assert process.stdout is not None
-    return process, Token(process.stdout.readline().strip(), (Location.parse(folder),))
+    return process, Token(process.stdout.readline().strip(), (parse_location(folder),))
 
 
 @pytest.fixture(autouse=True)
@@ -51,19 +51,19 @@ def of_the_dead(folder: Path, **more: object) -> Token:
     """The token of a run that was killed there."""
     dead = {**json.loads(Owner.new().dumps()), **more}
     (folder / NAME).write_text(json.dumps(dead))
-    return Token(str(dead["run"]), (Location.parse(folder),))
+    return Token(str(dead["run"]), (parse_location(folder),))
 
 
 def test_another_run_is_refused_until_the_owner_is_done(tmp_path: Path) -> None:
     refusal = pytest.raises(SystemRefusedError, match="expected a folder that no run writes to")
-    with owning(Location.parse(tmp_path)), refusal as refused, owning(Location.parse(tmp_path)):
+    with owning(parse_location(tmp_path)), refusal as refused, owning(parse_location(tmp_path)):
         pass
     assert str(refused.value).startswith(
         f"{tmp_path}: expected a folder that no run writes to, got one of a run"
     )
     assert f"(process {os.getpid()} on " in str(refused.value)
     assert refused.value.exit_code == 5
-    with owning(Location.parse(tmp_path)):
+    with owning(parse_location(tmp_path)):
         assert os.listdir(tmp_path) == [NAME]
     assert os.listdir(tmp_path) == []
 
@@ -72,17 +72,17 @@ def test_an_owner_that_is_killed_leaves_the_folder_to_the_next(tmp_path: Path) -
     process, late = owning_process(tmp_path)
     with process:
         with late.publishing(), pytest.raises(SystemRefusedError, match=rf"\(process {process.pid} on"):
-            owning(Location.parse(tmp_path)).__enter__()
+            owning(parse_location(tmp_path)).__enter__()
         process.kill()
     with late.publishing():  # nobody has the folder yet
         pass
-    with owning(Location.parse(tmp_path)) as token:
+    with owning(parse_location(tmp_path)) as token:
         with token.publishing():
             pass
         with pytest.raises(SystemRefusedError, match="expected this run to own the folder, got a run"):
-            write_bytes(Location.parse(tmp_path / "part"), b"of the dead", guard=late.publishing)
+            write_bytes(parse_location(tmp_path / "part"), b"of the dead", guard=late.publishing)
     with pytest.raises(SystemRefusedError, match=rf"got no owner: {NAME} is gone"):
-        write_bytes(Location.parse(tmp_path / "part"), b"of the dead", guard=late.publishing)
+        write_bytes(parse_location(tmp_path / "part"), b"of the dead", guard=late.publishing)
     assert os.listdir(tmp_path) == []
 
 
@@ -92,7 +92,7 @@ def test_a_folder_does_not_change_hands_while_a_file_gets_its_name(tmp_path: Pat
         late.publishing(),
         pytest.raises(SystemRefusedError, match="expected a folder that no run writes to"),
     ):
-        owning(Location.parse(tmp_path)).__enter__()
+        owning(parse_location(tmp_path)).__enter__()
     ended = threading.Event()
 
     def publish() -> None:
@@ -104,17 +104,17 @@ def test_a_folder_does_not_change_hands_while_a_file_gets_its_name(tmp_path: Pat
     thread = threading.Thread(target=publish)
     thread.start()
     holds.wait(5)
-    with owning(Location.parse(tmp_path)):  # waits that long
+    with owning(parse_location(tmp_path)):  # waits that long
         pass
     thread.join()
 
 
 def test_the_lock_stays_while_a_worker_gives_a_file_its_name(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        with owning(Location.parse(tmp_path)) as token:
+        with owning(parse_location(tmp_path)) as token:
             stack.enter_context(token.publishing())
         assert os.listdir(tmp_path) == [NAME]
-    with owning(Location.parse(tmp_path)):
+    with owning(parse_location(tmp_path)):
         pass
     assert os.listdir(tmp_path) == []
 
@@ -126,7 +126,7 @@ def test_of_many_that_begin_at_once_one_owns_the_folder(tmp_path: Path) -> None:
     def run() -> None:
         begin.wait()
         try:
-            with owning(Location.parse(tmp_path)) as token:
+            with owning(parse_location(tmp_path)) as token:
                 with token.publishing():
                     owned.append(True)
                 end.wait(5)
@@ -151,8 +151,8 @@ def test_without_locks_signs_of_life_tell(why: str, tmp_path: Path, monkeypatch:
     with monkeypatch.context() as patient, owner.signs_of_life(lambda: os.utime(tmp_path / NAME)):
         patient.setattr(owner, "PATIENCE_SECONDS", 10.0)
         with pytest.raises(SystemRefusedError, match=r"expected a folder that no run writes to.* on "):
-            owning(Location.parse(tmp_path)).__enter__()
-    with owning(Location.parse(tmp_path)) as token:
+            owning(parse_location(tmp_path)).__enter__()
+    with owning(parse_location(tmp_path)) as token:
         with (
             pytest.raises(SystemRefusedError, match="expected this run to own the folder"),
             late.publishing(),
@@ -167,16 +167,16 @@ def test_an_owner_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(folder_lock, "lock", lambda *_, **__: None)
     monkeypatch.setattr(owner, "PATIENCE_SECONDS", 10.0)
     with (
-        owning(Location.parse(tmp_path)),
+        owning(parse_location(tmp_path)),
         pytest.raises(SystemRefusedError, match=f"process {os.getpid()} on"),
     ):
-        owning(Location.parse(tmp_path)).__enter__()
+        owning(parse_location(tmp_path)).__enter__()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 40, b'{"run": "x"', b"[]", b'{"run": 1}'])
 def test_a_lock_that_was_not_written_to_its_end_is_nobody_s(content: bytes, tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(content)
-    with owning(Location.parse(tmp_path)) as token, token.publishing():
+    with owning(parse_location(tmp_path)) as token, token.publishing():
         pass
     assert os.listdir(tmp_path) == []
 
@@ -193,7 +193,7 @@ def test_what_is_no_file_of_ours_is_not_written_to(kind: str, tmp_path: Path) ->
     with pytest.raises(
         SystemRefusedError, match=rf"{NAME}: (Too many levels|expected a file of kafeat, got a pipe)"
     ):
-        owning(Location.parse(tmp_path / "out")).__enter__()
+        owning(parse_location(tmp_path / "out")).__enter__()
     assert (tmp_path / "precious").read_bytes() == b"something"
 
 
@@ -203,17 +203,17 @@ def test_a_full_disk_is_told_and_keeps_nothing(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr("kafeat.io.storage.folder_lock.os.pwrite", full)
     with pytest.raises(SystemRefusedError, match=f"{NAME}: No space left on device"):
-        owning(Location.parse(tmp_path)).__enter__()
+        owning(parse_location(tmp_path)).__enter__()
     assert os.listdir(tmp_path) == []
 
 
 def test_two_folders_are_owned_or_none(tmp_path: Path) -> None:
     for name in ("out", "rejects"):
         (tmp_path / name).mkdir()
-    with owning(Location.parse(tmp_path / "rejects")):
+    with owning(parse_location(tmp_path / "rejects")):
         with pytest.raises(SystemRefusedError, match="rejects: expected a folder that no run writes to"):
-            owning(Location.parse(tmp_path / "out"), Location.parse(tmp_path / "rejects")).__enter__()
-        with owning(Location.parse(tmp_path / "out")):
+            owning(parse_location(tmp_path / "out"), parse_location(tmp_path / "rejects")).__enter__()
+        with owning(parse_location(tmp_path / "out")):
             pass
 
 

@@ -7,7 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from kafeat.io.storage.atomic import WrittenFile
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.base import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers import open as opening
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.options import OutputOptions
@@ -21,5 +22,5 @@ def open_writer(
     """Each keyword is a field of the layout or of the options."""
     options = {name: values.pop(name) for name in OPTIONS & set(values)}
     return opening.open_writer(
-        Location.parse(place), format, Layout(**values, options=OutputOptions(**options)), written
+        parse_location(place), format, Layout(**values, options=OutputOptions(**options)), written
     )

@@ -11,7 +11,7 @@ import pytest
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.formats import format_of
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers import parquet as parquet_sink
 from tests.io.tables import read
 from tests.io.writers.opening import open_writer
@@ -30,7 +30,7 @@ def matrix(rows, dtype):
 
 
 def save(path, X, *, rows="known", height=7, kept=None, in_place=True, ahead=3, **options):
-    format = format_of(Location.parse(path))
+    format = format_of(parse_location(path))
     known = len(X) if rows == "known" else None
     options = {"names": NAMES, "dtype": X.dtype, "rows": known, "block_rows": height, **options}
     if kept is not None:
@@ -143,7 +143,7 @@ def test_a_failure_leaves_nothing(tmp_path, name, options):
         pytest.raises(RuntimeError, match="stop"),
         open_writer(
             str(tmp_path / name),
-            format_of(Location.parse(name)),
+            format_of(parse_location(name)),
             names=NAMES,
             dtype=np.dtype("f4"),
             **options,
@@ -227,10 +227,10 @@ def test_devices(format):
 def test_stdout_and_broken_pipes():
     code = (
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
-        "from kafeat.io.storage.location import Location\n"
+        "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.io.writers.base import Layout\n"
         "try:\n"
-        "    with open_writer(Location.parse('-'), 'csv', Layout(['a'], np.dtype('f4'))) as s:\n"
+        "    with open_writer(parse_location('-'), 'csv', Layout(['a'], np.dtype('f4'))) as s:\n"
         "        for _ in range(int(sys.argv[1])): s.write(np.ones((10000, 1), 'f4'), None)\n"
         "except BrokenPipeError: sys.stderr.write('broken'); sys.stderr.flush(); import os; os._exit(3)\n"
     )

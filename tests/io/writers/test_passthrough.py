@@ -12,7 +12,7 @@ import pytest
 import kafeat
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
@@ -243,5 +243,5 @@ def test_text_of_parquet_that_is_no_utf8(kept, nest, ending):
 def test_a_whole_number_of_thousands_of_digits_is_kept_as_text(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(f"a,b,c\n1,{'9' * 400},{'9' * 5000}\n")
-    with open_reader(Location.parse(path)) as source:
+    with open_reader(parse_location(path)) as source:
         assert source.passthrough_schema(["a", "b", "c"]).types == [pa.int64(), pa.string(), pa.string()]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.dry_run import DatasetDryRun, dry_run_parts
 from kafeat.jobs.dataset.request import DatasetRequest
@@ -55,7 +55,7 @@ def plan(source: str, model: str = "map.joblib", target: str = "out", **more: ob
         "engine": Engine(jobs=1),
     }
     return dry_run_parts(
-        DatasetRequest(model, Location.parse(source), Location.parse(target), **{**asked, **more})
+        DatasetRequest(model, parse_location(source), parse_location(target), **{**asked, **more})
     )  # type: ignore[arg-type]
 
 

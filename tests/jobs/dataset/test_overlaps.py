@@ -13,7 +13,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import SystemRefusedError, UsageError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
@@ -69,20 +69,20 @@ def test_rejects_among_inputs_or_features_are_refused(
             source,
             out,
             writing=OutputOptions(format="csv"),
-            rules=RowOptions("drop", rejects and Location.parse(rejects)),
+            rules=RowOptions("drop", rejects and parse_location(rejects)),
         )
     assert content(here) == before
 
 
 def test_rejects_in_the_place_of_a_file_are_refused_before_the_work(here: Path) -> None:
     with pytest.raises(SystemRefusedError, match=r"^one.csv: expected a folder for the rejects of the parts"):
-        transform_parts("map.joblib", "in", "out", rules=RowOptions("drop", Location.parse("one.csv")))
+        transform_parts("map.joblib", "in", "out", rules=RowOptions("drop", parse_location("one.csv")))
     assert not Path("out").exists()
 
 
 def test_rejects_beside_a_glob_that_does_not_match_them_are_fine(here: Path) -> None:
     transform_parts(
-        "map.joblib", "in/*.parquet", "out", rules=RowOptions("drop", Location.parse("in/rejects"))
+        "map.joblib", "in/*.parquet", "out", rules=RowOptions("drop", parse_location("in/rejects"))
     )
     assert set(content(here / "in" / "rejects")) == {"a.parquet.csv"}
 
@@ -91,7 +91,7 @@ def test_every_part_has_rejects_of_its_own(here: Path) -> None:
     Path("in/a.csv").write_text("a,b\n1,none\n")
     bad = table(2).set_column(0, "a", pa.array([np.nan, 0.5]))
     pq.write_table(bad, "in/a.parquet")
-    run = transform_parts("map.joblib", "in", "out", rules=RowOptions("drop", Location.parse("rejects")))
+    run = transform_parts("map.joblib", "in", "out", rules=RowOptions("drop", parse_location("rejects")))
     told = content(here / "rejects")
     assert set(told) == {"a.csv.csv", "a.parquet.csv", "deep/b.parquet.csv"}
     assert run.bad_rows == 2 == sum(text.count(b"\n") - 1 for text in told.values())
@@ -115,7 +115,7 @@ def test_what_text_cannot_be_is_told_before_parts_are_removed(
     transform_parts("map.joblib", "one.csv", "out", rows_per_file=256)
     before = content(here)
     with pytest.raises(UsageError, match="expected Parquet or NPY"):
-        rules = RowOptions("drop", rejects and Location.parse(rejects))
+        rules = RowOptions("drop", rejects and parse_location(rejects))
         transform_parts("map.joblib", "one.csv", "out", rows_per_file=256, overwrite=True,
                         rules=rules, engine=Engine(engine))  # fmt: skip
     assert content(here) == before
@@ -130,7 +130,7 @@ def test_a_model_inside_of_what_is_written_is_refused(out: str, rejects: str | N
             "models/a.joblib",
             "in",
             out,
-            rules=RowOptions("drop", rejects and Location.parse(rejects)),
+            rules=RowOptions("drop", rejects and parse_location(rejects)),
             overwrite=True,
         )
 
@@ -154,8 +154,8 @@ def test_stats_in_the_place_of_something_else_are_refused(stats: str, says: str,
             "map.joblib",
             source,
             "out",
-            rules=RowOptions("drop", Location.parse("rejects")),
-            stats=Location.parse(stats),
+            rules=RowOptions("drop", parse_location("rejects")),
+            stats=parse_location(stats),
         )
 
 

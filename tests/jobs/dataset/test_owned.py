@@ -12,7 +12,7 @@ import kafeat
 from kafeat.dataframes import shared
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.data_set import list_parts
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner
 from kafeat.io.storage.run_token import Token, owning
 from kafeat.io.writers.options import OutputOptions
@@ -55,7 +55,7 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
                 "map1.joblib",
                 "in",
                 out,
-                rules=RowOptions("drop", rejects and Location.parse(rejects)),
+                rules=RowOptions("drop", rejects and parse_location(rejects)),
                 overwrite=True,
             )
         told.append(str(refused.value))
@@ -64,7 +64,7 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
         "map0.joblib",
         "in",
         "out",
-        rules=RowOptions("drop", Location.parse("rejects")),
+        rules=RowOptions("drop", parse_location("rejects")),
         announce=lambda _parts: second,
     )
     assert (run.parts, run.unknown_files) == (4, ())
@@ -82,15 +82,15 @@ def test_a_second_run_is_refused_while_the_first_is_at_work(out: str, rejects: s
 def late(known: bool = False) -> tuple[PartTask, bytes]:
     """A part of a run that was killed, whose folder another has since; and what that one made of it."""
     transform_parts("map1.joblib", "in", "out")
-    made = read_manifest(Location.parse("out"))
+    made = read_manifest(parse_location("out"))
     assert made is not None
-    guard = Token(Owner.new().run, (Location.parse(os.path.abspath("out")),)).publishing
-    (part, *_) = list_parts(Location.parse("in")).parts
+    guard = Token(Owner.new().run, (parse_location(os.path.abspath("out")),)).publishing
+    (part, *_) = list_parts(parse_location("in")).parts
     record = made.parts[0].model_copy(update={"input": made.parts[1].input}) if known else None
     task = PartTask(
         part,
         shared("map0.joblib"),
-        Location.parse("out"),
+        parse_location("out"),
         InputOptions(),
         OutputOptions(guard=guard),
         RowOptions(),
@@ -114,7 +114,7 @@ def refused(outcome: Outcome) -> bool:
 def test_a_part_of_a_run_that_is_gone_gets_no_name_and_takes_none_away(owned: bool, known: bool) -> None:
     task, right = late(known)
     if owned:
-        with owning(Location.parse("out")):
+        with owning(parse_location("out")):
             assert refused(kafeat_part(task))
     else:
         assert refused(kafeat_part(task))

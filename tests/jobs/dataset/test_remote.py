@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafeat
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
@@ -108,7 +108,7 @@ def test_rejects_lie_there_too(store, data, model):
     bad = table(50, 0).set_column(0, "x0", pa.array([float("nan")] + [1.0] * 49))
     pq.write_table(bad, Path(data, "bad.parquet"))
     store.put(f"in/{NAMES[0]}", Path(data, "bad.parquet").read_bytes())
-    rules = RowOptions("drop", rejects=Location.parse(store.uri("rejects")))
+    rules = RowOptions("drop", rejects=parse_location(store.uri("rejects")))
     run = transform_parts(model, store.uri("in"), store.uri("out"), rules=rules)
     assert run.bad_rows == 1
     assert transform_parts(model, store.uri("in"), store.uri("out"), rules=rules, resume=True).kept == 3

@@ -16,7 +16,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
@@ -39,7 +39,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
         pq.write_table(table, f"in/{name}.parquet")
 
     def run(resume: bool = True) -> DatasetResult:
-        rules = RowOptions("drop", Location.parse("rejects"))
+        rules = RowOptions("drop", parse_location("rejects"))
         return transform_parts("map.joblib", "in", "out", rules=rules, resume=resume, overwrite=not resume)
 
     run()
@@ -161,7 +161,7 @@ def test_an_input_that_changes_while_it_is_read_gives_no_part(
     real = part.transform_file
     monkeypatch.setattr(part, "transform_file", changed)
     run = transform_parts(
-        "map.joblib", "in", "fresh", rules=RowOptions("drop", Location.parse("fresh-rejects"))
+        "map.joblib", "in", "fresh", rules=RowOptions("drop", parse_location("fresh-rejects"))
     )
     assert (
         "expected a file that stays as it is, got one that changed while it was read" in run.failed[0].error

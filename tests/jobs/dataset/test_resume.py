@@ -14,7 +14,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.bad_rows import BadRowsLimit
@@ -57,7 +57,7 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Go:
     ) -> DatasetResult:
         limit = None if max_bad_rows is None else BadRowsLimit.parse(max_bad_rows)
         rules = RowOptions(
-            "drop", rejects and Location.parse(rejects), max_drift=max_drift, max_bad_rows=limit
+            "drop", rejects and parse_location(rejects), max_drift=max_drift, max_bad_rows=limit
         )
         more = {"resume": True, **more}
         return transform_parts("map.joblib", "in", "out", rules=rules, **more)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ import pytest
 import kafeat
 from kafeat.dataframes import SharedMap
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.transform import transform_parts
@@ -234,11 +234,11 @@ def rewrite(path: str, content: pa.Table) -> None:
 def test_resume_makes_again_what_has_changed_and_nothing_else(model: str, data: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     transform_parts(model, data, out)
-    before = {name: Location.parse(f"{out}/{name}").entry() for name in SIZES}
+    before = {name: parse_location(f"{out}/{name}").entry() for name in SIZES}
     assert transform_parts(model, data, out, resume=True).kept == 3
     rewrite(f"{data}/year=2024/a.parquet", table(300, seed=77))
     assert transform_parts(model, data, out, resume=True).kept == 2
-    after = {name: Location.parse(f"{out}/{name}").entry() for name in SIZES}
+    after = {name: parse_location(f"{out}/{name}").entry() for name in SIZES}
     assert [name for name in SIZES if before[name] != after[name]] == ["year=2024/a.parquet"]
     transform_parts(model, data, str(tmp_path / "fresh"))
     assert files(out) == files(tmp_path / "fresh")
@@ -419,7 +419,7 @@ def test_a_folder_that_contains_itself_is_refused(model: str, data: str, tmp_pat
 def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: Path) -> None:
     bad = table(300, 2).set_column(0, "x0", pa.array([1.0] * 299 + [float("nan")]))
     pq.write_table(bad, f"{data}/year=2024/a.parquet")
-    rules = RowOptions("drop", rejects=Location.parse(tmp_path / "rejects"))
+    rules = RowOptions("drop", rejects=parse_location(tmp_path / "rejects"))
     run = transform_parts(model, data, str(tmp_path / "out"), rules=rules)
     assert (run.bad_rows, run.rows) == (1, 999)
     assert "300,x0," in (tmp_path / "rejects" / "year=2024" / "a.parquet.csv").read_text()
@@ -429,13 +429,13 @@ def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, t
     from kafeat.io.storage.data_set import list_parts
     from kafeat.jobs.dataset.part import PartTask, kafeat_part
 
-    (part, *_) = list_parts(Location.parse(data)).parts
+    (part, *_) = list_parts(parse_location(data)).parts
     travelling = SharedMap("0" * 64, path=model)
     outcome = kafeat_part(
         PartTask(
             part,
             travelling,
-            Location.parse(tmp_path),
+            parse_location(tmp_path),
             InputOptions(),
             OutputOptions(),
             RowOptions(),

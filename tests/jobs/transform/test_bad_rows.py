@@ -12,7 +12,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.bad_rows import BadRowsLimit
 from kafeat.jobs.transform.options import RowOptions
@@ -71,7 +71,7 @@ def test_other_rows_keep_their_bytes(fm, source, tmp_path, format, rule, jobs):
     clean, out, rejects = tmp_path / f"clean.{format}", tmp_path / f"out.{format}", tmp_path / "why.csv"
     np.save(tmp_path / "clean-in.npy", X)
     transform_file(fm, str(tmp_path / "clean-in.npy"), str(clean))
-    rules = RowOptions(on_bad_rows=rule, rejects=Location.parse(rejects))
+    rules = RowOptions(on_bad_rows=rule, rejects=parse_location(rejects))
     done = transform_file(fm, source, str(out), rules=rules, jobs=jobs)
     assert (done.rows_read, done.bad_rows) == (N, len(BAD))
     expected, got = features_of(clean), features_of(out)
@@ -181,7 +181,7 @@ def test_rejects_need_a_rule(fm, tmp_path):
             fm,
             str(tmp_path / "in.npy"),
             str(tmp_path / "o.npy"),
-            rules=RowOptions(rejects=Location.parse(tmp_path / "r.csv")),
+            rules=RowOptions(rejects=parse_location(tmp_path / "r.csv")),
         )
 
 
@@ -236,7 +236,7 @@ def test_rows_with_too_few_or_too_many_fields(tmp_path, rule, late, steps):
         str(tmp_path / "in.csv"),
         str(out),
         writing=OutputOptions(keep=["id"]),
-        rules=RowOptions(rule, Location.parse(rejects)),
+        rules=RowOptions(rule, parse_location(rejects)),
     )
     assert (done.rows_read, done.bad_rows) == (n, len(ragged))
     good = np.setdiff1d(np.arange(n), list(ragged))
@@ -309,7 +309,7 @@ def test_a_reader_of_rejects_that_leaves_is_an_error(fm, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = threading.Thread(target=lambda: os.close(os.open(tmp_path / "pipe", os.O_RDONLY)))
     reader.start()
-    rules = RowOptions("drop", Location.parse(tmp_path / "pipe"))
+    rules = RowOptions("drop", parse_location(tmp_path / "pipe"))
     with pytest.raises(SystemRefusedError, match="pipe: Broken pipe"):
         transform_file(fm, str(tmp_path / "in.npy"), str(tmp_path / "out.npy"), rules=rules)
     reader.join()
@@ -326,7 +326,7 @@ def test_rejects_tell_a_column_of_theirs_from_one_of_the_input(tmp_path):
         str(tmp_path / "in.parquet"),
         str(tmp_path / "out.npy"),
         writing=OutputOptions(keep=["text"], format="csv"),
-        rules=RowOptions("drop", Location.parse(tmp_path / "why.csv")),
+        rules=RowOptions("drop", parse_location(tmp_path / "why.csv")),
     )
     [line] = csv.DictReader((tmp_path / "why.csv").read_text().splitlines())
     assert line == {

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 import kafeat
 from kafeat.cli.transform import transform
 from kafeat.errors import GateError, UsageError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
 from kafeat.jobs.transform.transform import transform_file
@@ -130,7 +130,7 @@ def test_parts_are_tested_alone_and_again(
     assert second.kept == 1
     assert [(one.name, one.exit_code) for one in second.failed] == [("b.npy", 6)]
     assert sorted(name for name in os.listdir("out") if not name.startswith(("_", "."))) == ["a.npy"]
-    assert Location.parse("out").join("a.npy").entry() is not None
+    assert parse_location("out").join("a.npy").entry() is not None
 
 
 def test_the_command_writes_it_down(fm: FeatureMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

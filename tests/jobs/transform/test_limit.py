@@ -12,7 +12,7 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.transform.dry_run import dry_run_transform
@@ -62,7 +62,7 @@ def test_what_is_wrong_behind_the_limit_is_not_looked_at(fm, tmp_path):
     lines[13] = "x" + lines[13]  # row 13, index 12
     lines[20] = "x" + lines[20]
     (tmp_path / "in.csv").write_text("\n".join(lines))
-    reject = RowOptions("drop", Location.parse(tmp_path / "rejects.csv"))
+    reject = RowOptions("drop", parse_location(tmp_path / "rejects.csv"))
     cells = OutputOptions(keep=["label"])
     done = transform_file(
         fm,
@@ -83,7 +83,7 @@ def test_what_is_wrong_behind_the_limit_is_not_looked_at(fm, tmp_path):
 
 
 def test_a_fit_sees_no_more_rows_and_the_hash_is_of_the_whole(tmp_path):
-    with InputOptions(limit=100).open(Location.parse(SAMPLES / "digits.csv")) as source:
+    with InputOptions(limit=100).open(parse_location(SAMPLES / "digits.csv")) as source:
         fm = fit_reader(load_config(CONFIG), source, None)
     (origin,) = fm.provenance.sources
     assert (fm.provenance.rows_fitted, origin.rows) == (100, 100)

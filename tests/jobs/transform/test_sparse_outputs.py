@@ -14,7 +14,7 @@ from sklearn.datasets import load_svmlight_file
 
 import kafeat
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
@@ -176,7 +176,7 @@ def test_bad_rows_are_an_error_or_left_out(tmp_path, ending, steps):
         match=r"row 4 .*column 'x2': expected a finite number, got nan.*--on-bad-rows drop leaves such rows out$",
     ):
         transform_file(fm, source, str(tmp_path / f"o.{ending}"))
-    drop = RowOptions(on_bad_rows="drop", drift=True, rejects=Location.parse(str(tmp_path / "r.csv")))
+    drop = RowOptions(on_bad_rows="drop", drift=True, rejects=parse_location(str(tmp_path / "r.csv")))
     found = transform_file(fm, source, str(tmp_path / f"o.{ending}"), rules=drop)
     dense = transform_file(fm, source, str(tmp_path / "o.npy"), rules=replace(drop, rejects=None))
     assert (found.bad_rows, found.rows, found.clipped) == (4, N - 4, dense.clipped)

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 
 import kafeat
 from kafeat.errors import GateError, UsageError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import InputOptions, RowOptions
@@ -81,7 +81,7 @@ def test_stats_verify_and_inspect_tell_the_factor(
 
 def test_a_run_of_other_features_keeps_no_part(fm: FeatureMap, data: str, tmp_path: Path) -> None:
     def run(writing: OutputOptions) -> int:
-        target, source = Location.parse(tmp_path / "parts"), Location.parse(data)
+        target, source = parse_location(tmp_path / "parts"), parse_location(data)
         options = {"rows_per_file": 256, "resume": True}
         return transform_parts(fm, source, target, reading=InputOptions(), writing=writing, **options).kept
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
-from kafeat.io.storage.location import Location
+from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.side_files import open_stats, stats
@@ -48,14 +48,14 @@ def test_a_sound_output(model, source, tmp_path, format, dtype):
     out, told = str(tmp_path / f"out.{format}"), str(tmp_path / "s.json")
     writing = OutputOptions(dtype=dtype)
     done = transform_file(model, source, out, writing=writing, hashed=True)
-    with open_stats(Location.parse(told), fsync=False) as write:
+    with open_stats(parse_location(told), fsync=False) as write:
         write(
             stats(
                 done,
                 kafeat.load(model),
                 model,
-                Location.parse(source),
-                Location.parse(out),
+                parse_location(source),
+                parse_location(out),
                 writing,
                 RowOptions(),
             )
@@ -144,14 +144,14 @@ def test_a_difference_of_rounding_is_told_and_passes(model, source, tmp_path):
 def test_another_map_and_other_hashes(model, source, tmp_path):
     out, told = str(tmp_path / "out.parquet"), str(tmp_path / "s.json")
     done = transform_file(model, source, out, hashed=True)
-    with open_stats(Location.parse(told), fsync=False) as write:
+    with open_stats(parse_location(told), fsync=False) as write:
         write(
             stats(
                 done,
                 kafeat.load(model),
                 model,
-                Location.parse(source),
-                Location.parse(out),
+                parse_location(source),
+                parse_location(out),
                 OutputOptions(),
                 RowOptions(),
             )

@@ -1,0 +1,222 @@
+"""What the location of a table, a model or a folder can do, and the standard streams."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from kafeat.errors import SystemRefusedError
+from kafeat.io.storage.files import read_full, refused, standard_input
+
+Kind = Literal["file", "folder", "other"]
+"""`other` is a pipe or a device."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file: its name relative to the listed folder, with `/`, its size in bytes, and its stamp.
+
+    Equal stamps mean that the file has not been written to in between: they include times that a writer cannot set
+    back. Stamps of an object store hold whole seconds and the size only.
+    """
+
+    name: str
+    bytes: int
+    stamp: str
+
+
+class Location(ABC):
+    """A location, which shows no secrets. Its text is for messages and manifests.
+
+    In an object store, a folder exists while it holds at least one object.
+    """
+
+    wildcards: ClassVar[re.Pattern[str]] = re.compile(r"[*?\[]")
+
+    @property
+    @abstractmethod
+    def path(self) -> str:
+        """The decoded path without options, which ends in the suffix of the format."""
+
+    @property
+    def name(self) -> str:
+        """The last name of the path."""
+        return os.path.basename(self.path)
+
+    @property
+    def source(self) -> str:
+        """The text for messages about an input."""
+        return str(self)
+
+    @property
+    def identity(self) -> str:
+        """A text that is equal for all spellings of one location, as far as that is known without a request."""
+        return self.path
+
+    @property
+    def inode(self) -> tuple[int, int] | None:
+        """Device and inode of a local file, equal for all of its names. None if it is no regular file."""
+        return None
+
+    @property
+    def parent(self) -> Location:
+        """The folder of the location."""
+        raise self._refusal("the name of a file")
+
+    def join(self, name: str) -> Location:
+        """Return the location of a name below this folder."""
+        raise self._refusal("a folder")
+
+    def above(self, pieces: int) -> Location:
+        """Return the folder that the first pieces of the path lead to."""
+        raise self._refusal("a folder")
+
+    def absolute(self) -> Location:
+        """Return the location in a form that is valid in processes with other working folders."""
+        return self
+
+    def kind(self) -> Kind | None:
+        """Return the kind of the location, or None if nothing exists there."""
+        return "other"
+
+    def entry(self) -> Entry | None:
+        """Return the entry of one file, or None if there is no regular file."""
+        return None
+
+    def size(self) -> int | None:
+        """Return the size of a file in bytes, or None if the location is not a file."""
+        entry = self.entry()
+        return None if entry is None else entry.bytes
+
+    def listed(self) -> Iterator[Entry]:
+        """Yield every file below this folder, in no defined order. Links are followed, and cycles refused."""
+        raise self._refusal("a folder")
+
+    def holds(self, name: str) -> bool:
+        """Return true if a name lies below this folder itself, not through `..` or a link."""
+        pieces = name.split("/")
+        return all(pieces) and not {".", ".."} & {*pieces}
+
+    def make_folder(self) -> list[str]:
+        """Make a folder and its missing parents. Return the paths of the new ones, the uppermost first."""
+        raise self._refusal("a folder")
+
+    def remove(self) -> None:
+        """Remove a file if it exists."""
+        raise self._refusal("the name of a file")
+
+    def free_bytes(self) -> int | None:
+        """Return the free bytes on the disk that a file is written to. Return None if they are not known."""
+        return None
+
+    @property
+    def spool(self) -> str | None:
+        """The local folder in which an output is written before it gets to its location, if there is one."""
+        return None
+
+    @abstractmethod
+    def open(self) -> io.RawIOBase:
+        """Open the bytes from the first to the last, unbuffered."""
+
+    def open_random(self) -> Any:
+        """Open a file for random access."""
+        raise SystemRefusedError(
+            f"{self}: expected a regular file, got a pipe or a device; only CSV, Arrow and LIBSVM can be piped"
+        )
+
+    def read(self, most: int | None = None) -> bytes:
+        """Return all bytes. With `most`, return at most one byte more than that."""
+        with self.open() as file:
+            try:
+                return file.readall() if most is None else read_full(file, most + 1)
+            except OSError as error:
+                raise refused(self, error) from error
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the bytes, in hex."""
+        import hashlib  # with OpenSSL, a tenth of the time of --help
+
+        with self.open() as file:
+            try:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError as error:
+                raise refused(self, error) from error
+
+    def ends(self, size: int, edge: int) -> bytes:
+        """Return the first and the last `edge` bytes of a file of `size` bytes, or all bytes of a short one."""
+        with self.open_random() as file:
+            try:
+                head: bytes = file.read(edge)
+                file.seek(max(len(head), size - edge))
+                tail: bytes = file.read(edge)
+                return head + tail
+            except OSError as error:
+                raise refused(self, error) from error
+
+    def _refusal(self, expected: str) -> SystemRefusedError:
+        return SystemRefusedError(f"{self}: expected {expected}, got standard input or output")
+
+
+@dataclass(frozen=True)
+class StandardStream(Location):
+    """Standard input or standard output, spelled `-`."""
+
+    def __str__(self) -> str:
+        return "-"
+
+    @property
+    def path(self) -> str:
+        return "-"
+
+    @property
+    def source(self) -> str:
+        return "<stdin>"
+
+    @property
+    def inode(self) -> tuple[int, int] | None:
+        return inode_of(0)
+
+    def open(self) -> io.RawIOBase:
+        return standard_input()
+
+    def read(self, most: int | None = None) -> bytes:
+        raise self._refusal("the name of a file")
+
+
+def inode_of(file: int | str) -> tuple[int, int] | None:
+    """Return device and inode of a regular file, by its descriptor or path. Return None for anything else."""
+    try:
+        status = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def lies_in(identity: str, folder: str) -> bool:
+    """Return true if a location is a folder or lies below it. Both are given by their `identity`."""
+    return f"{identity}/".startswith(f"{folder.rstrip('/')}/")
+
+
+@contextmanager
+def making(*folders: Location) -> Iterator[Callable[[Location], None]]:
+    """Make folders, and yield a function that makes more. Remove new folders that are empty at the end."""
+    made: list[str] = []
+
+    def make(folder: Location) -> None:
+        made.extend(folder.make_folder())
+
+    try:
+        for folder in folders:
+            make(folder)
+        yield make
+    finally:
+        for name in reversed(made):
+            with suppress(OSError):
+                os.rmdir(name)

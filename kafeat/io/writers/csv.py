@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafeat.errors import UsageError
-from kafeat.io.columns.numbers import storage_of
 from kafeat.io.writers.arrow_columns import columns_of, nulls_of
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.byte_output import TextOutput
@@ -55,19 +54,6 @@ class CsvWriter(Writer):
 TEXT = pa.large_string()
 ROWS = 1024
 """Rows that are formatted at a time."""
-
-
-def spelled(kind: pa.DataType) -> bool:
-    """Return true if values of the type can be written as CSV."""
-    kind = storage_of(kind)
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return False
-    try:
-        # Arrow looks up the time zone only if there is a value.
-        (pa.array([0]).cast(kind) if pa.types.is_timestamp(kind) else pa.array([], kind)).cast(TEXT)
-    except (pa.ArrowException, NotImplementedError):
-        return False
-    return True
 
 
 def lines(

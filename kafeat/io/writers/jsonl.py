@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafeat.io.columns.numbers import storage_of
-from kafeat.io.writers import csv as csv_text
 from kafeat.io.writers.arrow_columns import columns_of, nulls_of
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.byte_output import TextOutput
@@ -42,11 +40,6 @@ class JsonlWriter(Writer):
 
 
 _NULL, _NOTHING, _QUOTE = (pa.scalar(text, TEXT) for text in ("null", "", '"'))
-
-
-def spelled(kind: pa.DataType) -> bool:
-    """Return true if values of the type can be written as JSON: all plain types but bytes."""
-    return bool(pa.types.is_float16(storage_of(kind))) or csv_text.spelled(kind)
 
 
 class Spelling:

@@ -84,21 +84,28 @@ def _held(format: str, kind: pa.DataType) -> bool:
     target = written(kind, format)
     try:
         column = _as(pa.chunked_array([pa.nulls(0, kind)], kind), target)
-        if format == "csv":
-            from kafeat.io.writers.csv import spelled
-        elif format == "jsonl":
-            from kafeat.io.writers.jsonl import spelled
-        elif format == "parquet":
+        if format == "parquet":
             import pyarrow.parquet as pq
 
             pq.write_table(pa.table({"k": column}), pa.BufferOutputStream())
-            return True
-        else:
+        elif format == "arrow":
             column.take(pa.array([], pa.int64()))
-            return True
-        return bool(spelled(target))
+        else:
+            return _has_text(storage_of(target), format)
     except (pa.ArrowException, NotImplementedError, OSError):
         return False
+    return True
+
+
+def _has_text(kind: pa.DataType, format: str) -> bool:
+    """Return true if Arrow formats values of the type as text: all plain types but bytes, and float16 in JSON alone."""
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return False
+    if format == "jsonl" and pa.types.is_float16(kind):
+        return True
+    # Arrow looks up the time zone only if there is a value.
+    (pa.array([0]).cast(kind) if pa.types.is_timestamp(kind) else pa.array([], kind)).cast(pa.large_string())
+    return True
 
 
 def written(kind: pa.DataType, format: str) -> pa.DataType:

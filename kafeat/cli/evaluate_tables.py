@@ -57,9 +57,7 @@ def _one(
         (text, _figure(entry, key, ".4g"))
         for key, text in (
             ("relative_frobenius", "relative, Frobenius norm"),
-            ("bound_frobenius", "relative, Frobenius norm, bound of the mean"),
             ("relative_spectral", "relative, spectral norm"),
-            ("bound_spectral", "relative, spectral norm, bound of the mean"),
             ("max_abs_error", "largest, absolute"),
             ("mean_abs_error", "mean, absolute"),
             ("bias", "mean, signed"),

@@ -1,4 +1,4 @@
-"""The slopes at which theorems let the error of a map fall with its number of outputs, and bounds of it."""
+"""The slopes at which theorems let the error of a map fall with its number of outputs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,6 @@ class ErrorSlopes(NamedTuple):
 
     frobenius: tuple[float, ...] = ()
     spectral: tuple[float, ...] = ()
-
-
-class ErrorBounds(NamedTuple):
-    """Bounds of E‖K − K̂‖ in two norms, over the random draws of a map."""
-
-    frobenius: float
-    spectral: float
 
 
 NO_THEOREM = ErrorSlopes()

@@ -28,7 +28,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described
-from kafeat.contract.error_slopes import NO_THEOREM, ErrorBounds, ErrorSlopes
+from kafeat.contract.error_slopes import NO_THEOREM, ErrorSlopes
 from kafeat.contract.imports import refusal
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows
@@ -238,11 +238,6 @@ class Step(BaseModel, ABC):
     @property
     def no_exact(self) -> str | None:
         """Return the reason why there is no exact kernel, or None if there is one."""
-        return None
-
-    def error_bounds(self, state: State, K: Floats) -> ErrorBounds | None:
-        """Return what a theorem promises for the exact kernel matrix K (n, n), or None."""
-        del state, K
         return None
 
     @property

@@ -53,19 +53,7 @@ def _rate(family: Sequence[EvaluationRecord]) -> Iterator[Rate]:
         "slope_spectral": slopes["spectral"],
         "theorem_frobenius": list(theorem.frobenius),
         "theorem_spectral": list(theorem.spectral),
-        "error_frobenius": _last(family, "relative_frobenius"),
-        "error_spectral": _last(family, "relative_spectral"),
-        "bound_frobenius": _last(family, "bound_frobenius"),
-        "bound_spectral": _last(family, "bound_spectral"),
     }
-
-
-def _last(family: Sequence[EvaluationRecord], key: str) -> float | None:
-    """Return the mean of a figure with the largest number of columns, or None if a record lacks it."""
-    most = max(record["n_components"] for record in family)
-    return estimate(
-        [cast(Mapping[str, Any], one).get(key) for one in family if one["n_components"] == most], 0.0
-    )["mean"]
 
 
 def _slope(run: Sequence[EvaluationRecord], norm: str) -> float | None:
@@ -91,23 +79,9 @@ def _theorem(kinds: Sequence[str]) -> ErrorSlopes:
 def spelled_rate(rate: Rate) -> dict[str, tuple[str, str]]:
     """Return by norm the measured power of D, and that of the theorem."""
     return {
-        "Frobenius": (
-            _power(rate["slope_frobenius"]),
-            _powers(rate["theorem_frobenius"])
-            + _value(rate, rate["error_frobenius"], rate["bound_frobenius"]),
-        ),
-        "spectral": (
-            _power(rate["slope_spectral"]),
-            _powers(rate["theorem_spectral"]) + _value(rate, rate["error_spectral"], rate["bound_spectral"]),
-        ),
+        "Frobenius": (_power(rate["slope_frobenius"]), _powers(rate["theorem_frobenius"])),
+        "spectral": (_power(rate["slope_spectral"]), _powers(rate["theorem_spectral"])),
     }
-
-
-def _value(rate: Rate, error: float | None, bound: float | None) -> str:
-    """Return the bound with the largest number of columns, beside the error."""
-    if error is None or bound is None:
-        return ""
-    return f"; with D = {rate['columns'][-1]:,} a mean of at most {bound:.2g}, measured {error:.2g}"
 
 
 def rate_note(rate: Rate) -> str:

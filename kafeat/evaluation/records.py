@@ -38,13 +38,6 @@ class Distortion(TypedDict, total=False):
     """ε of the lemma of Johnson and Lindenstrauss for these rows and columns; 1 if it promises nothing."""
 
 
-class KnownBounds(TypedDict, total=False):
-    """Bounds of the mean relative error, over the draws of a map; only where a theorem gives them."""
-
-    bound_frobenius: float
-    bound_spectral: float
-
-
 class KernelPca(TypedDict, total=False):
     """Comparison with exact kernel PCA; only for a map followed by pca. The errors are against its centred kernel."""
 
@@ -163,9 +156,7 @@ class ModelScores(TypedDict, total=False):
     """Number of test rows that the predictor may have learned from; None if it was fitted on another file."""
 
 
-class EvaluationRecord(
-    Named, KernelError, KnownBounds, Distortion, KernelPca, ClosedForm, Scores, Costs, ModelScores
-):
+class EvaluationRecord(Named, KernelError, Distortion, KernelPca, ClosedForm, Scores, Costs, ModelScores):
     """The evaluation of one map with one setting, one seed and one split of the rows."""
 
     seed: int
@@ -257,12 +248,6 @@ class Rate(Named):
     theorem_frobenius: list[float]
     """Slopes that theorems give; a second one holds for a kernel matrix with a large eigengap."""
     theorem_spectral: list[float]
-    error_frobenius: float | None
-    """Mean relative error with the largest number of columns."""
-    error_spectral: float | None
-    bound_frobenius: float | None
-    """Bound of this mean; None where no theorem gives it."""
-    bound_spectral: float | None
 
 
 class Budget(TypedDict):

@@ -28,7 +28,7 @@ _SCORES = ("score", "training_score", *figure_names("classification"), *figure_n
 _COSTS = ("learn_seconds", "search_seconds", "total_seconds", "predict_seconds", "peak_bytes", "matrix_bytes")
 
 FIGURES = (
-    "relative_frobenius", "relative_spectral", "bound_frobenius", "bound_spectral", "max_abs_error",
+    "relative_frobenius", "relative_spectral", "max_abs_error",
     "mean_abs_error", "bias", "distortion_max", "distortion_mean", "kernel_pca_error_least", "kernel_pca_spectrum",
     "kernel_pca_subspace", "closed_form_error_max", "closed_form_error_mean", "kernel_mean", "fit_seconds",
     "transform_seconds", "exact_seconds", "transform_seconds_map", "kernel_seconds_exact", "score_map_exact_rows",

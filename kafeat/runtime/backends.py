@@ -15,7 +15,6 @@ from uuid import uuid4
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.runtime.environment import count_jobs
 from kafeat.runtime.pool import Engine, Pool, Stop
-from kafeat.runtime.processes import Processes
 
 if TYPE_CHECKING:
     import distributed
@@ -55,6 +54,8 @@ def _threads(engine: Engine) -> Iterator[Pool]:
 
 @contextmanager
 def _processes(engine: Engine) -> Iterator[Pool]:
+    from kafeat.runtime.processes import Processes
+
     jobs = count_jobs(engine.jobs)
     processes = Processes(jobs)
     try:
@@ -196,8 +197,6 @@ def _spark_session() -> tuple[SparkSession, bool]:
 _ENGINES: dict[str, Callable[[Engine], AbstractContextManager[Pool]]] = {
     "threads": _threads,
     "processes": _processes,
-    "loky": _processes,
-    "multiprocessing": _processes,
     "dask": _dask,
     "ray": _ray,
     "spark": _spark,

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafeat.errors import UsageError
 
-ENGINES = ("threads", "processes", "loky", "multiprocessing", "dask", "ray", "spark")
+ENGINES = ("threads", "processes", "dask", "ray", "spark")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,7 @@ class Engine:
     def check(self) -> None:
         """Refuse an unknown name, and a missing or superfluous address."""
         if self.name not in ENGINES:
-            raise UsageError(
-                f"--engine: expected threads, processes, dask, ray or spark, got {self.name!r}; loky and "
-                "multiprocessing are other names for processes"
-            )
+            raise UsageError(f"--engine: expected threads, processes, dask, ray or spark, got {self.name!r}")
         if self.address is not None and self.name not in ("dask", "ray"):
             raise UsageError(
                 f"--scheduler: expected --engine dask or ray with an address, got --engine {self.name}"

@@ -1,156 +1,111 @@
-"""A pool of worker processes on this machine. Each does one item at a time, and one that dies harms no other."""
+"""Worker processes of this machine, each in an executor of its own, so that one that dies harms no other."""
 
 from __future__ import annotations
 
 import os
 import pickle
-import subprocess
+import signal
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from queue import SimpleQueue
-from typing import IO, NoReturn, TypeVar
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection
+from types import ModuleType
+from typing import Any, TypeVar
 
 from kafeat.errors import SystemRefusedError, first_line
 from kafeat.io.storage.temporary_files import remove_ours
-from kafeat.runtime.pool import PATIENCE_SECONDS, of_this_process
+from kafeat.runtime.pool import of_this_process
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-# The processes share the cores, so that each of them gets one BLAS thread.
-_ONE_THREAD = dict.fromkeys(
+# The processes share the cores, so each has one BLAS thread; files of the current folder are no modules of theirs.
+_ENVIRONMENT = {"PYTHONSAFEPATH": "1"} | dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )  # fmt: skip
-
-
-class WorkerDiedError(Exception):
-    """A worker process has died, and its work is lost."""
+_launch = threading.Lock()
 
 
 class Processes:
-    """A pool with a thread for each process, which hands it work and waits for the result."""
+    """Executors of one process each, and a thread for each of them, where no signal cuts the start of a process."""
 
     def __init__(self, jobs: int) -> None:
         self._threads = ThreadPoolExecutor(jobs, "kafeat-engine")
-        self._of_thread = threading.local()
-        self._lock, self._workers, self._closed = threading.Lock(), set[_Worker](), False
+        self._all, self._free = list[ProcessPoolExecutor](), list[ProcessPoolExecutor]()
+        # The workers wait for the end of this pipe, which comes with `close` or with the end of this process.
+        self._theirs, self._ours = get_context("spawn").Pipe(duplex=False)
 
     def submit(self, work: Callable[[T], R], item: T) -> Future[R]:
-        """Return a future of the result; its error is `WorkerDiedError` if the process died."""
-        return self._threads.submit(self._do, work, item)
+        """Return a future of the result; its error is `BrokenProcessPool` if the process died."""
+        return self._threads.submit(self._run, pickle.dumps((work, item)))
+
+    def _run(self, call: bytes) -> Any:
+        try:
+            with _launching():
+                executor = self._free.pop() if self._free else self._add()
+                future = executor.submit(_do, call)
+        except BrokenProcessPool:  # its process died without work, or with that before
+            return self._run(call)
+        try:
+            return future.result()
+        finally:
+            self._free.append(executor)
+
+    def _add(self) -> ProcessPoolExecutor:
+        self._all.append(ProcessPoolExecutor(1, get_context("spawn"), _begin, (self._theirs,)))
+        return self._all[-1]
 
     def close(self) -> None:
         """End the processes, even in the middle of their work, and return when they have cleaned up."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        with self._lock:
-            self._closed, workers = True, list(self._workers)
-        for worker in workers:
-            worker.dismiss()
-        for worker in workers:
-            worker.end()
+        self._ours.close()
+        self._threads.shutdown(cancel_futures=True)
+        for executor in self._all:
+            executor.shutdown()
 
-    def _do(self, work: Callable[[T], R], item: T) -> R:
-        worker: _Worker | None = getattr(self._of_thread, "worker", None)
-        if worker is None:
-            with self._lock:
-                if self._closed:
-                    raise WorkerDiedError("the engine is closed")
-                worker = self._of_thread.worker = _Worker()
-                self._workers.add(worker)
+
+@contextmanager
+def _launching() -> Iterator[None]:
+    """Start a process that does not run the main module again, and that Ctrl-C does not reach."""
+    with _launch:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        main, before = sys.modules["__main__"], {name: os.environ.get(name) for name in _ENVIRONMENT}
         try:
-            return worker.do(work, item)
-        except WorkerDiedError:
-            self._of_thread.worker = None
-            with self._lock:
-                self._workers.discard(worker)
-            raise
+            os.environ.update(_ENVIRONMENT)
+            resource_tracker.ensure_running()  # it unblocks the signal
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            sys.modules["__main__"] = ModuleType("__main__")
+            yield
+        finally:
+            sys.modules["__main__"] = main
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-class _Worker:
-    """A process that runs `work_on_input`."""
-
-    def __init__(self) -> None:
-        path = os.pathsep.join(place or os.getcwd() for place in sys.path)
-        self._process = subprocess.Popen(
-            # -P: files of the current folder must not be imported as modules
-            [sys.executable, "-P", "-c", "from kafeat.runtime.processes import work_on_input; work_on_input()"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
-            start_new_session=True,  # an interrupt from the terminal must reach only the parent
-        )  # fmt: skip
-        assert self._process.stdin is not None  # noqa: S101  # for mypy: they are pipes
-        assert self._process.stdout is not None  # noqa: S101
-        self._calls, self._results = self._process.stdin, self._process.stdout
-
-    def do(self, work: Callable[[T], R], item: T) -> R:
-        """Send the work to the process and return its result."""
-        call = pickle.dumps((work, item))
-        try:
-            pickle.dump(call, self._calls)
-            self._calls.flush()
-            result, wrong = pickle.load(self._results)  # noqa: S301  # from our own process
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
-            self.dismiss()
-            self.end()
-            raise WorkerDiedError(f"a process ended with {self._process.returncode}") from error
-        if wrong is not None:
-            raise SystemRefusedError(f"a worker: expected the same modules as in this process, got {wrong}")
-        typed: R = result
-        return typed
-
-    def dismiss(self) -> None:
-        """Close its input, upon which the process ends."""
-        with suppress(OSError):
-            self._calls.close()
-
-    def end(self) -> None:
-        """Wait until it has ended; kill it if it takes too long."""
-        try:
-            self._process.wait(PATIENCE_SECONDS + 2.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._results.close()
+def _begin(driver: Connection) -> None:
+    os.setsid()  # signals to the group of the driver must not reach it
+    os.dup2(2, 1)  # text that a library prints is no result
+    threading.Thread(target=_watch, args=(driver,), name="kafeat-watch", daemon=True).start()
 
 
-def work_on_input() -> None:
-    """Do one item of work after the other."""
-    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # Nothing else may read from standard input, and text that a library prints is no result.
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    calls: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_receive, args=(inbox, calls), name="kafeat-inbox", daemon=True).start()
-    while True:
-        result = _done(calls.get())
-        try:
-            pickle.dump(result, outbox)
-            outbox.flush()
-        except BrokenPipeError:
-            _leave()
-
-
-def _done(call: bytes) -> tuple[object, str | None]:
-    """Return the result, or an error of unpickling the call, such as a missing module."""
-    try:
-        work, item = pickle.loads(call)  # noqa: S301  # from the process that started this one
-    except Exception as error:
-        return None, f"{type(error).__name__}: {first_line(error)}"
-    return work(item), None
-
-
-def _receive(inbox: IO[bytes], calls: SimpleQueue[bytes]) -> None:
-    try:
-        while True:
-            calls.put(pickle.load(inbox))  # noqa: S301
-    except (EOFError, OSError, pickle.UnpicklingError):
-        _leave()
-
-
-def _leave() -> NoReturn:
+def _watch(driver: Connection) -> None:
+    driver.poll(None)
     of_this_process().ask()
     remove_ours()
     sys.stderr.flush()
     os._exit(0)
+
+
+def _do(call: bytes) -> Any:
+    try:
+        work, item = pickle.loads(call)  # noqa: S301  # from the process that started this one
+    except Exception as error:
+        raise SystemRefusedError(
+            "a worker: expected the same modules as in this process, got "
+            f"{type(error).__name__}: {first_line(error)}"
+        ) from None
+    return work(item)

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kafeat.chain.chain import Chain
 from kafeat.chain.fitted_step import FittedStep
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorBounds, ErrorSlopes
+from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import (
     N_COMPONENTS,
@@ -24,7 +24,6 @@ from kafeat.contract.step import (
 )
 from kafeat.errors import DataError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
-from kafeat.maths.error_bounds import of_random_frequencies
 from kafeat.maths.fourier.features import (
     FEATURES,
     WEIGHTS,
@@ -38,9 +37,9 @@ from kafeat.maths.fourier.features import (
     refuse_odd_pairs,
 )
 from kafeat.maths.fourier.structured import STRUCTURED_DTYPES
-from kafeat.maths.fourier.transform import Features, count_frequencies
+from kafeat.maths.fourier.transform import Features
 from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
-from kafeat.types import Floats, Shape, State
+from kafeat.types import Shape, State
 
 _DIRECTIONS = ("orthogonal", "structured", "fastfood")
 
@@ -113,15 +112,6 @@ class Fourier(Step):
     @property
     def own_kernel(self) -> str | None:
         return "frequencies: supervised" if self.frequencies == "supervised" else None
-
-    def error_bounds(self, state: State, K: Floats) -> ErrorBounds | None:
-        if self.frequencies != "iid" or self.weights != "uniform":
-            return None
-        # E cos² is at most 1; a random phase adds ½
-        width = self.n_features_out(state, 0)
-        return of_random_frequencies(
-            K, count_frequencies(width, self.features), 1.0 if self.features == "paired" else 1.5
-        )
 
     @property
     def _exact(self) -> ShiftInvariantKernel:

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
 from kafeat.contract.describe import Described
-from kafeat.contract.error_slopes import ErrorBounds, ErrorSlopes
+from kafeat.contract.error_slopes import ErrorSlopes
 from kafeat.contract.imports import FunctionName, ImportedFunction, is_function_name, not_imported
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
@@ -28,7 +28,6 @@ from kafeat.contract.step import (
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.dot_products import COEFFICIENTS, Coefficients, check_series
-from kafeat.maths.error_bounds import of_uniform_landmarks
 from kafeat.maths.kernel import (
     DifferentiableKernel,
     KernelParameters,
@@ -255,11 +254,6 @@ class Nystroem(Step):
             "nystroem: kernel precomputed: there is no exact kernel beyond the given columns; `kafeat evaluate "
             "--config` takes a recipe with this as its first step, and the square kernel matrix of all rows"
         )
-
-    def error_bounds(self, state: State, K: Floats) -> ErrorBounds | None:
-        m = len(state["landmarks"])
-        every = self._selector == "uniform" and self.weights == "exact" and self.n_components == m
-        return of_uniform_landmarks(K, m) if every else None
 
     def width_warning(self, n_features_in: int) -> str | None:
         return degree_warning(self.kind, self.degree, n_features_in) if self.kernel == "anova" else None

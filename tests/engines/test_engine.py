@@ -11,9 +11,7 @@ from tests.engines.work import doubled
 ITEMS = [item for item in range(12) if item != 7]
 
 
-@pytest.mark.parametrize(
-    "engine", [Engine(), Engine(jobs=1), Engine("loky", jobs=2), Engine("multiprocessing", jobs=2)]
-)
+@pytest.mark.parametrize("engine", [Engine(), Engine(jobs=1), Engine("processes", jobs=2)])
 def test_everything_comes_back_once(engine: Engine) -> None:
     assert doubled(engine, ITEMS) == {item: 2 * item for item in ITEMS}
 
@@ -24,24 +22,24 @@ def test_nothing_is_nothing() -> None:
 
 @pytest.mark.slow
 def test_an_item_that_kills_its_workers_harms_no_other() -> None:
-    found = doubled(Engine("loky", jobs=2), range(10))
+    found = doubled(Engine("processes", jobs=2), range(10))
     assert found == {item: None if item == 7 else 2 * item for item in range(10)}
 
 
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
-        (
-            Engine("nothing"),
-            "--engine: expected threads, processes, dask, ray or spark, got 'nothing'",
+        *(
+            (Engine(name), f"--engine: expected threads, processes, dask, ray or spark, got {name!r}")
+            for name in ("nothing", "loky", "multiprocessing")
         ),
         (
             Engine("dask"),
             "--engine dask: expected --scheduler with its address, such as tcp://host:8786, got none",
         ),
         (
-            Engine("loky", "tcp://x:1"),
-            "--scheduler: expected --engine dask or ray with an address, got --engine loky",
+            Engine("processes", "tcp://x:1"),
+            "--scheduler: expected --engine dask or ray with an address, got --engine processes",
         ),
     ],
 )

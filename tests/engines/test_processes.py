@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ import pytest
 
 import kafeat
 from kafeat.errors import SystemRefusedError
-from kafeat.runtime.processes import Processes, WorkerDiedError
-from tests.engines.work import double, sleep
+from kafeat.runtime.processes import Processes
+from tests.engines.work import blas_threads, double, sleep
 
 if not os.path.exists("/proc/self/environ"):
     pytest.skip("no /proc here", allow_module_level=True)
@@ -49,7 +50,7 @@ def test_one_that_dies_loses_its_own_work_alone() -> None:
     processes = Processes(2)
     try:
         slow, dead = processes.submit(sleep, 0.5), processes.submit(double, 7)
-        assert isinstance(dead.exception(20), WorkerDiedError)
+        assert isinstance(dead.exception(20), BrokenProcessPool)
         assert slow.exception(20) is None
         assert [processes.submit(double, i).result(20) for i in range(4)] == [0, 2, 4, 6]
     finally:
@@ -57,7 +58,7 @@ def test_one_that_dies_loses_its_own_work_alone() -> None:
 
 
 def test_work_that_is_not_known_there_is_told() -> None:
-    processes = Processes(1)
+    processes = Processes(2)
 
     class Unknown:
         def __reduce__(self) -> tuple[object, tuple[str]]:
@@ -73,6 +74,37 @@ def test_work_that_is_not_known_there_is_told() -> None:
         assert processes.submit(double, 4).result(20) == 8
     finally:
         processes.close()
+
+
+def test_one_has_one_blas_thread_and_what_it_prints_is_no_output(capfd: pytest.CaptureFixture[str]) -> None:
+    before, processes = dict(os.environ), Processes(2)
+    try:
+        assert processes.submit(blas_threads, None).result(20) == {1}
+    finally:
+        processes.close()
+    assert capfd.readouterr() == ("", "of a library\n")
+    assert dict(os.environ) == before
+
+
+SCRIPT = """
+print("once", flush=True)
+from kafeat.runtime.processes import Processes
+from tests.engines.work import double
+processes = Processes(2)
+print(processes.submit(double, 4).result(20))
+processes.close()
+"""
+
+
+def test_they_run_neither_the_script_that_started_them_nor_files_of_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "pickle.py").write_text("print('a file of the folder', flush=True)")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    script = subprocess.run(
+        [sys.executable, "../script.py"], cwd=tmp_path / "data", capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+    )  # fmt: skip
+    assert (script.stdout, script.stderr) == ("once\n8\n", "")
 
 
 def test_they_end_when_they_are_told_to_in_the_middle_of_their_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +145,7 @@ def test_they_end_with_the_process_that_started_them() -> None:
     assert wait_until_gone("killed", 5.0)
 
 
-@pytest.mark.parametrize("fate", ["done", "terminated", "full disk"])
+@pytest.mark.parametrize("fate", ["done", "terminated", "interrupted", "full disk"])
 def test_a_command_leaves_no_process_and_says_no_more_than_it_must(fate: str, tmp_path: Path) -> None:
     rows = np.random.default_rng(0).normal(size=(200, 3))
     (tmp_path / "in").mkdir()
@@ -121,20 +153,24 @@ def test_a_command_leaves_no_process_and_says_no_more_than_it_must(fate: str, tm
         np.save(tmp_path / "in" / f"p{i}.npy", rows)
     step = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
     kafeat.fit({"steps": [step]}, rows).save(tmp_path / "map.joblib")
-    words = [sys.executable, "-m", "kafeat", "transform", "-q", "--engine", "loky", "-j", "2"]
+    words = [sys.executable, "-m", "kafeat", "transform", "-q", "--engine", "processes", "-j", "2"]
     if fate == "full disk":  # no file may grow beyond 1 KiB, nor the manifest
         words = ["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", *words]
     command = subprocess.Popen(
         [*words, "--model", "map.joblib", "in", "out"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
         env={**os.environ, MARK: str(tmp_path), "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+        start_new_session=True,
     )  # fmt: skip
-    if fate == "terminated":
+    if fate.endswith("ted"):  # by a terminal, or by `timeout`: every process of the group gets the signal
         while len(workers(str(tmp_path))) < 3:
             assert command.poll() is None
-        command.send_signal(signal.SIGTERM)
+        os.killpg(command.pid, signal.SIGTERM if fate == "terminated" else signal.SIGINT)
     _, told = command.communicate(timeout=60)  # ends when nobody has that stream any more
     assert workers(str(tmp_path)) == []
-    assert command.returncode == {"done": 0, "terminated": 143, "full disk": 5}[fate]
-    expected = {"done": "", "terminated": "kafeat: terminated\n"}
-    assert told == expected[fate] if fate in expected else "File too large" in told
+    assert command.returncode == {"done": 0, "terminated": 143, "interrupted": 130, "full disk": 5}[fate]
+    expected = {"done": "", **{name: f"kafeat: {name}\n" for name in ("terminated", "interrupted")}}
+    if fate in expected:
+        assert told == expected[fate]
+    else:
+        assert "File too large" in told
     assert not list((tmp_path / "out").glob(".*"))

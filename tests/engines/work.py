@@ -24,6 +24,15 @@ def sleep(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def blas_threads(_: object) -> set[int]:
+    """Numbers of threads of the BLAS libraries; it prints, too."""
+    import numpy  # noqa: F401
+    from threadpoolctl import threadpool_info
+
+    print("of a library", flush=True)
+    return {library["num_threads"] for library in threadpool_info()}
+
+
 def doubled(engine: Engine, items: Sequence[int]) -> dict[int, int | None]:
     """Every item and its double, None where its workers always died."""
     with start_engine(engine) as pool:

@@ -35,17 +35,6 @@ def test_the_slope_of_a_power_is_the_power_and_its_error_is_over_the_seeds():
     )
 
 
-def test_a_bound_stands_beside_the_error_with_the_most_columns():
-    told = [
-        {**record, "bound_spectral": bound * 1.5}
-        for record, bound in zip(records([-0.5]), (0.1, 0.05, 0.02), strict=True)
-    ]
-    (rate,) = rates(told)
-    assert (rate["error_spectral"], rate["bound_spectral"]) == (1 / 256, 0.03)
-    assert rate["bound_frobenius"] is None
-    assert rate_note(rate).endswith("D^-1; with D = 256 a mean of at most 0.03, measured 0.0039)")
-
-
 def test_one_seed_has_a_slope_without_an_error_and_a_scaler_no_theorem():
     (rate,) = rates(records([-0.5], kinds=["standardize"]))
     assert rate["slope_frobenius"]["standard_error"] is None

@@ -12,7 +12,6 @@ from kafeat.evaluation.choose_learner import learner_of
 from kafeat.evaluation.closed_form import closed_form, components, kernel_before_pca, kernel_pca
 from kafeat.evaluation.costs import repeated, seconds_of
 from kafeat.evaluation.equivalent import equivalent_learner
-from kafeat.evaluation.error_bounds import known_bounds
 from kafeat.evaluation.kernel_error import distortion, kernel_error
 from kafeat.evaluation.learners import Learner
 from kafeat.evaluation.records import EvaluationRecord, Named
@@ -215,7 +214,7 @@ def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Float
     values = {
         "transform_seconds": transform_seconds, "exact_seconds": exact_seconds,
         "reference": reference, "kernel_mean": float(K.mean()),
-        **kernel_error(K, Z), **known_bounds(subject.map, K), **more,
+        **kernel_error(K, Z), **more,
         **(distortion(K, Z) if chain.steps[-1].step.kind == "projection" else {}),
     }  # fmt: skip
     return values, K, Z

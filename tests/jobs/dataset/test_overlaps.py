@@ -108,7 +108,7 @@ def test_an_output_around_the_file_that_is_cut_is_refused(suffix: str, here: Pat
     assert content(here) == before
 
 
-@pytest.mark.parametrize(("rejects", "engine"), [("rejects", "threads"), (None, "loky")])
+@pytest.mark.parametrize(("rejects", "engine"), [("rejects", "threads"), (None, "processes")])
 def test_what_text_cannot_be_is_told_before_parts_are_removed(
     rejects: str | None, engine: str, here: Path
 ) -> None:

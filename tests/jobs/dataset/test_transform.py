@@ -107,7 +107,7 @@ def test_the_manifest_tells_rows_bytes_hashes_and_machine(model: str, data: str,
     assert told["machines"][0]["kafeat"] == kafeat.__version__  # type: ignore[index]
 
 
-@pytest.mark.parametrize("engine", [Engine(jobs=1), Engine(jobs=5), Engine("loky", jobs=2)])
+@pytest.mark.parametrize("engine", [Engine(jobs=1), Engine(jobs=5), Engine("processes", jobs=2)])
 def test_engines_and_their_jobs_move_no_byte(engine: Engine, model: str, data: str, tmp_path: Path) -> None:
     transform_parts(model, data, str(tmp_path / "out"))
     transform_parts(model, data, str(tmp_path / "other"), engine=engine)
@@ -183,9 +183,9 @@ def test_parts_lower_than_a_chunk_are_refused(model: str, data: str, tmp_path: P
 
 def test_text_is_cut_here_only(model: str, tmp_path: Path) -> None:
     pa_csv.write_csv(table(600).drop(["id"]), tmp_path / "big.csv")
-    with pytest.raises(UsageError, match="expected Parquet or NPY for --engine loky, got text"):
+    with pytest.raises(UsageError, match="expected Parquet or NPY for --engine processes, got text"):
         transform_parts(model, str(tmp_path / "big.csv"), str(tmp_path / "out"), rows_per_file=256,
-                        engine=Engine("loky"))  # fmt: skip
+                        engine=Engine("processes"))  # fmt: skip
     assert not (tmp_path / "out").exists()
 
 
@@ -518,9 +518,9 @@ def test_an_engine_for_one_file_is_refused_unless_it_is_a_default(
     in_process: Callable[..., Done], model: str, data: str, tmp_path: Path
 ) -> None:
     words = ["transform", "--model", model, f"{data}/year=2023/a.parquet", str(tmp_path / "out.parquet")]
-    told = in_process(*words, "--engine", "loky").stderr
+    told = in_process(*words, "--engine", "processes").stderr
     assert "--engine: expected an input of many files, or --rows-per-file, got one" in told
-    assert in_process(*words, KAFEAT_ENGINE="loky").returncode == 0
+    assert in_process(*words, KAFEAT_ENGINE="processes").returncode == 0
 
 
 @pytest.mark.parametrize("option", ["--resume", "--engine=processes"])

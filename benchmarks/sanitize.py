@@ -153,7 +153,7 @@ def casts() -> None:
 def cosines() -> None:
     import numpy as np
 
-    from kafeat.maths.fourier.cosines import CosineFeatures
+    from kafeat.maths.fourier.transform import CosineFeatures
 
     for dtype, m in ((np.dtype(name), m) for name in "fd" for m in SIZES):
         features = CosineFeatures(dtype, np.ones(m), np.ones(m))

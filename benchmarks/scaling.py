@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 import kafeat
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.runtime.pool import Engine
+from kafeat.runtime.engine import Engine
 
 FOURIER = {"kind": "fourier", "frequencies": "orthogonal", "weights": "uniform"}
 

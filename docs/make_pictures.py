@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import kafeat
-from kafeat.evaluation.closed_form import signature_curves
-from kafeat.evaluation.report import signatures
+from kafeat.evaluation.kernel_error import signature_curves
+from kafeat.evaluation.report import portraits
 from kafeat.evaluation.report.canvas import STYLES, drawn
 
 FOLDER = Path(__file__).parent / "pictures/kinds"
@@ -217,7 +217,7 @@ def draw_signature() -> None:
     curves = signature_curves(fm, X)
     if curves is None:
         raise TypeError("a homogeneous map has a signature")
-    picture = drawn("signature", "png", "", "", partial(signatures.signature, curves=curves), columns=3)
+    picture = drawn("signature", "png", "", "", partial(portraits.signature, curves=curves), columns=3)
     image = Image.open(BytesIO(picture.files["light"])).convert("RGB").quantize(64)
     image.save(FOLDER.parent / "signature.png", optimize=True)
 

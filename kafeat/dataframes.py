@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from kafeat.chain.predicting import PREDICTION_DTYPE
+from kafeat.chain.bound_chain import PREDICTION_DTYPE
 from kafeat.contract.imports import allowing_imports, imports_allowed
 from kafeat.contract.step import Transform
 from kafeat.errors import ArtifactError, UsageError

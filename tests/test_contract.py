@@ -14,8 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import kafeat
 from kafeat.chain import tiles
-from kafeat.chain.chain import Chain
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import Chain, FittedStep
 from kafeat.chain.tiles import LEAST_ROWS, MOST_ROWS, TileLoop
 from kafeat.config import Config, load_config
 from kafeat.contract.kernel_inputs import Coordinates

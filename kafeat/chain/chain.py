@@ -1,8 +1,9 @@
-"""A chain of fitted steps: fitted on a sample, bound to a dtype, and compared with its exact kernel."""
+"""Fitted steps, and a chain of them: fitted on a sample, bound to a dtype, and compared with its exact kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +11,174 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.bound_chain import BoundChain, after
-from kafeat.chain.fit_step import FitCache, fit_step
-from kafeat.chain.fitted_step import FittedStep
 from kafeat.chain.precision import agree, demanding_rows
 from kafeat.chain.tiles import run_tiles
+from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
-from kafeat.contract.step import DOUBLE, Sample, Scaler, Step, Transform
-from kafeat.errors import DataError, InvalidValueError
-from kafeat.types import Array, Floats, State
+from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, Step, Transform
+from kafeat.errors import DataError, InvalidValueError, quoted
+from kafeat.types import Array, Floats, Shape, State
+
+_FLOATS = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class FittedStep:
+    """A recipe, what it learned, and the width that it learned it on."""
+
+    step: Step
+    state: State
+    n_features_in: int
+
+    @classmethod
+    def checked(cls, step: Step, state: State, n_features_in: int) -> FittedStep:
+        """Build a step from an untrusted recipe and state; raise ValueError if they disagree."""
+        _check_arrays(state, step.state_shapes(state, n_features_in), step.state_dtypes)
+        step.check_state(state, n_features_in)
+        fitted = cls(step, state, n_features_in)
+        fitted.check_width()
+        return fitted
+
+    @property
+    def n_features_out(self) -> int:
+        """The width of the output."""
+        return self.step.n_features_out(self.state, self.n_features_in)
+
+    def check_width(self) -> None:
+        """ValueError for an output that nobody could hold: some kinds multiply their inputs."""
+        if not 1 <= self.n_features_out <= MOST_FEATURES:
+            raise ValueError(
+                f"{self.step.kind}: expected from 1 to {MOST_FEATURES:,} outputs, got {self.n_features_out:,}"
+            )
+
+    def bind(self, dtype: np.dtype[Any]) -> Transform:
+        """The transform in `dtype`."""
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                return self.step.bind(self.state, self.n_features_in, dtype)
+        except FloatingPointError as error:
+            raise DataError(
+                f"{self.step.kind}: expected a state that {dtype} can hold, got one that cannot be cast ({error}): "
+                f"{remedy(dtype)}"
+            ) from None
+
+
+def sources_of(steps: Sequence[FittedStep]) -> Array | None:
+    """Return the number of the first step's input that each output of the last belongs to; None if there is no one."""
+    sources: Array | None = None
+    for one in steps:
+        found = one.step.sources(one.state, one.n_features_in)
+        if found is None:
+            return None
+        sources = found if sources is None else sources[found]
+    return sources
+
+
+def _check_arrays(state: State, shapes: Mapping[str, Shape], dtypes: Mapping[str, str]) -> None:
+    if set(state) != set(shapes):
+        raise ValueError(f"state: expected {sorted(shapes)}, got {sorted(state)!s:.200}")
+    for name, shape in shapes.items():
+        allowed = (dtypes[name],) if name in dtypes else _FLOATS
+        if state[name].dtype not in allowed:
+            raise ValueError(
+                f"state.{name}: expected numbers of {' or '.join(allowed)}, got {state[name].dtype}"
+            )
+        if state[name].shape != tuple(shape):
+            raise ValueError(f"state.{name}: expected the shape {tuple(shape)}, got {state[name].shape}")
+        if not np.isfinite(state[name]).all():
+            raise ValueError(f"state.{name}: expected finite numbers")
+
+
+Fit = tuple[FittedStep, Sample]
+"""A fitted step, and the sample after it."""
+
+
+_MOST_KNOWN = 16
+
+
+class FitCache:
+    """Fits that chains on one sample have made lately, by the recipes of their steps."""
+
+    def __init__(self, most: int = _MOST_KNOWN) -> None:
+        self._most, self._known = most, dict[str, Fit]()
+
+    def find(self, steps: Sequence[Step]) -> Fit | None:
+        """Return the fit of the last of these steps, or None."""
+        return self._known.get(_recipes(steps))
+
+    def keep(self, steps: Sequence[Step], fit: Fit) -> None:
+        """Keep the fit of the last of these steps, and drop the oldest of many."""
+        if len(self._known) >= self._most:
+            del self._known[next(iter(self._known))]
+        self._known[_recipes(steps)] = fit
+
+
+def _recipes(steps: Sequence[Step]) -> str:
+    return json.dumps([step.recipe() for step in steps])
+
+
+def fit_step(steps: Sequence[Step], i: int, sample: Sample, rng: np.random.Generator) -> Fit:
+    """Fit a step of a chain on the sample before it, in float64; after the last step the sample is not needed."""
+    step, last = steps[i].settled(sample), i + 1 == len(steps)
+    fitted = FittedStep(step, _learned(step, sample, rng), sample.X.shape[1])
+    _refuse_width(fitted, i)
+    names, n_categories = _handed_on(fitted, sample, last)
+    # The last step is bound as well, so that the fit reports what float64 cannot hold.
+    bound = fitted.bind(DOUBLE)
+    if last:
+        return fitted, sample
+    given = {name: _run_given(bound, name, rows) for name, rows in sample.given.items()}
+    X = run_tiles(bound, sample.X, DOUBLE)
+    return fitted, replace(sample, X=X, given=given, names=names, n_categories=n_categories)
+
+
+def _learned(step: Step, sample: Sample, rng: np.random.Generator) -> State:
+    """Fit the step. Overflow on the way is ignored, as the state is checked afterwards."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        state = step.fit(sample, rng)
+    for name, value in state.items():
+        if not np.isfinite(value).all():
+            raise DataError(
+                f"{step.kind}: expected rows that it can learn from in float64, got {name} = "
+                f"{value[~np.isfinite(value)][0]:g}: scale the input, or choose another gamma"
+            )
+    return state
+
+
+def _handed_on(fitted: FittedStep, sample: Sample, last: bool) -> tuple[Names | None, tuple[int, ...] | None]:
+    """Return the names of the outputs, and the number of categories of each.
+
+    Codes and times that a step takes for plain numbers are refused: the step that reads them has to come before.
+    """
+    if sample.names is None:
+        return None, None
+    names = fitted.step.names_out(sample.names, fitted.state)
+    coded = dict(zip(sample.names, sample.n_categories or (), strict=False))
+    unread = () if fitted.step.inner_chains else sample.names if names is None else names if last else ()
+    for name in unread:
+        if name is not None and (coded.get(name) or name in sample.times):
+            got, reader = ("categories", "one_hot") if coded.get(name) else ("times", "date_parts")
+            raise DataError(
+                f"{fitted.step.kind}: column {quoted(name)}: expected plain numbers, got {got}, which only {reader} "
+                "reads: put it before, or leave the column out of the columns of this map"
+            )
+    if names is None or sample.n_categories is None:
+        return names, None
+    return names, tuple(coded.get(name, 0) for name in names)
+
+
+def _run_given(transform: Transform, name: str, rows: Floats) -> Floats:
+    try:
+        return run_tiles(transform, rows, DOUBLE)
+    except InvalidValueError as refused:  # the row is in an extra file of the step, which the message names
+        raise DataError(f"{name}: {refused}") from None
+
+
+def _refuse_width(fitted: FittedStep, i: int) -> None:
+    try:
+        fitted.check_width()
+    except ValueError as error:
+        raise DataError(f"steps[{i}]: {error}: take fewer columns, or fewer outputs of each") from None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafeat.evaluation.cost_rows import findings
+from kafeat.evaluation.costs import findings
 from kafeat.evaluation.rates import rate_note
 from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import EvaluationRecord, Report

@@ -10,7 +10,7 @@ from rich.table import Table
 from kafeat.cli import log
 from kafeat.cli.evaluate_notes import notes
 from kafeat.cli.tables import TableColumn, fitting
-from kafeat.evaluation.cost_rows import cost_rows, spell_megabytes, spell_seconds
+from kafeat.evaluation.costs import cost_rows, spell_megabytes, spell_seconds
 from kafeat.evaluation.records import Estimate, EvaluationRecord, Report, Summary, estimate_of
 from kafeat.evaluation.summary import scoring_of, spell, spell_briefly, spread_of, stated
 from kafeat.maths.scoring import figure_names, spell_score

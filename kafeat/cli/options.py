@@ -201,7 +201,7 @@ def reading(command: F) -> F:
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
-    from kafeat.runtime.pool import Engine
+    from kafeat.runtime.engine import Engine
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -234,7 +234,7 @@ class DatasetOptions:
 
     def engine(self, jobs: int | None) -> Engine:
         """Return the engine that transforms the parts."""
-        from kafeat.runtime.pool import Engine
+        from kafeat.runtime.engine import Engine
 
         return Engine(self.engine_name, self.address, jobs)
 

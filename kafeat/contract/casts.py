@@ -1,14 +1,16 @@
-"""Numbers written as another type, and whether all are finite: one compiled pass, where NumPy takes several."""
+"""Numbers written as another type, and scalers, in one compiled pass over whole rows, where NumPy takes several."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, function
-from kafeat.types import Array, Floats
+from kafeat.contract.step import DOUBLE, Scaler, ScalerTransform
+from kafeat.types import Array, Floats, State
 
 _LETTERS = {"bool": "b8", "float16": "f16", "float32": "f32", "float64": "f64"} | {
     f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)
@@ -84,3 +86,24 @@ def _cast_loop(source: np.dtype[Any], target: np.dtype[Any]) -> Loop | None:
 def _check_loop(dtype: np.dtype[Any]) -> Loop | None:
     name = _LETTERS.get(dtype.name) if dtype.isnative else None
     return function(f"check_{name}", *_RUNS, result=FLAG) if name in _FLOATS else None
+
+
+class ScalerLoop(ScalerTransform):
+    """Rows in float64 through `run`; what it cannot hold goes through NumPy, which raises."""
+
+    def __init__(self, scaler: Scaler, state: State, n_features: int) -> None:
+        super().__init__(scaler, state, n_features, DOUBLE)
+
+    @abstractmethod
+    def run(self, X: Floats, out: Floats) -> bool:
+        """Write the image of X into `out`, both (n, d) in C order; return False if NumPy has to compute."""
+
+    def scratch(self, rows: int) -> Floats:
+        return np.empty((rows, self.n_features_out))
+
+    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
+        target = out if out.flags.c_contiguous and out.dtype == DOUBLE else scratch[: len(X)]
+        if not self.run(np.ascontiguousarray(X, dtype=DOUBLE), target):
+            super().apply(X, out, scratch)
+        elif target is not out:
+            out[...] = target

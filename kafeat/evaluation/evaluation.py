@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafeat.errors import UsageError
-from kafeat.evaluation.notebook_axes import needs_matplotlib, new_axes
-from kafeat.evaluation.records import Estimate, Summary, estimate_of
+from kafeat.evaluation.notebook import needs_matplotlib, new_axes
+from kafeat.evaluation.records import Estimate, Summary, Table, estimate_of, html_table
 from kafeat.evaluation.summary import scoring_of, spell, stated
-from kafeat.evaluation.tables import Table, html_table
 from kafeat.maths.scoring import spell_score
 
 if TYPE_CHECKING:

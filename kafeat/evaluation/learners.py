@@ -1,4 +1,4 @@
-"""Learners on raw columns, on features, and with the exact kernel."""
+"""Learners on raw columns, on features, and with the exact kernel, and their equals in scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from kafeat.evaluation.preparation import NO_SCALING, Scaling
 from kafeat.maths.linear_system import FOLDS
 from kafeat.maths.normal_equations import NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
-from kafeat.maths.task import PredictionTask, task_of
+from kafeat.maths.task import Kind, PredictionTask, task_of
+from kafeat.model.predictor import FittedPredictor
 from kafeat.types import Array, Floats, Mask
 
 Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
@@ -200,3 +201,19 @@ def held_out_predictions(
     truth = Truth(task, labels, numbers % FOLDS)
     model = (learner or Ridge()).linear(Inputs(Z.shape[1], blocks), numbers < train, truth, penalty)
     return model(Z[train:].astype(np.float64))
+
+
+def equivalent_learner(learner: str, kind: Kind, penalty: float) -> str | None:
+    """Return the call that makes the model of scikit-learn; None for learners without a plain one."""
+    if learner == "ridge":
+        return f"{'Ridge' if kind == 'regression' else 'RidgeClassifier'}(alpha={penalty!r})"
+    return f"LogisticRegression(C={1.0 / penalty!r})" if learner == "logistic" and penalty > 0.0 else None
+
+
+def equivalent_predictor(predictor: FittedPredictor) -> str | None:
+    """Return the call that makes the model of scikit-learn with the weights of this predictor, but for scale."""
+    kind: Kind = "regression" if predictor.labels.classes is None else "classification"
+    penalty = float(predictor.fitted.state["lambda"])
+    # Scikit-learn has one vector of weights for two classes. Here there are two, ±w/2, with half the squared norm.
+    half = predictor.fitted.step.kind == "logistic" and predictor.n_outputs == 2
+    return equivalent_learner(predictor.fitted.step.kind, kind, penalty / 2.0 if half else penalty)

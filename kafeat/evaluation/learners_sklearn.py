@@ -300,7 +300,11 @@ _AT_ONCE = 8192
 
 
 class OnlineMachine(Learner):
-    """Stochastic gradient descent. Its exact machine is that of a learner with the same loss."""
+    """Stochastic gradient descent with averaged weights: several passes over rows that need not fit into memory.
+
+    Its exact machine is that of a learner with the same loss. Source: Bottou 2012, Stochastic Gradient Descent Tricks;
+    averaging: Polyak & Juditsky 1992.
+    """
 
     name = "sgd"
     small_objects = True

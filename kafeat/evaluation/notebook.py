@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,8 +12,8 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.contract.describe import spell
 from kafeat.errors import DataError, UsageError
-from kafeat.evaluation.notebook_axes import needs_matplotlib, new_axes
-from kafeat.evaluation.tables import html_table
+from kafeat.evaluation.records import html_table
+from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.io.columns.fields import shown
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
@@ -20,7 +22,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from kafeat.evaluation.records import EvaluationRecord
-from kafeat.evaluation.report.figure_data import MapFigures
+
+
+@contextmanager
+def needs_matplotlib() -> Iterator[None]:
+    """Name the remedy if a module in the block cannot be imported."""
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(
+            f"plot: expected matplotlib, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+
+
+def new_axes(columns: int = 1) -> list[Axes]:
+    """Return the axes of a new figure, side by side; matplotlib must be there."""
+    from matplotlib import pyplot
+
+    from kafeat.evaluation.report.canvas import STYLES, plain
+
+    figure, axes = pyplot.subplots(
+        1, columns, figsize=(4.4 * columns, 3.4), layout="constrained", squeeze=False
+    )
+    figure.set_facecolor(STYLES[0].paper)
+    for one in axes[0]:
+        plain(one, STYLES[0])
+    return list(axes[0])
+
 
 _MOST_NAMES = 8
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.io.columns.categories import Categories
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import importance_of

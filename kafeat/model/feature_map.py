@@ -29,9 +29,8 @@ from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
 from kafeat.model.serialize import chain_content
 from kafeat.model.unit_variance import UnitVariance
-from kafeat.runtime.column_ranges import ColumnRanges
+from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.feature_mean import FeatureMean
 from kafeat.runtime.threads import (
     REFUSE_BAD_ROWS,
     FeatureTarget,

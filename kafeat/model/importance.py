@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafeat.chain.fitted_step import sources_of
+from kafeat.chain.chain import sources_of
 from kafeat.model.feature_map import FeatureMap
 
 

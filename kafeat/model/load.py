@@ -24,8 +24,7 @@ from kafeat.model.feature_map import WITH_PREDICTOR, FeatureMap
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, printable
 from kafeat.model.serialize import read_chain
-from kafeat.runtime.column_ranges import ColumnRanges
-from kafeat.runtime.feature_mean import FeatureMean
+from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 
 _LONGEST = 600
 

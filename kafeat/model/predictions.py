@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafeat.chain.predicting import PREDICTION_DTYPE, PredictingTransform, PredictingWithFeatures
+from kafeat.chain.bound_chain import PREDICTION_DTYPE, PredictingTransform, PredictingWithFeatures
 from kafeat.contract.step import Transform
 from kafeat.errors import UsageError
 from kafeat.runtime.environment import count_jobs

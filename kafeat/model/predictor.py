@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.contract.describe import spell
 from kafeat.contract.predictor import Predictor
 from kafeat.io.writers.class_column import whole_numbers

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from kafeat.chain.chain import Chain
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import Chain, FittedStep
 from kafeat.contract.checks import check_indices
 from kafeat.contract.describe import spell
 from kafeat.errors import UsageError

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafeat.chain.scaled import ScaledTransform
+from kafeat.chain.bound_chain import ScaledTransform
 from kafeat.contract.step import Transform
 from kafeat.errors import UsageError
 from kafeat.types import DType
 
 if TYPE_CHECKING:
-    from kafeat.runtime.feature_mean import FeatureMean
+    from kafeat.runtime.column_ranges import FeatureMean
 
 
 class UnitVariance:

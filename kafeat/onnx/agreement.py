@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from kafeat.chain import precision
-from kafeat.chain.chain import Chain
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import Chain, FittedStep
 from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 import kafeat.onnx.steps
-from kafeat.chain.chain import Chain
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import Chain, FittedStep
 from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.onnx.graph import Graph, Value

@@ -10,7 +10,7 @@ import onnx
 from onnx import helper
 
 from kafeat._version import __version__
-from kafeat.chain.predicting import PREDICTION_DTYPE
+from kafeat.chain.bound_chain import PREDICTION_DTYPE
 from kafeat.errors import UsageError
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load

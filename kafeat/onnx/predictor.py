@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafeat.chain.predicting import PREDICTION_DTYPE
+from kafeat.chain.bound_chain import PREDICTION_DTYPE
 from kafeat.contract.step import DOUBLE
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.elementary import product

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.runtime.engine import Engine, Pool, Stop
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.pool import Engine, Pool, Stop
 
 if TYPE_CHECKING:
     import distributed

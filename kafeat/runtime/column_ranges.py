@@ -1,4 +1,4 @@
-"""Ranges of the columns that a map was fitted on, so that drift of later files can be detected."""
+"""Ranges of the columns, and the mean of the features, of the fit, so that drift of later files can be detected."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from kafeat.chain.tiles import TileLoop
+from kafeat.contract.step import Transform
 from kafeat.contract.tile import Rows, SparseRows
+from kafeat.maths.mean_test import MOST_ROWS, p_value, statistic, traces
 from kafeat.types import Array, Floats
 
 
@@ -68,3 +71,72 @@ class ColumnRanges:
         if (np.isnan(plain["low"]) != np.isnan(plain["high"])).any() or (plain["low"] > plain["high"]).any():
             raise ValueError("seen: expected no low above its high")
         return cls(plain["low"], plain["high"])
+
+
+@dataclass(frozen=True)
+class DriftTest:
+    """The result of a test whether the mean of the features is that of the fit.
+
+    Attributes:
+        p_value: Probability of a difference of at least that size, if the rows are drawn as those of the fit.
+        distance: Distance of the two means.
+        usual: Root of the mean squared distance of such rows.
+    """
+
+    p_value: float
+    distance: float
+    usual: float
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMean:
+    """The mean (D,) of the features of `rows` rows, and the traces (3,) of powers of their covariance."""
+
+    mean: Floats
+    traces: Floats
+    rows: int
+
+    @classmethod
+    def of_sample(
+        cls, transform: Transform, X: Floats, dtype: np.dtype[Any], rng: np.random.Generator
+    ) -> Self | None:
+        """Transform rows X (n, d), or some of them if they are many; None if squares of the features overflow."""
+        if len(X) > MOST_ROWS:
+            X = X[np.sort(rng.choice(len(X), size=MOST_ROWS, replace=False))]
+        features = np.empty((len(X), transform.n_features_out), dtype=dtype)
+        TileLoop(transform, dtype)(X, features)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, powers = features.mean(axis=0, dtype=np.float64), traces(features, rng)
+        if not (np.isfinite(mean).all() and np.isfinite(powers).all()):
+            return None
+        return cls(mean, powers, len(X))
+
+    def test(self, total: Array, rows: int) -> DriftTest | None:
+        """Compare with `rows` rows whose features have the sum `total` (D,); None if there are no rows."""
+        if not rows:
+            return None
+        difference = total / rows - self.mean
+        usual = float(np.sqrt(self.traces[0] * (1.0 / rows + 1.0 / self.rows)))
+        value = statistic(difference, self.rows, rows)
+        return DriftTest(p_value(value, self.traces), float(np.linalg.norm(difference)), usual)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return builtins and arrays, for the model file."""
+        return {"mean": self.mean, "traces": self.traces, "rows": self.rows}
+
+    @classmethod
+    def from_plain(cls, plain: object, width: int) -> Self:
+        """Read the dict of an untrusted model file; raise `ValueError` if it is invalid."""
+        if not isinstance(plain, dict) or set(plain) != {"mean", "traces", "rows"}:
+            raise ValueError("feature_mean: expected mean, traces and rows")
+        for name, size in (("mean", width), ("traces", 3)):
+            values = plain[name]
+            if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (size,):
+                raise ValueError(f"feature_mean.{name}: expected {size} numbers of float64")
+            if not np.isfinite(values).all():
+                raise ValueError(f"feature_mean.{name}: expected finite numbers")
+        if (plain["traces"] < 0.0).any() or (plain["traces"][1] == 0.0) != (plain["traces"][2] == 0.0):
+            raise ValueError("feature_mean.traces: expected numbers of at least 0, the last two 0 together")
+        if type(plain["rows"]) is not int or plain["rows"] < 1:
+            raise ValueError("feature_mean.rows: expected a whole number of at least 1")
+        return cls(plain["mean"], plain["traces"], plain["rows"])

@@ -1,15 +1,122 @@
-"""Run work on an engine, with retries: every item gets exactly one result, even if workers die."""
+"""Engines, and work on one with retries: every item gets exactly one result, even if workers die."""
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from kafeat.errors import KafeatError, first_line
-from kafeat.runtime.pool import Pool
+from kafeat.errors import KafeatError, UsageError, first_line
+
+ENGINES = ("threads", "processes", "dask", "ray", "spark")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The name and options of an engine, which runs the parts of a data set.
+
+    Attributes:
+        name: One of `ENGINES`.
+        address: Address of the Dask scheduler or Ray cluster.
+        jobs: Number of items that run at once; None takes all cores or all workers.
+    """
+
+    name: str = "threads"
+    address: str | None = None
+    jobs: int | None = None
+
+    @property
+    def in_this_process(self) -> bool:
+        """True if its workers are threads of this process."""
+        return self.name == "threads"
+
+    @property
+    def ends_workers(self) -> bool:
+        """True if no worker outlives the engine; those of a cluster may go on for a while."""
+        return self.name not in ("dask", "ray", "spark")
+
+    def check(self) -> None:
+        """Refuse an unknown name, and a missing or superfluous address."""
+        if self.name not in ENGINES:
+            raise UsageError(f"--engine: expected threads, processes, dask, ray or spark, got {self.name!r}")
+        if self.address is not None and self.name not in ("dask", "ray"):
+            raise UsageError(
+                f"--scheduler: expected --engine dask or ray with an address, got --engine {self.name}"
+            )
+        if self.name == "dask" and self.address is None:
+            raise UsageError(
+                "--engine dask: expected --scheduler with its address, such as tcp://host:8786, got none"
+            )
+
+
+PATIENCE_SECONDS = 10.0
+"""Seconds to wait for stopped work."""
+
+
+class Stop:
+    """A flag that stops work. Unpickled in another process, it is the flag of that process."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._changed = threading.Condition()
+        self._at_work = 0
+
+    def __reduce__(self) -> tuple[Callable[[], Stop], tuple[()]]:
+        return of_this_process, ()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Count the work in the block, so that `ask` waits for its end."""
+        with self._changed:
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._at_work -= 1
+                self._changed.notify_all()
+
+    def check(self) -> None:
+        """Raise `InterruptedError` if the work has to end; the work calls this now and then."""
+        if self._asked.is_set():
+            raise InterruptedError("the run has ended")
+
+    def ask(self, patience: float = PATIENCE_SECONDS) -> None:
+        """Stop all work, and return when it has ended, or after `patience` seconds."""
+        self._asked.set()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._at_work, patience)
+
+
+_of_this_process = Stop()
+
+
+def of_this_process() -> Stop:
+    """Return the flag of this process, for work that was sent by another one."""
+    return _of_this_process
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A running engine.
+
+    Attributes:
+        submit: `submit(work, item)` returns a future; its error is the fate of the worker, as `work` raises nothing.
+        at_once: Number of items to submit at once.
+        check: Raises an error if the engine is lost.
+        stop: Ends work in this process when the engine is ended early.
+    """
+
+    submit: Callable[[Callable[[Any], Any], Any], Future[Any]]
+    at_once: int
+    check: Callable[[], None] = lambda: None
+    stop: Stop = field(default_factory=Stop)
+
 
 T = TypeVar("T")
 R = TypeVar("R")

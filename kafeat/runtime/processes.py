@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from kafeat.errors import SystemRefusedError, first_line
 from kafeat.io.storage.temporary_files import remove_ours
-from kafeat.runtime.pool import of_this_process
+from kafeat.runtime.engine import of_this_process
 
 T = TypeVar("T")
 R = TypeVar("R")

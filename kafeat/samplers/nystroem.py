@@ -38,8 +38,7 @@ from kafeat.maths.kernel import (
 )
 from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
-from kafeat.maths.nystroem.preimages import learn_preimages
-from kafeat.maths.nystroem.projection import fitted, leading, trapezoid, whitening
+from kafeat.maths.nystroem.projection import fitted, leading, learn_preimages, trapezoid, whitening
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
 from kafeat.maths.subsets import degree_warning
 from kafeat.maths.task import MOST_CLASSES, count_classes

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, Field, model_validator
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.named_columns import ColumnNames, as_tuple, places_of
+from kafeat.contract.name_patterns import ColumnNames, as_tuple, places_of
 from kafeat.contract.step import Names, Sample, Scaler, parameter, refuse_parameter
 from kafeat.errors import DataError, InvalidValueError, quoted
 from kafeat.types import Array, Floats, Shape, State

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.named_columns import ColumnNames, places_of
+from kafeat.contract.name_patterns import ColumnNames, places_of
 from kafeat.contract.step import Names, PositiveInt, Sample, Scaler, Transform, parameter
 from kafeat.types import Array, Floats, Shape, State
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
-from kafeat.contract.scaler_loop import ScalerLoop
+from kafeat.contract.casts import ScalerLoop
 from kafeat.contract.step import DOUBLE, Sample, Scaler, Spreads, Transform
 from kafeat.types import Floats, Shape, State
 

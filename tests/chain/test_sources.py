@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.chain.chain import Chain
-from kafeat.chain.fitted_step import sources_of
+from kafeat.chain.chain import Chain, sources_of
 from kafeat.model.importance import first_importance
 
 STEPS = [

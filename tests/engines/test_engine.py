@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafeat.errors import UsageError
-from kafeat.runtime.pool import Engine
+from kafeat.runtime.engine import Engine
 from tests.engines.work import doubled
 
 ITEMS = [item for item in range(12) if item != 7]

@@ -20,7 +20,7 @@ import pytest
 import kafeat
 from kafeat.errors import SystemRefusedError
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.runtime.pool import Engine
+from kafeat.runtime.engine import Engine
 from tests.engines.work import doubled
 
 pytest.importorskip("distributed")

@@ -8,8 +8,7 @@ import time
 from collections.abc import Sequence
 
 from kafeat.runtime.backends import start_engine
-from kafeat.runtime.engine import run_all
-from kafeat.runtime.pool import Engine
+from kafeat.runtime.engine import Engine, run_all
 
 
 def double(item: int) -> int:

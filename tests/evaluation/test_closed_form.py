@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.evaluation.closed_form import (
+from kafeat.evaluation.kernel_error import (
     closed_form,
     components,
     error_curve,

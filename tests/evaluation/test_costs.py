@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 
 import kafeat.evaluation.costs
-from kafeat.evaluation.cost_rows import cost_rows, findings, spell_megabytes, spell_number, spell_seconds
-from kafeat.evaluation.costs import PeakMemory, cost_of, repeated
+from kafeat.evaluation.costs import (
+    PeakMemory,
+    cost_of,
+    cost_rows,
+    findings,
+    repeated,
+    spell_megabytes,
+    spell_number,
+    spell_seconds,
+)
 
 
 @pytest.fixture

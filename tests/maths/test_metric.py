@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kafeat.maths.fourier.descent import waves
+from kafeat.maths.fourier.learning import waves
 from kafeat.maths.metric import learn_metric, mean_gradient_product, mean_squared_gradients
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kafeat
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.config import load_config
 from kafeat.errors import ArtifactError
 from kafeat.model import artifact

@@ -10,7 +10,7 @@ from sklearn.kernel_approximation import Nystroem as Peer
 from sklearn.metrics import pairwise
 
 import kafeat
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError, UsageError

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import polynomial_kernel
 
 import kafeat
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
 from kafeat.samplers.tensor_sketch import TensorSketch, fast_length

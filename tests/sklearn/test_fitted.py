@@ -28,8 +28,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer,
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 import kafeat
-from kafeat.chain.chain import Chain
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import Chain, FittedStep
 from kafeat.chain.tiles import TileLoop
 from kafeat.errors import ArtifactError, DataError
 from kafeat.jobs.inspect import inspect

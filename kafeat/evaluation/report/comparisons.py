@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
-from kafeat.evaluation.cost_rows import cost_rows
+from kafeat.evaluation.costs import cost_rows
 from kafeat.evaluation.records import Summary, estimate_of, known_mean
 from kafeat.evaluation.report.canvas import Style, cycle, legend
 from kafeat.evaluation.report.figure_data import MapFigures

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafeat.errors import KafeatError
-from kafeat.evaluation.closed_form import SignatureCurves, before, signature_curves
-from kafeat.evaluation.model_scores import ModelFigures
+from kafeat.evaluation.kernel_error import SignatureCurves, before, signature_curves
 from kafeat.evaluation.records import EvaluationRecord, Named
-from kafeat.evaluation.scores import Curve
+from kafeat.evaluation.scores import Curve, ModelFigures
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, Floats
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, cast
 
-from kafeat.evaluation.cost_rows import cost_rows, findings, spell_megabytes, spell_seconds
+from kafeat.evaluation.costs import cost_rows, findings, spell_megabytes, spell_seconds
 from kafeat.evaluation.rates import spelled_rate
 from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import EvaluationRecord, Report, Summary, estimate_of, known_mean

@@ -8,12 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from kafeat.evaluation.model_scores import ModelFigures
 from kafeat.evaluation.recommendation import choose, same_but
 from kafeat.evaluation.records import Named, Rate, Summary
-from kafeat.evaluation.report import comparisons, portraits, predictions, signatures
+from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import Picture, drawn
 from kafeat.evaluation.report.figure_data import MapFigures
+from kafeat.evaluation.scores import ModelFigures
 from kafeat.evaluation.summary import spell
 
 
@@ -176,7 +176,7 @@ def _of_kernel(exhibit: MapFigures, name: str, what: str) -> Iterator[Picture]:
     if exhibit.signature is not None:
         yield drawn(
             f"signature-{name}", "svg", f"Signature, spectrum and distortion: {what}", _OF_SIGNATURES,
-            partial(signatures.signature, curves=exhibit.signature), columns=3,
+            partial(portraits.signature, curves=exhibit.signature), columns=3,
         )  # fmt: skip
 
 
@@ -210,18 +210,18 @@ def _of_model(model: ModelFigures, name: str, what: str) -> Iterator[Picture]:
             f"reliability-{name}", "svg", f"Reliability: {what}",
             "Share of right predictions over the probability of the predicted class, of the test rows in bins: on the "
             "line where probabilities are honest. Bars are the shares of the rows.",
-            partial(predictions.reliability, model=model),
+            partial(portraits.reliability, model=model),
         )  # fmt: skip
         yield drawn(
             f"confusion-{name}", "png", f"Confusion matrix: {what}",
             "Test rows of each class, and the share of them that was predicted as each.",
-            partial(predictions.confusion, model=model),
+            partial(portraits.confusion, model=model),
         )  # fmt: skip
     if model.residuals is not None:
         yield drawn(
             f"residuals-{name}", "png", f"Residuals: {what}",
             "The true minus the predicted number of the test rows, over the latter; of several labels, the first.",
-            partial(predictions.residuals, model=model),
+            partial(portraits.residuals, model=model),
         )  # fmt: skip
 
 

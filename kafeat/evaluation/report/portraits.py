@@ -1,4 +1,4 @@
-"""Figures of one map: Gram matrices, entries, distances, a line, spectra, and figures of single kinds."""
+"""Figures of one map: Gram matrices, entries, distances, a line, spectra, single kinds, and its predictions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
+from kafeat.evaluation.kernel_error import SignatureCurves
 from kafeat.evaluation.report.canvas import Style, cycle, legend
 from kafeat.evaluation.report.figure_data import MapFigures
+from kafeat.evaluation.scores import ModelFigures
 from kafeat.types import Floats
 
 
@@ -149,3 +151,100 @@ def importance(axes: Axes, style: Style, shares: Mapping[str, float]) -> None:
     axes.set_yticks(range(len(heaviest)), names)
     axes.invert_yaxis()
     axes.set(xlabel="share of the metric")
+
+
+# More classes than this have no room for their names or counts.
+_MOST_NAMES, _MOST_COUNTS = 30, 12
+
+
+def reliability(axes: Axes, style: Style, model: ModelFigures) -> None:
+    """Draw the accuracy over the probability of the predicted class."""
+    if model.reliability is None:
+        raise TypeError("a model of numbers has no probabilities")
+    probability, accuracy, share = model.reliability
+    axes.bar(probability, share, width=0.02, color=style.faint)
+    axes.plot([0, 1], [0, 1], ":", lw=1, color=style.ink)
+    axes.plot(probability, accuracy, "o-", lw=1.4, ms=4, color=style.hues[0])
+    axes.set(xlabel="probability of the predicted class", ylabel="share of right predictions")
+
+
+def confusion(axes: Axes, style: Style, model: ModelFigures) -> None:
+    """Draw the shares of the rows of each class by predicted class, with the counts if there is room."""
+    if model.confusion is None:
+        raise TypeError("a model of numbers has no classes")
+    counts = model.confusion
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    axes.imshow(shares, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
+    axes.set(xlabel="predicted", ylabel="true")
+    if len(counts) <= _MOST_NAMES:
+        axes.set_xticks(range(len(counts)), model.classes, rotation=90)
+        axes.set_yticks(range(len(counts)), model.classes)
+    if len(counts) <= _MOST_COUNTS:
+        for (i, j), n in np.ndenumerate(counts):
+            ink = "black" if shares[i, j] > 0.6 else "white"
+            axes.text(j, i, f"{n:,}", ha="center", va="center", color=ink, fontsize=7)
+    del style
+
+
+def residuals(axes: Axes, style: Style, model: ModelFigures) -> None:
+    """Draw y − ŷ over ŷ."""
+    if model.residuals is None:
+        raise TypeError("a model of classes has no residuals")
+    predicted, errors = model.residuals
+    axes.scatter(predicted, errors, s=3, alpha=0.3, lw=0, color=style.hues[0], rasterized=True)
+    axes.axhline(0.0, color=style.ink, lw=1)
+    axes.set(xlabel="predicted", ylabel="true − predicted")
+
+
+def signature(axes: Sequence[Axes], style: Style, curves: SignatureCurves) -> None:
+    """Draw the signature, the spectrum and the distortion, each in axes of its own."""
+    _signature(axes[0], style, curves)
+    _spectrum(axes[1], style, curves)
+    _distortion(axes[2], style, curves)
+    legend(axes[0], style)
+
+
+def _signature(axes: Axes, style: Style, curves: SignatureCurves) -> None:
+    ratios = _mirrored(curves.ratios, -1.0)
+    axes.plot(ratios, _mirrored(curves.exact), color=style.ink, lw=3, alpha=0.3, label="exact")
+    axes.plot(ratios, _mirrored(curves.near), color=style.hues[0], lw=1.4, label="map")
+    axes.set(xlabel="ω = log(y/x)", ylabel="signature K(ω)")
+
+
+def _spectrum(axes: Axes, style: Style, curves: SignatureCurves) -> None:
+    axes.set(xlabel="λ", ylabel="spectrum κ(λ)")
+    if not len(curves.frequencies):
+        axes.text(
+            0.5, 0.5, "none: one feature is exact", ha="center", color=style.ink, transform=axes.transAxes
+        )
+        axes.set(xticks=[], yticks=[])
+        return
+    axes.plot(curves.frequencies, curves.spectrum, color=style.ink, lw=3, alpha=0.3)
+    at, values = curves.sampled
+    axes.vlines(at, 0.0, values, color=style.hues[0], lw=1.0)
+    axes.plot(at, values, "o", ms=4, color=style.hues[0])
+    axes.set_ylim(bottom=0.0)
+
+
+def _distortion(axes: Axes, style: Style, curves: SignatureCurves) -> None:
+    ratios = np.exp(_mirrored(curves.ratios, -1.0))
+    shade = axes.twinx()
+    seen = _mirrored(curves.weights) / max(float(curves.weights.max()), 1e-300)
+    shade.fill_between(ratios, seen, color=style.faint, alpha=0.6, lw=0)
+    shade.set_ylim(bottom=0.0)
+    shade.set_yticks([])
+    for spine in shade.spines.values():
+        spine.set_visible(False)
+    axes.set_zorder(shade.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    axes.plot(ratios, _mirrored(curves.near - curves.exact), color=style.hues[0], lw=1.4)
+    axes.axhline(0.0, color=style.ink, lw=0.8)
+    axes.set(xscale="log", xlabel="y/x", ylabel="error / √(xy)")
+    axes.xaxis.set_major_locator(LogLocator(numticks=5))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _mirrored(values: Floats, sign: float = 1.0) -> Floats:
+    """Return the values of an even function on both sides of 0; of an odd one with a sign of −1."""
+    both: Floats = np.concatenate([sign * values[:0:-1], values])
+    return both

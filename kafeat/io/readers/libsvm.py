@@ -18,7 +18,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.readers.base import Chunk, Reader, pipe_read_again
 from kafeat.io.readers.libsvm_text import LabelledEntries, cut, label_of, parsed, tidied
-from kafeat.io.readers.sparse import Entries, SparseChunk, features_field, refuse_to_copy
+from kafeat.io.readers.sparse_matrix import Entries, SparseChunk, features_field, refuse_to_copy
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafeat.io.columns.numbers import stored
-from kafeat.io.readers.sparse import Entries
+from kafeat.io.readers.sparse_matrix import Entries
 from kafeat.types import Array
 
 MOST_INDEX = 2**31 - 1

@@ -20,7 +20,7 @@ from kafeat.jobs.transform.bad_rows import BadRowsLimit
 from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.runtime.pool import Engine
+from kafeat.runtime.engine import Engine
 
 Path: TypeAlias = "str | os.PathLike[str]"
 OutputLayout: TypeAlias = Literal["columns", "list"]

@@ -15,8 +15,8 @@ from kafeat.jobs.dataset.part import Outcome
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.runtime.backends import start_engine
+from kafeat.runtime.engine import Engine, Pool
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.pool import Engine, Pool
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]

@@ -18,8 +18,8 @@ from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, r
 from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
 from kafeat.jobs.transform.side_files import rejects_name
 from kafeat.jobs.transform.transform import transform_file
+from kafeat.runtime.engine import Stop
 from kafeat.runtime.environment import machine, versions
-from kafeat.runtime.pool import Stop
 
 _CHECK_SECONDS = 5.0
 

@@ -28,9 +28,8 @@ from kafeat.jobs.dataset.part import (
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part
 from kafeat.jobs.transform.transform import OpenTransform
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.engine import run_all
+from kafeat.runtime.engine import Pool, Stop, run_all
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.pool import Pool, Stop
 
 
 @dataclass(frozen=True)

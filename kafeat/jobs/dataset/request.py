@@ -16,7 +16,7 @@ from kafeat.jobs.dataset.resume import PreviousRun
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.pool import Engine
+from kafeat.runtime.engine import Engine
 
 
 @dataclass(frozen=True)

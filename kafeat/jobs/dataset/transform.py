@@ -19,8 +19,8 @@ from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.side_files import command_of
 from kafeat.model.feature_map import FeatureMap
+from kafeat.runtime.engine import Engine
 from kafeat.runtime.environment import machine, versions
-from kafeat.runtime.pool import Engine
 
 
 def transform_parts(

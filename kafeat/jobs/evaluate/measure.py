@@ -9,11 +9,16 @@ from typing import Any, cast
 import numpy as np
 
 from kafeat.evaluation.choose_learner import learner_of
-from kafeat.evaluation.closed_form import closed_form, components, kernel_before_pca, kernel_pca
 from kafeat.evaluation.costs import repeated, seconds_of
-from kafeat.evaluation.equivalent import equivalent_learner
-from kafeat.evaluation.kernel_error import distortion, kernel_error
-from kafeat.evaluation.learners import Learner
+from kafeat.evaluation.kernel_error import (
+    closed_form,
+    components,
+    distortion,
+    kernel_before_pca,
+    kernel_error,
+    kernel_pca,
+)
+from kafeat.evaluation.learners import Learner, equivalent_learner
 from kafeat.evaluation.records import EvaluationRecord, Named
 from kafeat.evaluation.report.figure_data import FigureData, LearningFigures
 from kafeat.evaluation.scores import Scoring

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafeat.config import Config
-from kafeat.evaluation.equivalent import equivalent_predictor
-from kafeat.evaluation.learners import Truth
-from kafeat.evaluation.model_scores import ModelFigures, ModelScoring
+from kafeat.evaluation.learners import Truth, equivalent_predictor
+from kafeat.evaluation.scores import ModelFigures, ModelScoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.label_summary import LabelSummary

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.config import Config
 from kafeat.contract.predictor import Learned, Predictor
 from kafeat.errors import DataError, UsageError, quoted

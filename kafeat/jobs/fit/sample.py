@@ -33,8 +33,7 @@ from kafeat.maths.row_sample import RowSample, smallest
 from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance, Search, printable
-from kafeat.runtime.column_ranges import ColumnRanges
-from kafeat.runtime.feature_mean import FeatureMean
+from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.runtime.ordered_map import prefetch
 from kafeat.types import Array, Floats
 

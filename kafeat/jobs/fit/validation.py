@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.chain.chain import Chain
-from kafeat.chain.fit_step import FitCache
+from kafeat.chain.chain import Chain, FitCache
 from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.errors import DataError, InvalidValueError

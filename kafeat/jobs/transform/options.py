@@ -17,7 +17,7 @@ from kafeat.io.storage.base import Location
 from kafeat.jobs.transform.bad_rows import BadRowsLimit
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.feature_mean import DriftTest
+from kafeat.runtime.column_ranges import DriftTest
 from kafeat.runtime.threads import TransformedChunk
 
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from kafeat.chain.predicting import PREDICTION_DTYPE
+from kafeat.chain.bound_chain import PREDICTION_DTYPE
 from kafeat.contract.checks import round_to
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.readers.base import Chunk

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafeat.chain.fitted_step import sources_of
+from kafeat.chain.chain import sources_of
 from kafeat.errors import DataError
 from kafeat.jobs.fit.subsets import subset_of
 from kafeat.jobs.fit.validation import fit_chain

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.chain import Chain
-from kafeat.chain.fit_step import FitCache
+from kafeat.chain.chain import Chain, FitCache
 from kafeat.chain.tiles import run_tiles
 from kafeat.errors import DataError
 from kafeat.evaluation.learners import held_out_predictions

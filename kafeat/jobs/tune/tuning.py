@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafeat.config import Config
 from kafeat.evaluation.evaluation import PlotOver, check_axis
-from kafeat.evaluation.notebook_axes import needs_matplotlib, new_axes
-from kafeat.evaluation.tables import Table, html_table
+from kafeat.evaluation.notebook import needs_matplotlib, new_axes
+from kafeat.evaluation.records import Table, html_table
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.jobs.tune.ablation import Worth
 from kafeat.jobs.tune.search import Trial

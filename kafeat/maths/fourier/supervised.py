@@ -11,8 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafeat.maths.fourier.descent import BATCH, Adam, batches, cycle, gradients, pull_in, waves
-from kafeat.maths.fourier.learning import FittedFrequencies, frequency_unit, in_units
+from kafeat.maths.fourier.learning import (
+    BATCH,
+    Adam,
+    FittedFrequencies,
+    batches,
+    cycle,
+    frequency_unit,
+    gradients,
+    in_units,
+    pull_in,
+    waves,
+)
 from kafeat.maths.held_out_ridge import HeldOutRidge, clearly_better, fit_held_out_ridge, hold_out
 from kafeat.maths.task import task_of
 from kafeat.types import Array, Floats

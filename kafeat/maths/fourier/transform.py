@@ -3,19 +3,235 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, aligned, loop, vector_bytes
 from kafeat.contract.sparse_product import times_dense
 from kafeat.contract.step import Transform
-from kafeat.contract.tile import SparseRows, is_feature_major, shaped
+from kafeat.contract.tile import SparseRows, is_feature_major, runs, shaped
 from kafeat.errors import InvalidValueError
-from kafeat.maths.fourier.cosines import CosineFeatures
-from kafeat.maths.fourier.sincos import CosineBuffers
-from kafeat.maths.fourier.waves import WaveLoop, wave_loop
 from kafeat.types import Floats, Scratch
+
+# Numbers that one pass works on: with its buffers it stays in the second-level cache.
+_PASS = 16_384
+# sin(πt)/t and cos(πt) in powers of t², |t| ≤ ½: the polynomials through Chebyshev's points, computed with 50 digits.
+# They are off by less than 5e-18.
+_SINE = (
+    3.141592653589793, -5.167712780049969, 2.5501640398773007, -0.5992645293189447, 0.0821458865731029,
+    -0.007370430505916944, 0.0004662998161898394, -2.1903497074626018e-05, 7.697826768224191e-07,
+)  # fmt: skip
+_COSINE = (
+    1.0, -4.934802200544676, 4.058712126416497, -1.335262768843447, 0.23533063012953284,
+    -0.025806888737002202, 0.0019295562724817132, -0.00010456655338748738, 4.149564353942586e-06,
+)  # fmt: skip
+
+
+class CosineBuffers(NamedTuple):
+    """Flat buffers of `_PASS` numbers: whole turns that become the rest t, t², and two for sine and cosine."""
+
+    turns: Floats
+    square: Floats
+    sine: Floats
+    cosine: Floats
+
+
+class CosinePasses:
+    """cos and sin of 2-D tiles in `dtype`, written to their places.
+
+    In float64, x/2π less the nearest whole number is t, |t| ≤ ½; with c = cos πt and s = sin πt by polynomials in t²,
+    sin x = 2sc and cos x = 1 − 2s². The error is that of x/2π, eps·|x|, which x itself has, and some 10⁻¹⁵. A number
+    beyond 2⁵³ has no fraction left: its cosine is 1, as good as any.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._by_numpy = dtype != np.float64
+
+    def scratch(self) -> CosineBuffers | None:
+        """The buffers of one worker; none where NumPy computes."""
+        return None if self._by_numpy else CosineBuffers(*(np.empty(_PASS) for _ in range(4)))
+
+    def pair(self, angles: Floats, cos: Floats, sin: Floats, scratch: CosineBuffers | None) -> None:
+        """Both, of angles (rows, m) in one memory order."""
+        if scratch is None:
+            np.cos(angles, out=cos)
+            np.sin(angles, out=sin)
+            return
+        for part in _parts(angles):
+            turns, square, s, c = _reduced(angles[part], scratch)
+            _horner(_SINE, square, s)
+            s *= turns
+            _horner(_COSINE, square, c)
+            np.multiply(c, s, out=sin[part])
+            sin[part] *= 2.0
+            np.multiply(s, s, out=s)
+            s *= -2.0
+            np.add(s, 1.0, out=cos[part])
+
+    def cosine(self, angles: Floats, cos: Floats, scratch: CosineBuffers | None) -> None:
+        """The cosine alone."""
+        if scratch is None:
+            np.cos(angles, out=cos)
+            return
+        for part in _parts(angles):
+            turns, square, s, _ = _reduced(angles[part], scratch)
+            _horner(_SINE, square, s)
+            s *= turns
+            np.multiply(s, s, out=s)
+            s *= -2.0
+            np.add(s, 1.0, out=cos[part])
+
+
+def _parts(angles: Floats) -> list[tuple[slice, ...]]:
+    """Slices of at most `_PASS` numbers that lie together in memory."""
+    outer = int(is_feature_major(angles))
+    length, width = angles.shape[outer], angles.shape[1 - outer]
+    height, wide = max(1, _PASS // max(1, width)), min(width, _PASS)
+    return [
+        (slice(j, j + wide), slice(i, i + height)) if outer else (slice(i, i + height), slice(j, j + wide))
+        for i in range(0, length, height)
+        for j in range(0, width, wide)
+    ]
+
+
+def _reduced(angles: Floats, scratch: CosineBuffers) -> CosineBuffers:
+    """t and t², and two free buffers, in the memory order of the angles."""
+    feature_major = is_feature_major(angles)
+    buffers = CosineBuffers(*(shaped(flat, angles.shape, feature_major) for flat in scratch))
+    turns, square = buffers.turns, buffers.square
+    np.multiply(angles, 0.5 / np.pi, out=turns)
+    np.rint(turns, out=square)
+    np.subtract(turns, square, out=turns)
+    np.multiply(turns, turns, out=square)
+    return buffers
+
+
+def _horner(coefficients: tuple[float, ...], x: Floats, out: Floats) -> None:
+    np.multiply(x, coefficients[-1], out=out)
+    for coefficient in coefficients[-2:0:-1]:
+        out += coefficient
+        out *= x
+    out += coefficients[0]
+
+
+_TILE = (ARRAY, SIZE, SIZE, SIZE)
+
+
+def cos_sin(angles: Floats) -> Floats:
+    """Return [cos x, sin x] (n, 2m) of angles x (n, m), which may change."""
+    n, m = angles.shape
+    out = np.empty((n, 2 * m), dtype=angles.dtype)
+    features = _plain(m, angles.dtype)
+    features.write(angles, out, features.scratch())
+    return out
+
+
+@lru_cache(maxsize=8)
+def _plain(m: int, dtype: np.dtype[Any]) -> CosineFeatures:
+    return CosineFeatures(dtype, np.ones(m), None)
+
+
+class CosineFeatures:
+    """a_j [cos x_j, sin x_j] of angles x (rows, m) in `dtype`, or with phases b, a_j cos(x_j + b_j)."""
+
+    def __init__(self, dtype: np.dtype[Any], amplitudes: Floats, phases: Floats | None) -> None:
+        self._amplitudes = np.ascontiguousarray(amplitudes, dtype=dtype)
+        self._phases = None if phases is None else np.ascontiguousarray(phases, dtype=dtype)
+        self._m = len(amplitudes)
+        if phases is None:
+            self._loop = loop("cos_sin", dtype, *_TILE, ARRAY, FLAG, ARRAY, ARRAY, SIZE, result=FLAG)
+        else:
+            self._loop = loop("cosine", dtype, *_TILE, ARRAY, ARRAY, FLAG, ARRAY, SIZE, result=FLAG)
+        self._passes = CosinePasses(dtype)
+
+    def scratch(self) -> CosineBuffers | None:
+        """Return the buffers of one worker."""
+        return self._passes.scratch() if self._loop is None else None
+
+    def write(self, angles: Floats, out: Floats, scratch: CosineBuffers | None) -> None:
+        """Write the features into `out`, which has the memory order of the angles. The angles may change."""
+        if not self._by_loop(angles, out):
+            self._by_passes(angles, out, scratch)
+
+    def _by_loop(self, angles: Floats, out: Floats) -> bool:
+        """Return False if NumPy has to compute: there is no loop, or an angle that is no number, to be refused."""
+        if self._loop is None:
+            return False
+        feature_major = is_feature_major(out)
+        tile, step = (address(angles), *runs(angles, feature_major)), runs(out, feature_major)[2]
+        if self._phases is None:
+            sines = address(out[:, self._m :])
+            return not self._loop(
+                *tile, address(self._amplitudes), not feature_major, address(out), sines, step
+            )
+        numbers = address(self._phases), address(self._amplitudes)
+        return not self._loop(*tile, *numbers, not feature_major, address(out), step)
+
+    def _by_passes(self, angles: Floats, out: Floats, scratch: CosineBuffers | None) -> None:
+        m = self._m
+        if self._phases is None:
+            self._passes.pair(angles, out[:, :m], out[:, m:], scratch)
+            out[:, m:] *= self._amplitudes
+        else:
+            angles += self._phases
+            self._passes.cosine(angles, out, scratch)
+        out[:, :m] *= self._amplitudes
+
+
+# Bytes of a vector, and vectors of a panel, as in the C file; and the most inputs: of more, BLAS keeps parts in its
+# caches. With shorter vectors it was no faster than BLAS and a second loop.
+_VECTOR, _WIDE, _MOST_INPUTS = 64, 2, 1024
+
+
+class WaveLoop:
+    """a_j [cos ω_j·x, sin ω_j·x] for frequencies (m, d). Sums run over the inputs in order, for each output alone."""
+
+    def __init__(
+        self, frequencies: Floats, amplitudes: Floats, dtype: np.dtype[Any], run: Loop, panels: Loop
+    ) -> None:
+        self._frequencies = np.ascontiguousarray(frequencies, dtype=dtype)
+        self._amplitudes = np.ascontiguousarray(amplitudes, dtype=dtype)
+        self._run, self._panels, self._dtype = run, panels, dtype
+        self._by_panel = self.scratch(len(frequencies))
+        self._fill(self._frequencies, self._by_panel)
+
+    def scratch(self, rows: int) -> Floats:
+        """Return the buffer of one worker for tiles of `rows` rows, in panels."""
+        columns = _WIDE * _VECTOR // self._dtype.itemsize
+        return aligned(-(-rows // columns) * columns * self._frequencies.shape[1], self._dtype)
+
+    def write(self, X: Floats, out: Floats, scratch: Floats) -> bool:
+        """Write the features of X (rows, d) into `out` (rows, 2m); return False if an angle is no number."""
+        X, m = np.ascontiguousarray(X), len(self._frequencies)
+        feature_major = is_feature_major(out)
+        left, right, columns = X, self._by_panel, m
+        if feature_major:
+            self._fill(X, scratch)
+            left, right, columns = self._frequencies, scratch, len(X)
+        lost = self._run(
+            address(left), *left.shape, address(right), columns, address(self._amplitudes), not feature_major,
+            address(out), address(out[:, m:]), runs(out, feature_major)[2],
+        )  # fmt: skip
+        return not lost
+
+    def _fill(self, matrix: Floats, panels: Floats) -> None:
+        self._panels(address(matrix), *matrix.shape, address(panels))
+
+
+def wave_loop(frequencies: Floats, amplitudes: Floats, dtype: np.dtype[Any]) -> WaveLoop | None:
+    """Return the loop, or None where BLAS and NumPy have to compute."""
+    if vector_bytes() != _VECTOR or frequencies.shape[1] > _MOST_INPUTS:
+        return None
+    matrix = (ARRAY, SIZE, SIZE)
+    others = ARRAY, SIZE, ARRAY, FLAG, ARRAY, ARRAY, SIZE
+    run = loop(f"waves_{_VECTOR}", dtype, *matrix, *others, result=FLAG)
+    panels = loop(f"panels_{_VECTOR}", dtype, *matrix, ARRAY)
+    if run is None or panels is None:
+        return None
+    return WaveLoop(frequencies, amplitudes, dtype, run, panels)
+
 
 Features = Literal["paired", "offset"]
 Warp = Callable[[Floats, Floats], None]

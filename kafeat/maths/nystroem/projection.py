@@ -1,4 +1,4 @@
-"""From kernel values with the landmarks to features: which directions are kept, and how they are weighted."""
+"""From kernel values with the landmarks to features, which directions are kept and how they are weighted; and back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from kafeat.types import Floats
+from kafeat.maths.held_out_ridge import fit_held_out_ridge, hold_out
+from kafeat.types import Array, Floats
 
 Bool = npt.NDArray[np.bool_]
 
@@ -111,3 +112,23 @@ def trapezoid(projection: Floats) -> Floats:
     # a definite sign: that of a Cholesky factor
     R = R * np.where(R.diagonal() < 0.0, -1.0, 1.0)[:, None]
     return np.tril(R.T)
+
+
+_MOST_ROWS = 6_000
+
+
+def learn_preimages(
+    X: Floats, features: Callable[[Array], Floats], rng: np.random.Generator
+) -> dict[str, Floats]:
+    """Fit rows X (n, d), or some of them, by their features, with the penalty that fits held-out rows best.
+
+    A feature vector need not be the image of any row, and the kernel says little about how to find one that is near.
+    But the rows themselves are targets: the regression of every column on the features is a function of the kernel's
+    own space. Source: Bakır, Weston & Schölkopf, NIPS 2003 (learning to find pre-images), as in scikit-learn's
+    KernelPCA.
+    """
+    train, held = hold_out(len(X), rng, _MOST_ROWS)
+    if not len(held):  # fewer than five rows
+        held = train
+    ridge = fit_held_out_ridge(features(train), X[train], features(held), X[held])
+    return {"preimages": ridge.weights, "preimage_of_0": ridge.intercept}

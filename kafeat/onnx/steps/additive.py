@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.onnx.elementary import flattened, refuse_negative
 from kafeat.onnx.graph import Graph, Value
 from kafeat.samplers.homogeneous import Homogeneous

@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.onnx.graph import Graph, Value
 from kafeat.scalers.date_parts import EARLIEST, FIRST, LATEST, PERIODS, DateParts
 

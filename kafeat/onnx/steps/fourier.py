@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.maths.fourier.features import length_scales
 from kafeat.onnx.elementary import emit_cosines, product
 from kafeat.onnx.graph import Graph, Value

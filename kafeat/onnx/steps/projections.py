@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.maths.hadamard import written_out
 from kafeat.onnx.elementary import product
 from kafeat.onnx.graph import Graph, Value

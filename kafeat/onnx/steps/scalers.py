@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.onnx import elementary
 from kafeat.onnx.elementary import positive_or_one
 from kafeat.onnx.graph import Graph, Value

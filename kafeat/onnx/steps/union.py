@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from kafeat.chain.fitted_step import FittedStep
+from kafeat.chain.chain import FittedStep
 from kafeat.chain.parallel import ParallelChains
 from kafeat.errors import UsageError
 from kafeat.onnx.chain import emit_chain

@@ -10,8 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import kafeat.evaluation.report.pictures
-from kafeat.evaluation.closed_form import signature_curves
-from kafeat.evaluation.report import comparisons, portraits, signatures
+from kafeat.evaluation.kernel_error import signature_curves
+from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import STYLES
 from kafeat.evaluation.report.comparisons import Axis
 from kafeat.evaluation.report.figure_data import FigureData, MapFigures
@@ -254,7 +254,7 @@ def test_a_homogeneous_map_shows_its_signature_spectrum_and_distortion(kernel):
     curves = signature_curves(kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": kernel}]}, X), X)
     figure = Figure()
     axes = figure.subplots(1, 3)
-    signatures.signature(axes, STYLE, curves)
+    portraits.signature(axes, STYLE, curves)
     left, _, right = axes
     exact, near = (line.get_ydata() for line in left.lines)
     np.testing.assert_array_equal(exact, exact[::-1])  # an even function, on both sides of 0

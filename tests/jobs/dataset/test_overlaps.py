@@ -17,7 +17,7 @@ from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import RowOptions
-from kafeat.runtime.pool import Engine
+from kafeat.runtime.engine import Engine
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 

@@ -22,7 +22,7 @@ from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.runtime.backends import _threads
-from kafeat.runtime.pool import Engine, Stop
+from kafeat.runtime.engine import Engine, Stop
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}

@@ -27,7 +27,7 @@ from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
-from kafeat.runtime.pool import Engine, Stop
+from kafeat.runtime.engine import Engine, Stop
 from tests.conftest import Done
 
 CONFIG = {

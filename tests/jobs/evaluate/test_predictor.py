@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, l
 
 import kafeat
 from kafeat.errors import DataError
-from kafeat.evaluation.model_scores import ModelScoring
+from kafeat.evaluation.scores import ModelScoring
 from kafeat.maths.calibration import reliability
 from kafeat.maths.task import task_of
 from kafeat.model.predictor import PredictedLabels

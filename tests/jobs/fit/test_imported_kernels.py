@@ -18,7 +18,7 @@ from kafeat.contract.imports import allowing_imports
 from kafeat.errors import ConfigError, UsageError
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.inspect import inspect
-from kafeat.runtime.pool import Engine
+from kafeat.runtime.engine import Engine
 
 X = np.random.default_rng(0).uniform(size=(120, 4))
 MODULE = """

@@ -20,7 +20,7 @@ from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.feature_mean import DriftTest, FeatureMean
+from kafeat.runtime.column_ranges import DriftTest, FeatureMean
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((900, 3))

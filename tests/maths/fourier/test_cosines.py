@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from kafeat.maths.fourier.cosines import CosineFeatures
+from kafeat.maths.fourier.transform import CosineFeatures
 from kafeat.types import Floats
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafeat.maths.fourier.sincos import CosinePasses
+from kafeat.maths.fourier.transform import CosinePasses
 
 EPS = np.finfo(float).eps
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import hadamard
 
 from kafeat.compiled.library import vector_bytes
-from kafeat.maths.fourier.structured_loop import structured_loop
+from kafeat.maths.fourier.structured import structured_loop
 
 pytestmark = pytest.mark.skipif(vector_bytes() == 0, reason="there is no compiled core")
 
@@ -17,7 +17,7 @@ def _size_of_vectors(request, monkeypatch) -> None:
     """Both codes are tried where the processor has both."""
     if request.param > vector_bytes():
         pytest.skip("the processor has no such registers")
-    monkeypatch.setattr("kafeat.maths.fourier.structured_loop.vector_bytes", lambda: request.param)
+    monkeypatch.setattr("kafeat.maths.fourier.structured.vector_bytes", lambda: request.param)
 
 
 def draw(d: int, p: int, m: int, layers: int, permuted: bool):

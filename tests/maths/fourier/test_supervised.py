@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kafeat.maths.fourier import supervised
-from kafeat.maths.fourier.descent import gradients, waves
+from kafeat.maths.fourier.learning import gradients, waves
 from kafeat.maths.fourier.supervised import fit_for_label
 from kafeat.maths.held_out_ridge import fit_held_out_ridge
 from kafeat.maths.kernel import KernelParameters

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafeat.maths.fourier.transform import CosineTransform, DenseAngles
-from kafeat.maths.fourier.waves import WaveLoop, wave_loop
+from kafeat.maths.fourier.transform import CosineTransform, DenseAngles, WaveLoop, wave_loop
 from kafeat.types import Floats
 
 pytestmark = pytest.mark.skipif(

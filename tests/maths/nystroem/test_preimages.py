@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from kafeat.maths.held_out_ridge import PENALTIES
-from kafeat.maths.nystroem.preimages import learn_preimages
+from kafeat.maths.nystroem.projection import learn_preimages
 
 RNG = np.random.default_rng(0)
 X = 2.0 + RNG.standard_normal((200, 3))

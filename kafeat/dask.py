@@ -260,7 +260,7 @@ def _assembled(part: pd.DataFrame, fm: FeatureMap, frame: Frame, features: Float
         made = pd.DataFrame(numbers, index=part.index, columns=list(frame.names), copy=False)
         if frame.class_name is not None and fm.classes is not None:
             chosen = fm.classes[features.argmax(axis=1)]
-            kind = "str" if chosen.dtype.kind == "U" else chosen.dtype
+            kind = "str" if chosen.dtype.kind == "O" else chosen.dtype
             made.insert(0, frame.class_name, pd.Series(chosen, index=part.index, dtype=kind))
     elif frame.layout == "columns":
         made = pd.DataFrame(features, index=part.index, columns=list(frame.names), copy=False)

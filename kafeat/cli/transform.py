@@ -256,7 +256,7 @@ def _summarize(
 ) -> None:
     """Write the summary, and a warning that counts the bad rows, which are lost or null in the output."""
     clipped = (
-        f"; {counted(done.clipped, 'value')} beyond the range of the fit clipped" if done.clipped else ""
+        f"; {counted(done.clipped, 'value')} beyond the range of the fit were clipped" if done.clipped else ""
     )
     log.summarize(f"{what} x {done.columns:,} {done.what} in {done.seconds:.2f} s{clipped}", quiet, verbose)
     rule = request.rules.on_bad_rows

@@ -72,6 +72,8 @@ def _read_step(entry: object, width: int) -> FittedStep:
         raise ValueError("recipe: expected recipe, n_features_in and state")
     if type(entry["n_features_in"]) is not int or entry["n_features_in"] != width:
         raise ValueError(f"n_features_in: expected {width}, got {spell(entry['n_features_in'])}")
+    if not isinstance(entry["recipe"], dict):  # a config may name the kind alone, a model file does not
+        raise ValueError("recipe: expected the parameters of a step")
     step = build_step(entry["recipe"])
     state = entry["state"]
     if not isinstance(state, dict) or not all(isinstance(value, np.ndarray) for value in state.values()):

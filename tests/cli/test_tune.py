@@ -120,7 +120,7 @@ def test_the_config_may_go_to_standard_output(table, in_process, tmp_path):
     assert "next: kafeat fit" in done.stderr
     assert not (table / "-").exists()
     both = in_process("tune", "x.csv", "-", "--label", "y", *QUICK, "--json", "-", cwd=table)
-    assert (both.returncode, "expected --json apart from the output, got the same stream" in both.stderr) == (2, True)
+    assert (both.returncode, "expected --json apart from the output" in both.stderr) == (2, True)
 
 
 INTERRUPTED = """
@@ -205,7 +205,7 @@ def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(t
     pytest.importorskip("matplotlib")
     done = in_process(
         "tune", "x.csv", "best.yaml", "--label", "y", "--trials", 2, "--jobs", 1, "--max-bytes-per-row", 256,
-        "--max-seconds-per-million-rows", 1e6, "--report", "page", cwd=table,
+        "--report", "page", cwd=table,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     chosen = re.search(r"R² over columns:\n(?: .*\n)*? +(\d+)  \S+ ± \S+  <\n", done.stdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_names
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.tune.ablation import worth_of_choices
 from kafeat.jobs.tune.budget import Budget
 from kafeat.jobs.tune.comments import comments
 from kafeat.jobs.tune.journal import Journal
@@ -126,8 +125,7 @@ class Tuner:
 
     def run(self, search: Search, stops: tuple[type[BaseException], ...], with_curve: bool) -> Outcome:
         """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""
-        price = partial(self.scorer.seconds_per_million_rows, dtype=self.start.dtype)
-        chooser = Chooser(search, self.budget, self.start.dtype, price, highest_score(self.scoring.name))
+        chooser = Chooser(search, self.budget, self.start.dtype, highest_score(self.scoring.name))
         choice = None
         try:
             search.search()
@@ -172,7 +170,6 @@ class Tuner:
             test,
             table_of(choice.leaders),
             curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
-            worth_of_choices(search.trials, best.candidate),
             importance,
             n,
             said,

@@ -120,7 +120,10 @@ def test_the_config_may_go_to_standard_output(table, in_process, tmp_path):
     assert "next: kafeat fit" in done.stderr
     assert not (table / "-").exists()
     both = in_process("tune", "x.csv", "-", "--label", "y", *QUICK, "--json", "-", cwd=table)
-    assert (both.returncode, "expected one output on standard output" in both.stderr) == (2, True)
+    assert (both.returncode, "expected --json apart from the output, got the same stream" in both.stderr) == (
+        2,
+        True,
+    )
 
 
 INTERRUPTED = """
@@ -293,6 +296,32 @@ def test_a_search_is_resumed_without_a_journal_and_after_its_end(table, in_proce
     refused = in_process(*SEARCH, "--resume", cwd=table)
     assert (refused.returncode, "expected no file of that name" in refused.stderr) == (2, True)
     assert (table / "best.yaml").read_text() == "# mine\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_search_whose_outputs_cannot_be_written_is_not_lost(table, in_process):
+    command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
+    full = in_process(*command, "--json", "/dev/full", cwd=table)
+    assert (full.returncode, "/dev/full: No space left on device" in full.stderr) == (5, True), full.stderr
+    made = (table / "best.yaml.journal").read_text().splitlines()[1:]
+    again = in_process(*command, "--resume", "--json", "trials.json", cwd=table)
+    assert again.returncode == 0, again.stderr
+    assert sorted(os.listdir(table)) == ["best.yaml", "trials.json", "x.csv"]
+    seconds = {row["seconds"] for row in json.loads((table / "trials.json").read_text())["table"]}
+    assert seconds <= {round(json.loads(line)["seconds"], 3) for line in made}  # none was made again
+
+
+@pytest.mark.parametrize("error", [kafeat.errors.UsageError("exists"), KeyboardInterrupt("stop")])
+def test_a_refused_result_leaves_the_journal(table, error):
+    def write(_tuning):
+        raise error
+
+    arguments = {"columns": 16, "trials": 3, "jobs": 1, "journal": str(table / "j"), "split": "split"}
+    with pytest.raises(type(error), match=str(error)):
+        kafeat.tune(table / "x.csv", "y", **arguments, write=write)
+    assert len((table / "j").read_text().splitlines()) == 1 + 3
+    kafeat.tune(table / "x.csv", "y", **arguments, resume=True)
+    assert not (table / "j").exists()
 
 
 def test_a_search_that_cannot_succeed_leaves_no_journal(table, in_process):

@@ -71,6 +71,8 @@ def import_function(name: str) -> ImportedFunction:
     module, _, attribute = name.partition(":")
     try:
         function = getattr(import_module(module), attribute)
+    except MemoryError:
+        raise
     except Exception as error:  # the module may do anything
         problem = f"{type(error).__name__}: {error}"
         raise UsageError(

@@ -26,12 +26,9 @@ Examples:
 
 
 def _predict(model: str, **values: Any) -> None:
-    from kafeat.model.load import load
-
-    load(model).needed_predictor()
     if run_transform is None:
         raise TypeError("a command has a function")
-    run_transform(model=model, features=False, unit_variance=False, **values)
+    run_transform(model=model, features=False, unit_variance=False, needs_predictor=True, **values)
 
 
 predict = GroupedCommand(

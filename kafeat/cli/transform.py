@@ -147,6 +147,7 @@ def transform(
     fsync: bool,
     quiet: bool,
     verbose: bool,
+    needs_predictor: bool = False,
 ) -> None:
     """Write the features of every row of IN to OUT, or the predictions of a model that ends in a predictor.
 
@@ -179,6 +180,8 @@ def transform(
         model, place, parse_location(target), reading, writing, rules, scale.engine(jobs), scale.rows_per_file,
         scale.resume, bool(overwrite), _location(stats_file),
     )  # fmt: skip
+    if needs_predictor:
+        request.map.needed_predictor()
     if device is not None and (over_parts or dry_run):
         got = "many files, or --rows-per-file" if over_parts else "--dry-run"
         raise UsageError(f"--device: expected one input file to transform, got {got}")
@@ -273,7 +276,7 @@ def _show_dry_run(request: DatasetRequest, over_parts: bool) -> None:
 
     if not over_parts:
         _show_estimate(dry_run_transform(
-            request.model, request.source, request.target, reading=request.reading, writing=request.writing,
+            request.map, request.source, request.target, reading=request.reading, writing=request.writing,
             rules=request.rules, jobs=request.engine.jobs,
         ))  # fmt: skip
         return

@@ -141,6 +141,7 @@ def tune(
     far is written.
     """
     import json
+    from contextlib import ExitStack
 
     from kafeat.cli.signals import Interrupted, forget
     from kafeat.cli.tune_progress import watching
@@ -164,21 +165,26 @@ def tune(
     for output, replace in outputs:
         if output not in to_stdout:
             check_place(output, replace)
-    with watching(quiet, seconds, trials) as show:
+
+    def write(result: Tuning) -> None:
+        progress.close()  # which would take what goes to standard output
+        if result.interrupted:
+            forget()
+        plain = json.dumps(result.to_plain(), indent=2, ensure_ascii=False) + "\n"
+        for (output, replace), text in zip(outputs, (result.yaml, plain), strict=False):
+            if output in to_stdout:
+                click.echo(text, nl=False)
+            else:
+                write_bytes(output, text.encode(), replace)
+
+    with ExitStack() as progress:
+        show = progress.enter_context(watching(quiet, seconds, trials))
         result = job(
             data, labels, columns, max_bytes_per_row=max_bytes_per_row, time=seconds, trials=trials, split=split,
             task=task, scoring=scoring, base=base, predictor=predictor, seeds=seeds, jobs=jobs, reading=reading,
             progress=show, listener=log.listener(quiet), report=report, journal=journal, resume=resume,
-            config_name=config, stops=(Interrupted,),
+            config_name=config, stops=(Interrupted,), write=write,
         )  # fmt: skip
-    if result.interrupted:
-        forget()
-    plain = json.dumps(result.to_plain(), indent=2, ensure_ascii=False) + "\n"
-    for (output, replace), text in zip(outputs, (result.yaml, plain), strict=False):
-        if output in to_stdout:
-            click.echo(text, nl=False)
-        else:
-            write_bytes(output, text.encode(), replace)
     if not quiet:
         _report(result, config, report, bool(to_stdout))
     return 130 if result.interrupted else 0

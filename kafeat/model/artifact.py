@@ -47,6 +47,8 @@ def loads(data: bytes, place: str) -> dict[str, Any]:
         content = array_pickle.read(payload)
     except array_pickle.UnreadablePickleError as error:
         raise ArtifactError(f"{place}: {error}") from None
+    except MemoryError:
+        raise
     except Exception as error:  # the bytes are untrusted: any error of the parser means a bad file
         raise ArtifactError(
             f"{place}: expected a kafeat model, got bytes that cannot be read ({error})"

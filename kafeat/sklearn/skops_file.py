@@ -86,6 +86,8 @@ def _load(data: bytes, place: str) -> Any:
         return loads(data, trusted=trusted)
     except ArtifactError as error:
         raise ArtifactError(f"{place}: {error}") from None
+    except MemoryError:
+        raise
     except Exception as error:  # the file is untrusted: any exception of skops means a bad file
         raise ArtifactError(
             f"{place}: expected a file of skops, got one that cannot be read ({error!s:.200})"

@@ -1,6 +1,9 @@
 """`kafeat fit` with a predictor, and `kafeat predict`."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -92,6 +95,20 @@ def test_inspect_and_diff_show_the_predictor(in_process, model):
     assert "steps[2] ridge (task: auto, class_weight: none, penalty: " in done.stdout
     assert "    predicts 10 classes (0, 1, 2, 3, 4, 5, 6, 7, 8, 9), fitted on 1,797 rows" in done.stdout
     assert in_process("diff", model, model).returncode == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--rows-per-file", "8192")])
+def test_a_model_from_a_pipe_is_read_once(model, tmp_path, more):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    tool = Path(sys.executable).with_name("kafeat")
+    command = [tool, "predict", "--model", pipe, DIGITS, tmp_path / ("out" if more else "out.csv"), *more]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
+        pipe.write_bytes(Path(model).read_bytes())
+        try:
+            assert (run.wait(timeout=30), run.stderr.read()) == (0, "")
+        finally:
+            run.kill()
 
 
 def test_a_map_cannot_predict(in_process, tmp_path):

@@ -295,6 +295,32 @@ def test_a_search_is_resumed_without_a_journal_and_after_its_end(table, in_proce
     assert (table / "best.yaml").read_text() == "# mine\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_search_whose_outputs_cannot_be_written_is_not_lost(table, in_process):
+    command = ("tune", "x.csv", "best.yaml", "--label", "y", *QUICK)
+    full = in_process(*command, "--json", "/dev/full", cwd=table)
+    assert (full.returncode, "/dev/full: No space left on device" in full.stderr) == (5, True), full.stderr
+    made = (table / "best.yaml.journal").read_text().splitlines()[1:]
+    again = in_process(*command, "--resume", "--json", "trials.json", cwd=table)
+    assert again.returncode == 0, again.stderr
+    assert sorted(os.listdir(table)) == ["best.yaml", "trials.json", "x.csv"]
+    seconds = {row["seconds"] for row in json.loads((table / "trials.json").read_text())["table"]}
+    assert seconds <= {round(json.loads(line)["seconds"], 3) for line in made}  # none was made again
+
+
+@pytest.mark.parametrize("error", [kafeat.errors.UsageError("exists"), KeyboardInterrupt("stop")])
+def test_a_refused_result_leaves_the_journal(table, error):
+    def write(_tuning):
+        raise error
+
+    arguments = {"columns": 16, "trials": 3, "jobs": 1, "journal": str(table / "j"), "split": "split"}
+    with pytest.raises(type(error), match=str(error)):
+        kafeat.tune(table / "x.csv", "y", **arguments, write=write)
+    assert len((table / "j").read_text().splitlines()) == 1 + 3
+    kafeat.tune(table / "x.csv", "y", **arguments, resume=True)
+    assert not (table / "j").exists()
+
+
 def test_a_search_that_cannot_succeed_leaves_no_journal(table, in_process):
     rows = "".join(f"{i},{i % 7},{'test' if i < 5 else 'train'}\n" for i in range(100))
     (table / "x.csv").write_text("x,y,split\n" + rows.replace("test", "train"))

@@ -18,13 +18,17 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib.numpy_pickle import NumpyArrayWrapper
+from kafeat.contract.imports import import_function
 
 import kafeat
 from kafeat.errors import ArtifactError
+from kafeat.io.readers.npy import _no_array
+from kafeat.io.storage.files import damage
 from kafeat.model import artifact
 from kafeat.model.feature_map import FORMAT, WITH_PREDICTOR, FeatureMap
 
@@ -375,6 +379,22 @@ def test_what_a_file_claims_is_not_allocated(tmp_path: Path) -> None:
 # --- damaged files
 
 
+@pytest.mark.parametrize("where", ["kafeat.model.array_pickle.read", "kafeat.model.load.read_chain"])
+def test_a_model_that_memory_is_too_small_for_is_not_called_bad(
+    where, good, tmp_path, in_process, monkeypatch
+) -> None:
+    (tmp_path / "m.joblib").write_bytes(good)
+
+    def fail(*_: object) -> None:
+        raise MemoryError("Unable to allocate 1.00 GiB")
+
+    monkeypatch.setattr(where, fail)
+    done = in_process("inspect", "m.joblib", cwd=tmp_path)
+    assert (done.returncode, "out of memory (Unable to allocate 1.00 GiB)" in done.stderr) == (5, True), (
+        done.stderr
+    )
+
+
 def test_truncation_anywhere_is_noticed(good: bytes, tmp_path: Path) -> None:
     for length in sorted({0, 1, 10, len(good) // 3, len(good) // 2, *range(len(good) - 60, len(good))}):
         refused(good[:length], tmp_path, "it is cut short, or no model|it is damaged")
@@ -647,3 +667,25 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
         kafeat.load(tmp_path / "none.joblib")
     with pytest.raises(kafeat.errors.KafeatError, match=tmp_path.name):
         kafeat.load(tmp_path)
+
+
+def _parquet(_: Path) -> object:
+    with damage("x.parquet", "sound Parquet", (pa.ArrowException,)):
+        raise pa.ArrowMemoryError("malloc failed")
+
+
+def _npy(_: Path) -> object:
+    with _no_array("x.npy"):
+        raise MemoryError("malloc failed")
+
+
+def _kernel(folder: Path) -> object:
+    (folder / "out_of_memory.py").write_text("raise MemoryError('malloc failed')")
+    return import_function("out_of_memory:kernel")
+
+
+@pytest.mark.parametrize("read", [_parquet, _npy, _kernel])
+def test_no_memory_is_not_told_as_a_mistake_of_what_is_read(read, tmp_path, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MemoryError, match="malloc failed"):
+        read(tmp_path)

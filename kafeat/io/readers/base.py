@@ -254,6 +254,10 @@ def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) 
     except (KafeatError, GeneratorExit):
         raise
     except kinds as error:
+        if (
+            isinstance(error, MemoryError) and MemoryError not in kinds
+        ):  # Arrow's own is one of its exceptions
+            raise
         if isinstance(error, OSError) and "://" in str(location):
             from kafeat.io.storage.object_store import is_of_transport, unreachable
 

@@ -95,7 +95,7 @@ def _no_array(location: object) -> Iterator[None]:
     try:
         with np.errstate(all="ignore"):
             yield
-    except KafeatError:
+    except (KafeatError, MemoryError):
         raise
     except OSError as error:
         raise refused(location, error) from error

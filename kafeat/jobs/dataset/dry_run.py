@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kafeat.dataframes import shared
 from kafeat.errors import UsageError
 from kafeat.io.storage.base import StandardStream
 from kafeat.io.storage.data_set import Part
@@ -39,7 +38,7 @@ def dry_run_parts(request: DatasetRequest) -> DatasetDryRun:
     request.check()
     if isinstance(request.source, StandardStream):
         raise UsageError("-: expected files for --dry-run, got standard input: it could be read once only")
-    map = shared(request.model)
+    map = request.shared_map
     plan, fm = DatasetPlan.of(request, map, plan_parts(request, map.map)), map.map
     kept = len(plan.up_to_date)
     parts = [part for part in plan.parts or () if part.name not in plan.up_to_date]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from kafeat.dataframes import SharedMap
+from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
@@ -38,6 +39,16 @@ class DatasetRequest:
     resume: bool = False
     overwrite: bool = False
     stats: Location | None = None
+
+    @cached_property
+    def shared_map(self) -> SharedMap:
+        """The map, as other processes get it. Its file is read once, as it may be a pipe."""
+        return shared(self.model)
+
+    @property
+    def map(self) -> FeatureMap:
+        """The map, which need not be one that can be saved."""
+        return self.model if isinstance(self.model, FeatureMap) else self.shared_map.map
 
     def check(self) -> None:
         """Refuse options that contradict each other, before map and files are read."""

@@ -12,7 +12,6 @@ from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.side_files import open_stats, stats
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
-from kafeat.model.load import load
 
 
 def run_file(
@@ -23,7 +22,7 @@ def run_file(
         {"the input": request.source, "the model": request.model},
         {"an output": request.target, "--rejects": request.rules.rejects, "--stats": request.stats},
     )
-    fm = load(request.model) if isinstance(request.model, str) else request.model
+    fm = request.map
     if device is not None:
         fm = _on_device(fm, device, request)
     with open_stats(request.stats, request.writing.fsync) as write_stats:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from kafeat._version import __version__
-from kafeat.dataframes import shared
 from kafeat.io.storage.base import Location, making
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.run_token import owning
@@ -57,7 +56,7 @@ def transform_parts(
 def transform_request(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
     """Check a request of `transform_parts`, plan its parts, and write them."""
     request.check()
-    shared_map = shared(request.model)
+    shared_map = request.shared_map
     listed = plan_parts(request, shared_map.map)
     folders = [folder for folder in (request.target, request.rules.rejects) if folder is not None]
     with making(*folders) as make_folder, owning(*folders) as token:

@@ -25,14 +25,16 @@ _MARK = b'{"kafeat": "tune", "key": '
 
 
 class Journal:
-    """The outcomes of a search, in a file that it has locked. Only trials that cannot be made again are left there.
+    """The outcomes of a search, in a file that it has locked. It stays if the search or the writing of its result ends
+    early, and otherwise is removed. `complete` is None until there is a choice.
 
     With `resume` the outcomes of an earlier search are taken from the file if its key is the same, up to the first
     damaged line. Without it a file with outcomes is refused.
     """
 
     def __init__(self, path: str, key: str, resume: bool, warn: Callable[[str], None]) -> None:
-        self._path, self._known, self.complete = path, dict[str, Outcome](), False
+        self._path, self._known = path, dict[str, Outcome]()
+        self.complete: bool | None = None
         with naming(path):
             self._file = os.fdopen(_open(path), "r+b", buffering=0)
             try:
@@ -98,10 +100,11 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # The same data would fail again.
-        done = self.complete or not self._known or isinstance(error, DataError | UsageError)
+        # The same data would fail again, but the same result may be written elsewhere.
+        useless = self.complete is None and isinstance(error, DataError | UsageError)
+        done = useless if error is not None else self.complete
         with naming(self._path), self._file:
-            if done and is_at(self._file.fileno(), self._path):
+            if (done or not self._known) and is_at(self._file.fileno(), self._path):
                 os.unlink(self._path)
 
 

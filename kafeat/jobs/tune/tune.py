@@ -59,6 +59,7 @@ def tune(
     resume: bool = False,
     config_name: str = "best.yaml",
     stops: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
+    write: Callable[[Tuning], None] | None = None,
 ) -> Tuning:
     """Choose the config of a map: scaler, metric, kernel, γ, map and width, by the score of ridge on its features.
 
@@ -106,13 +107,16 @@ def tune(
     report : str or None, default None
         Folder for a page with figures.
     journal : str or None, default None
-        File that records the trials. One with trials is refused without `resume`; a complete search removes it.
+        File that records the trials. One with trials is refused without `resume`; a complete search removes it, after
+        the report and `write`.
     resume : bool, default False
         Take the trials from the journal if data and arguments are the same.
     config_name : str, default "best.yaml"
         Name of the file of the config, for the commands on the page.
     stops : tuple of exceptions, default (KeyboardInterrupt,)
         Exceptions that end the search with the best config so far.
+    write : callable or None, default None
+        Called with the result to write it. If it fails, the journal stays.
 
     Returns
     -------
@@ -158,15 +162,17 @@ def tune(
             if record is not None:
                 record.complete = not outcome.interrupted
 
-        def fit() -> FeatureMap:
-            with rereadable(data, reading) as again:
-                return tuner.fit(outcome.config, again)
+            def fit() -> FeatureMap:
+                with rereadable(data, reading) as again:
+                    return tuner.fit(outcome.config, again)
 
-        chosen = outcome.choice.chosen.candidate
-        importance = None if report is None else column_importance(space, chosen, start.seed)
-        tuning = tuner.result(search, outcome, importance, _words(data, split, reading), fit)
-        if report is not None:
-            write_tuning(report, tuning, source.name, config_name)
+            chosen = outcome.choice.chosen.candidate
+            importance = None if report is None else column_importance(space, chosen, start.seed)
+            tuning = tuner.result(search, outcome, importance, _words(data, split, reading), fit)
+            if report is not None:
+                write_tuning(report, tuning, source.name, config_name)
+            if write is not None:
+                write(tuning)
     return tuning
 
 

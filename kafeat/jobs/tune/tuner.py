@@ -32,7 +32,7 @@ from kafeat.jobs.tune.trials import Scorer, sizes
 from kafeat.jobs.tune.tuning import Tuning, curve_of, table_of
 from kafeat.jobs.tune.widths import Choice, Chooser
 from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant
-from kafeat.maths.task import PredictionTask, TaskKind, task_of
+from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
 from kafeat.model.feature_map import FeatureMap
 
 LEAST_ROWS = 20
@@ -102,7 +102,10 @@ class Tuner:
             return nullcontext()
         table, (split, task, scoring, _jobs) = self.space.table, self.scoring
         of_goal = (self.goal.classes is None, split, task, scoring, seeds)
-        key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, table.labels.tolist())
+        # Text as codes: a file of some kilobytes may repeat a long label in every row.
+        text = table.labels.dtype.kind == "O"
+        labels = [one.tolist() for one in (class_numbers(table.labels) if text else [table.labels])]
+        key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels)
         return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
     def search(

@@ -5,9 +5,10 @@
 
 The places are drawn from the lines that tests run, so many from each room of kafeat/ as the root of its length asks
 for; the draw depends on the seed and the code alone. A mistake is planted in a copy, and the tests that run its line
-follow, those of the same folder first and fast ones before slow ones, up to the first that fails. Tests that are newer
-than the measurement run too. A test that does not end has found the mistake. build/mutants.json has all results;
-`--again` repeats the mistakes that were not found in it.
+follow, those of the same folder first and fast ones before slow ones, up to the first that fails; those without the
+compiled core only where nothing else runs the line. Tests that are newer than the measurement run too. A test that does
+not end has found the mistake. build/mutants.json has all results; `--again` repeats the mistakes that were not found in
+it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 RESULTS = BUILD / "mutants.json"
 CORES = ("compiled", "numpy")
-BATCHES = (8.0, 40.0)
+BATCHES = (8.0, 30.0)
 """Seconds of tests that run before the next batch is collected; what is slower than all batches is left out."""
 Result = dict[str, Any]
 
@@ -64,7 +65,8 @@ def main() -> int:
         if asked.again
         else shares(rooms, suite, asked.number)
     )
-    results = run([m for m in chosen if asked.only in (None, _room(ROOT / m.path))], suite, asked.jobs)
+    chosen = [m for m in chosen if asked.only in (None, _room(ROOT / m.path))]
+    results = run(sorted(chosen, key=lambda mistake: _order(mistake, asked.seed)), suite, asked.jobs)
     done = {_key(result) for result in results}
     results += [result for result in before if _key(result) not in done]
     RESULTS.write_text(json.dumps(results, indent=1))
@@ -110,11 +112,12 @@ def drawn(room: str, seed: int) -> list[Mistake]:
             for mistake in (in_python if file.suffix == ".py" else in_c)(file, ROOT):
                 kinds[mistake.kind].append(mistake)
 
-    def order(mistake: Mistake) -> bytes:
-        return sha256(f"{seed} {mistake.path} {mistake.kind} {mistake.diff()}".encode()).digest()
-
-    turns = zip_longest(*(sorted(kinds[kind], key=order) for kind in sorted(kinds)))
+    turns = zip_longest(*(sorted(kinds[kind], key=lambda m: _order(m, seed)) for kind in sorted(kinds)))
     return [mistake for turn in turns for mistake in turn if mistake]
+
+
+def _order(mistake: Mistake, seed: int) -> bytes:
+    return sha256(f"{seed} {mistake.path} {mistake.kind} {mistake.diff()}".encode()).digest()
 
 
 def shares(rooms: dict[str, list[Mistake]], suite: Suite, number: int) -> list[Mistake]:
@@ -165,11 +168,13 @@ class Suite:
     def batches(self, mistake: Mistake) -> Iterator[tuple[str, list[str], float]]:
         """Yield cores, tests and seconds: by files, those of the same folder first, then fast ones."""
         near = "tests" + mistake.path.removeprefix("kafeat").rsplit("/", 1)[0]
+        every = self.tests(mistake)
         for core in CORES:
             files: dict[str, list[str]] = defaultdict(list)
-            for test in self.tests(mistake):
+            for test in every:
                 if test.startswith(core):
                     files[test.split("::")[0]].append(test)
+            every = set() if files else every
             costs = {file: sum(self.seconds[test] for test in tests) for file, tests in files.items()}
             order = sorted(files, key=lambda file: (near + "/" not in file, costs[file]))
             for limit in BATCHES:
@@ -279,8 +284,11 @@ def run(chosen: list[Mistake], suite: Suite, jobs: int) -> list[Result]:
         print("." if result["found_by"] else f"\n{_shown(result)}", end="", flush=True)
         return result
 
+    results: list[Result] = []
     with ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(one, chosen))
+        for result in pool.map(one, chosen):
+            results.append(result)
+            RESULTS.write_text(json.dumps(results, indent=1))  # if it is stopped
     doubtful = copies.get().failing({result["found_by"] for result in results if "::" in result["found_by"]})
     for result in results:
         if result["found_by"] in doubtful:

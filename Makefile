@@ -80,8 +80,8 @@ coverage: $(VENV)/.installed
 	-$(COVERED) $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow" $(TESTS)
 	-$(COVERED) KAFEAT_COMPILED=0 $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow" $(or $(TESTS),$(NUMPY))
 	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage json --quiet -o build/coverage.json
-	@$(BIN)/coverage report --sort=cover --skip-covered | sed -n '1,32p;$$p'
+	$(BIN)/coverage json --quiet --ignore-errors -o build/coverage.json
+	@$(BIN)/coverage report --ignore-errors --sort=cover --skip-covered | sed -n '1,32p;$$p'
 
 NUMBER ?= 300
 mutants: $(VENV)/.installed

@@ -36,6 +36,7 @@ from mistakes import Mistake, in_c, in_python
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
+MEASURED = BUILD / "coverage"
 RESULTS = BUILD / "mutants.json"
 CORES = ("compiled", "numpy")
 BATCHES = (8.0, 30.0)
@@ -140,15 +141,17 @@ class Suite:
     """What `make coverage` measured: the tests of each line, and how long each takes."""
 
     def __init__(self) -> None:
-        self.data = CoverageData(str(BUILD / "coverage" / "data"))
+        self.data = CoverageData(str(MEASURED / "data"))
         self.data.read()
         self.seconds: dict[str, float] = {}
         for core in CORES:
-            file = BUILD / "coverage" / f"seconds.{core}.json"
+            file = MEASURED / f"seconds.{core}.json"
             measured = json.loads(file.read_text()) if file.exists() else {}
             self.seconds.update({f"{core} {test}": seconds for test, seconds in measured.items()})
-        self.files = {Path(file).relative_to(ROOT).as_posix(): file for file in self.data.measured_files()}
-        measured_at = (BUILD / "coverage" / "data").stat().st_mtime
+        files = [Path(file) for file in self.data.measured_files()]
+        inside = [file for file in files if file.is_relative_to(ROOT)]
+        self.files = {str(file.relative_to(ROOT)): str(file) for file in inside}
+        measured_at = (MEASURED / "data").stat().st_mtime
         tests = (ROOT / "tests").rglob("test_*.py")
         self.newer = [str(file.relative_to(ROOT)) for file in tests if file.stat().st_mtime > measured_at]
 

@@ -289,6 +289,18 @@ def test_axes_say_what_they_show(draw, count, labels, scales):
     assert {f"{one.get_xscale()} {one.get_yscale()}" for one in axes} == {scales}
 
 
+@pytest.mark.parametrize(
+    ("axis", "points"), [(comparisons.COLUMNS, 2), (comparisons.SECONDS, 2), (Axis("gamma"), 0)]
+)
+def test_machines_are_points_over_columns_and_seconds(axis, points):
+    entries = [summary({"gamma": float(i), "n_components": 2**i}, 0.5) for i in (4, 5)]
+    _, axes = axes_of(lambda axes, style: comparisons.score_over(axes, style, entries, axis))
+    assert (
+        sum(one.get_label().startswith(("linear machine", "kernel machine")) for one in axes.collections)
+        == points
+    )
+
+
 @pytest.mark.parametrize(("widths", "ticks"), [(8, 8), (9, 5)])
 def test_up_to_eight_widths_have_a_tick_each(widths, ticks):
     entries = [summary({"n_components": 2**i}, 0.5) for i in range(1, widths + 1)]

@@ -4,13 +4,15 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := demo
 
-.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv soak scaling format clean package test-lowest test-pythons sanitize golden
+.PHONY: help demo test test-all test-numpy test-engines lint man docs reference pictures bench bench-quick faults fault-calls fuzz fuzz-csv soak scaling format clean package test-lowest test-pythons sanitize golden coverage mutants
 
 help:
 	@echo "make demo    set up, then fit, transform and evaluate on sample_data"
 	@echo "make test    set up, then run the tests, but for those that take minutes together (make test-all)"
 	@echo "make test-numpy  set up, then run all that make test runs, without the compiled core"
 	@echo "make test-engines  install Dask, Spark and Ray beside (500 MB; Spark needs Java 17), and run their tests (2 minutes)"
+	@echo "make coverage  which lines and branches make test runs, in build/coverage.json (15 minutes)"
+	@echo "make mutants plant a mistake in each of 300 places, and count those that the tests find (an hour; NUMBER=30 SEED=1)"
 	@echo "make lint    set up, then ruff, mypy --strict, import-linter and codespell"
 	@echo "make package      build the wheel and the sdist into dist/, and use each in an environment with nothing else"
 	@echo "make test-lowest  all tests with the lowest versions that pyproject.toml allows (12 minutes)"
@@ -72,6 +74,22 @@ test-numpy: $(VENV)/.installed
 test-engines: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,dask,spark,ray]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/engines
+
+# The suite of `make test`, measured; commands in processes of their own count too. TESTS="tests/io" measures these alone.
+COVERED := PYTHONPATH=$(CURDIR)/.ci COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml COVERAGE_FOLDER=$(CURDIR)/build/coverage
+TESTS ?=
+coverage: $(VENV)/.installed
+	rm -rf build/coverage && mkdir -p build/coverage
+	-$(COVERED) $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow" $(TESTS)
+	-$(COVERED) KAFEAT_COMPILED=0 $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow" $(or $(TESTS),$(NUMPY))
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage json --quiet --ignore-errors -o build/coverage.json
+	@$(BIN)/coverage report --ignore-errors --sort=cover --skip-covered | sed -n '1,32p;$$p'
+
+NUMBER ?= 300
+mutants: $(VENV)/.installed
+	test -e build/coverage/data || $(MAKE) coverage
+	$(BIN)/python benchmarks/mutants.py --number $(NUMBER) --seed $(SEED)
 
 package: $(VENV)/.installed
 	VENV=$(VENV) .ci/package

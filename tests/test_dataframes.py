@@ -10,12 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import kafeat
 from kafeat import dataframes
 from kafeat.dataframes import SharedMap, shared
-from kafeat.errors import ArtifactError, SystemRefusedError, UsageError
+from kafeat.errors import ArtifactError, DataError, SystemRefusedError, UsageError
+from kafeat.io.readers.memory import BatchReader
 from kafeat.model.feature_map import FeatureMap
 
 X = np.random.default_rng(0).standard_normal((300, 5))
@@ -111,6 +113,12 @@ def test_the_maps_used_last_are_kept():
     assert set(dataframes._loaded) == {s.digest for s in (sent[2], sent[3], sent[0])} | {
         shared(fitted(4)).digest
     }
+
+
+def test_a_column_that_is_there_twice_cannot_be_kept():
+    twice = BatchReader("<DataFrame>", pa.schema([("a", pa.null()), ("b", pa.null()), ("a", pa.null())]))
+    with pytest.raises(DataError, match="column 'a': expected one column of that name, got 2"):
+        dataframes.frame_of(twice, fitted(), ["a"], "columns", None, None, ["float32"])
 
 
 def test_what_is_no_map_is_refused():

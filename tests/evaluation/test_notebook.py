@@ -92,6 +92,7 @@ def test_pictures_show_what_they_say(exact, pyplot):
     )
     axes = fm.plot_distances(X)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("distance before the map", "distance after the map")
+    assert tuple(left.figure.get_size_inches()) == (8.8, 3.4)  # twice as wide as one picture
     assert left.figure.get_suptitle().startswith("standardize: relative error ")
 
 

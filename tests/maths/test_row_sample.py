@@ -98,3 +98,11 @@ def test_largest_is_disjoint_from_smallest_as_long_as_rows_last(size: int) -> No
 def test_a_longer_file_keeps_what_it_had_or_drops_it_never_otherwise() -> None:
     short, long = (set(sample(n, 50, 1, [])[0].tolist()) for n in (1000, 1500))
     assert {row for row in long if row < 1000} <= short
+
+
+@pytest.mark.parametrize("label", [None, np.zeros(3)])
+def test_a_sample_knows_if_its_rows_have_labels(label: np.ndarray | None) -> None:
+    chosen = RowSample(0, None)
+    assert chosen.labelled is None
+    chosen.add(0, 3, chosen.choose(0, 3), np.zeros((3, 2)), label)
+    assert chosen.labelled is (label is not None)

@@ -148,6 +148,16 @@ def test_builtins_come_back_as_they_were(content: dict[str, Any]) -> None:
     assert artifact.dumps(copy.deepcopy(content)) == data
 
 
+@pytest.mark.parametrize("around", [lambda inner: [inner], lambda inner: {"a": inner}], ids=["list", "dict"])
+def test_deeper_nested_content_than_any_map_has_is_refused(around: Callable[[object], object]) -> None:
+    content: object = 1
+    for _ in range(49):
+        content = around(content)
+    assert artifact.loads(artifact.dumps({"a": content}), "x") == {"a": content}
+    with pytest.raises(ValueError, match="deeper nested ones than any map has"):
+        artifact.dumps({"a": around(content)})
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (0, 4), (2, 3), (2, 0, 3)])
 def test_arrays_come_back_as_they_were(dtype: str, shape: tuple[int, ...]) -> None:

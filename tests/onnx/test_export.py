@@ -124,6 +124,13 @@ def test_no_rows_give_no_rows_and_one_row_gives_one(fit: Fit, kind: str, digits)
         assert run(model, digits[:rows].astype(np.float32)).shape == (rows, fm.n_components)
 
 
+def test_a_metric_of_weights_of_columns(digits) -> None:
+    labels = pa.table({**{f"x{i}": SIGNED[:, i] for i in range(6)}, "y": SIGNED[:, 0] > 0.0})
+    fm = kafeat.fit({"steps": [{"kind": "metric", "diagonal": True}]}, labels, label="y")
+    assert fm.chain.steps[0].state["root"].ndim == 1
+    agree(fm, SIGNED)
+
+
 def test_every_kernel_of_a_nystroem_map() -> None:
     for name in kernel_names(TiledKernel):
         for dtype in ("float32", "float64"):

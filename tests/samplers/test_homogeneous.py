@@ -476,3 +476,12 @@ def test_the_memory_layout_changes_nothing(shape: tuple[int, int], layout: str, 
     transform.apply(X, expected, transform.scratch(shape[0]))
     np.testing.assert_array_equal(out, expected)
     assert np.count_nonzero(whole == 9.0) == whole.size - out.size  # nothing else was written
+
+
+def test_far_angles_keep_the_amplitudes_of_their_entries(features) -> None:
+    """Angles ω log x above 10⁴ are computed by the C library in float32."""
+    x = 10.0 ** np.random.default_rng(0).uniform(-37.0, -36.0, (16, 16))
+    step = Homogeneous(order=30, window="uniform", period=1.0)
+    near, exact = features(step, x.astype("float32")).astype(float), features(step, x)
+    # the entry, its logarithm and the product are rounded: 3·2⁻²⁴ of an angle of at most 85·2π·30
+    np.testing.assert_allclose(near, exact, rtol=0, atol=3 * 2.0**-24 * 85 * 60 * np.pi * np.abs(exact).max())

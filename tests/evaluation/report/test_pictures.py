@@ -1,5 +1,8 @@
 """Pictures of a sweep: of which setting they are, what they compare, and that legends cover no data."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,7 +17,7 @@ from kafeat.evaluation.kernel_error import signature_curves
 from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import STYLES
 from kafeat.evaluation.report.comparisons import Axis
-from kafeat.evaluation.report.figure_data import FigureData, MapFigures
+from kafeat.evaluation.report.figure_data import FigureData, LearningFigures, MapFigures
 from kafeat.evaluation.report.pictures import pictures
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.candidates import list_candidates
@@ -261,3 +264,45 @@ def test_a_homogeneous_map_shows_its_signature_spectrum_and_distortion(kernel):
     ratios, error = right.lines[0].get_data()
     assert ratios[0] == pytest.approx(1.0 / ratios[-1])
     np.testing.assert_array_equal(error, near - exact)
+    assert [(one.get_xlabel(), one.get_ylabel()) for one in axes] == [
+        ("ω = log(y/x)", "signature K(ω)"),
+        ("λ", "spectrum κ(λ)"),
+        ("y/x", "error / √(xy)"),
+    ]
+
+
+SHOWN = exhibit(summary({"n_components": 64}, 0.5))
+TIMED = replace(SHOWN, learning=LearningFigures({"map": [(1, 0.1), (9, 0.2)]}))
+
+
+@pytest.mark.parametrize(
+    ("draw", "count", "labels", "scales"),
+    [
+        (partial(portraits.entries, exhibit=SHOWN), 2, ["exact", "approximate", "error", "pairs"], "linear linear"),
+        (partial(comparisons.predictions_over, exhibits=[TIMED]), 1, ["rows", "seconds to predict"], "log log"),
+    ],
+)  # fmt: skip
+def test_axes_say_what_they_show(draw, count, labels, scales):
+    axes = Figure().subplots(1, count, squeeze=False)[0]
+    draw(list(axes) if count > 1 else axes[0], STYLE)
+    assert [label for one in axes for label in (one.get_xlabel(), one.get_ylabel())] == labels
+    assert {f"{one.get_xscale()} {one.get_yscale()}" for one in axes} == {scales}
+
+
+@pytest.mark.parametrize(
+    ("axis", "points"), [(comparisons.COLUMNS, 2), (comparisons.SECONDS, 2), (Axis("gamma"), 0)]
+)
+def test_machines_are_points_over_columns_and_seconds(axis, points):
+    entries = [summary({"gamma": float(i), "n_components": 2**i}, 0.5) for i in (4, 5)]
+    _, axes = axes_of(lambda axes, style: comparisons.score_over(axes, style, entries, axis))
+    assert (
+        sum(one.get_label().startswith(("linear machine", "kernel machine")) for one in axes.collections)
+        == points
+    )
+
+
+@pytest.mark.parametrize(("widths", "ticks"), [(8, 8), (9, 5)])
+def test_up_to_eight_widths_have_a_tick_each(widths, ticks):
+    entries = [summary({"n_components": 2**i}, 0.5) for i in range(1, widths + 1)]
+    _, axes = axes_of(lambda axes, style: comparisons.error_over(axes, style, entries, comparisons.COLUMNS))
+    assert len(axes.get_xticks()) == ticks

@@ -17,7 +17,11 @@ from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
 from kafeat.evaluation.records import Budget, Edge, Estimate, EvaluationRecord, Named, Rate, Report, Summary
 from kafeat.evaluation.summary import FIGURES, budgets, summarize
+from kafeat.jobs.evaluate.candidates import list_candidates
 from kafeat.jobs.evaluate.gate import gate
+from kafeat.jobs.evaluate.inputs import rereadable
+from kafeat.jobs.evaluate.request import EvaluationRequest
+from kafeat.jobs.evaluate.rows import choose_rows
 from kafeat.maths.scoring import figure_names, figure_of
 from kafeat.maths.task import task_of
 
@@ -36,6 +40,15 @@ def rings(tmp_path_factory):
     path = tmp_path_factory.mktemp("rings") / "rings.parquet"
     pq.write_table(table, path)
     return table, str(path)
+
+
+@pytest.mark.parametrize("split", [None, "part"])
+def test_kernels_of_a_config_are_compared_on_rows_that_it_was_not_fitted_on(rings, split):
+    request = EvaluationRequest(labels=("y",), split=split, rows=100, jobs=1)
+    (candidate,) = list_candidates([], [CONFIG], [], 1)
+    with rereadable(rings[0], None) as source:
+        (rows,) = choose_rows(source, request, [candidate], 1)
+    assert rows.split.test[rows.compared(candidate, 100)].all()
 
 
 @pytest.fixture(scope="module")

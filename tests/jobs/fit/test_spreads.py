@@ -128,7 +128,8 @@ def test_every_kind_says_what_it_makes_of_spreads() -> None:
 
 @pytest.mark.parametrize(
     ("sizes", "factor"),
-    [((1e200, 1e195), "100,000"), ((1e-200, 1e-205), "100,000"), ((1e200, 1e-100), "1e+300"), ((1e200, 1e-200), "inf")],
+    [((1e200, 1e195), "100,000"), ((1e-200, 1e-205), "100,000"), ((1.2, 1e-9), "1e+09"),
+     ((1e200, 1e-100), "1e+300"), ((1e200, 1e-200), "inf")],
 )  # fmt: skip
 def test_spreads_whose_squares_no_number_holds(sizes: tuple[float, float], factor: str) -> None:
     X = np.where(np.arange(40) % 2, 1.0, -1.0)[:, None] * np.array(sizes)

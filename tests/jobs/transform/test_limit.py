@@ -120,3 +120,12 @@ def test_a_plan_counts_the_rows_within_the_limit(fm, tmp_path, source):
     plan = dry_run_transform(fm, str(SAMPLES / source), str(tmp_path / "z.npy"), reading=InputOptions(limit=600),
                           writing=OutputOptions(), rules=RowOptions(), jobs=1)  # fmt: skip
     assert (plan.rows, plan.exact_rows) == (600, True)
+
+
+def test_a_plan_leaves_out_the_rows_that_the_run_will(fm, digits, tmp_path):
+    X = digits.copy()
+    X[::2] = np.nan
+    np.save(tmp_path / "x.npy", X)
+    plan = dry_run_transform(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"), reading=InputOptions(),
+                          writing=OutputOptions(), rules=RowOptions("drop"), jobs=1)  # fmt: skip
+    assert plan.rows == len(X) // 2

@@ -18,9 +18,10 @@ from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import SILENT
 from kafeat.jobs.tune.budget import Budget, seconds_of
 from kafeat.jobs.tune.search import Search
-from kafeat.jobs.tune.space import Candidate, SearchSpace
+from kafeat.jobs.tune.space import METRICS, Candidate, SearchSpace
 from kafeat.jobs.tune.trials import RESAMPLES, Outcome, sizes
 from kafeat.jobs.tune.widths import Chooser
+from kafeat.registry import build_step
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 100.0, 0.01]
@@ -90,6 +91,10 @@ def test_the_numbers_of_a_mixed_table_may_be_scaled_alone():
         {"steps": space.steps(Candidate("quantile", "none", "rbf", union=True), 16, 200)}, table, "y", "split"
     )
     assert fm.n_components == tuning.fit().n_components == 16
+
+
+def test_metrics_of_the_space_differ():
+    assert len({repr(build_step(recipe[0])) for recipe in METRICS.values() if recipe}) == 3
 
 
 def _table_of(table):

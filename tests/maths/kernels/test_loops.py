@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from kafeat.compiled.library import describe
 from kafeat.maths.kernel import KernelParameters, TiledKernel, find_kernel
 from kafeat.maths.kernel_loops import profile_loop, sums_loop
 from kafeat.types import Floats
@@ -34,6 +35,15 @@ def test_a_kernel_does_not_depend_on_its_place(name: str, dtype: str) -> None:
     whole = evaluate(name, X, L)
     np.testing.assert_array_equal(evaluate(name, X[::-1].copy(), L)[::-1], whole)
     np.testing.assert_array_equal(evaluate(name, X[17:20].copy(), L[60:67]), whole[17:20, 60:67])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_compiled_core_has_loops_for_both_precisions(dtype: str) -> None:
+    loops = (
+        profile_loop("gaussian", np.dtype(dtype), 1.0),
+        sums_loop("cityblock", np.ones((2, 3)), np.dtype(dtype)),
+    )
+    assert {loop is not None for loop in loops} == {describe() == "compiled"}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -1,19 +1,147 @@
-"""The tables of `kafeat evaluate`."""
+"""The tables and notes of `kafeat evaluate`, laid to fit a terminal.
+
+Texts fold, less important columns are dropped, and numbers are never cut.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from rich.box import HEAVY_HEAD, SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.table import Table
 
 from kafeat.cli import log
-from kafeat.cli.evaluate_notes import notes
-from kafeat.cli.tables import TableColumn, fitting
-from kafeat.evaluation.costs import cost_rows, spell_megabytes, spell_seconds
+from kafeat.evaluation.costs import cost_rows, findings, spell_megabytes, spell_seconds
+from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import Estimate, EvaluationRecord, Report, Summary, estimate_of
-from kafeat.evaluation.summary import scoring_of, spell, spell_briefly, spread_of, stated
+from kafeat.evaluation.summary import rate_note, scoring_of, spell, spell_briefly, spread_of, stated
 from kafeat.maths.scoring import figure_names, spell_score
+
+
+def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
+    """Yield the notes; `left_out` are the columns that a narrow terminal does not show."""
+    yield from _of_records(report["records"])
+    for which, text in (("raw", "the raw columns"), ("map", "the features"), ("exact", "the exact kernel")):
+        if not all(record.get(f"converged_{which}", True) for record in report["records"]):
+            yield f"note: on {text} the solver stopped before it converged: the score may be too low"
+    yield from _of_models(report, left_out)
+    for rate in report["rates"]:
+        yield rate_note(rate)
+    yield from _of_budgets(report)
+    constant = report["summary"][0].get("score_constant")
+    if constant is not None and constant["mean"] is not None:
+        name, score = (
+            spell_score(scoring_of(report["summary"][0])),
+            stated(report["summary"][0], constant["mean"]),
+        )
+        yield f"{name} of a constant prediction, learned from the same training rows: {score:z.4f}"
+    entry = choose(report["summary"]) or report["summary"][0]
+    if "score_map" in entry:
+        yield from findings(report["summary"], entry)
+    if report["recommendation"]:
+        yield report["recommendation"]
+
+
+def _of_records(records: Sequence[EvaluationRecord]) -> Iterator[str]:
+    """Yield what each record says about its rows and its reference, which other records do not repeat."""
+    said = set()
+    for record in records:
+        if record["rows_seen_in_fit"]:
+            yield (
+                f"note: {record['map']} was fitted on this file, and {record['rows_seen_in_fit']:,} of these rows "
+                "were in the fit sample"
+            )
+        if record["rows_seen_in_fit"] is None and record["map"] not in said:
+            said.add(record["map"])
+            yield f"note: {record['map']} was fitted on another file; it is unknown whether it saw these rows"
+        if record.get("test_rows_seen_model"):
+            seen = f"{record['test_rows_seen_model']:,}"
+            yield (
+                f"note: the predictor of {record['map']} may have learned from {seen} of the test rows: "
+                "its scores are of new rows only if it was fitted with the same --split"
+            )
+        if record["reference"] and record["reference"] not in said:
+            said.add(record["reference"])
+            yield f"note: {record['reference']}"
+
+
+def _of_models(report: Report, left_out: Sequence[str]) -> Iterator[str]:
+    """Yield the equivalent model of scikit-learn, and the rows that the exact machine was trained on."""
+    first = report["records"][0]
+    same = first.get("equivalent_model") or first.get("equivalent_map")
+    if same and len(report["records"]) == 1:
+        yield f"the same model of scikit-learn on the features: {same}"
+    fewer = first.get("rows_exact", 0) < first.get("rows_train", 0)
+    if len(report["summary"]) > 1 and fewer and "exact" not in left_out:
+        note = f"note: the exact machine was trained on {first['rows_exact']:,} rows (--exact-rows)"
+        if "on its rows" not in left_out:
+            note += "; `on its rows` is the score of the features trained on the same rows"
+        yield note
+
+
+def _of_budgets(report: Report) -> Iterator[str]:
+    """Yield the best map within each budget."""
+    for budget in report["budgets"].get("columns", []):
+        yield f"best with at most {budget['budget']:,} columns: {spell(budget)}"
+    for budget in report["budgets"].get("seconds", []):
+        yield f"best within {budget['budget']:.2g} s to transform these rows: {spell(budget)}"
+
+
+# Columns are dropped before texts fold to less than _ENOUGH; texts never fold to less than _LEAST.
+_ENOUGH, _LEAST = 24, 12
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A head and its cells. Columns with the largest `idle` are dropped first, those with 0 never."""
+
+    head: str
+    cells: Sequence[str]
+    idle: int = 0
+
+    def width(self, folded: bool = False) -> int:
+        """Return the width of the widest cell or head; a folded head breaks between its words."""
+        heads = self.head.split() if folded else [self.head]
+        return max(map(cell_len, [*heads, *self.cells]))
+
+
+def fitting(
+    texts: TableColumn, figures: Sequence[TableColumn], width: int | None, framed: bool = True
+) -> tuple[Table, list[str]]:
+    """Return a table at most `width` cells wide (None: any width), and the heads of the dropped columns.
+
+    The table is wider if the columns that are never dropped need it. The terminal then wraps its lines.
+    """
+    kept, left_out, whole = list(figures), [], texts.width()
+    widths = _widths(kept, whole, width, framed)
+    while widths[0] < min(whole, _ENOUGH) and any(one.idle for one in kept):
+        idlest = max(kept, key=lambda one: one.idle)
+        kept.remove(idlest)
+        left_out.append(idlest.head)
+        widths = _widths(kept, whole, width, framed)
+    table = Table(box=HEAVY_HEAD if framed else SIMPLE_HEAD, show_edge=framed, pad_edge=framed)
+    for one, cells in zip([texts, *kept], [max(widths[0], _LEAST), *widths[1:]], strict=True):
+        table.add_column(one.head, justify="left" if one is texts else "right", width=cells, overflow="fold")
+    for row in zip(texts.cells, *(one.cells for one in kept), strict=True):
+        table.add_row(*row)
+    return table, left_out
+
+
+def _widths(figures: Sequence[TableColumn], whole: int, width: int | None, framed: bool) -> list[int]:
+    """Return the width of the texts, limited by the room, and of the figures, with heads folded if necessary."""
+    lines = 3 * len(figures) + (4 if framed else 0)
+    if width is None:
+        return [whole, *(one.width() for one in figures)]
+    for folded in (False, True):
+        taken = [one.width(folded) for one in figures]
+        room = width - lines - sum(taken)
+        if room >= whole:
+            break
+    return [min(whole, room), *taken]
+
 
 # The width of lines in a pipe or a file.
 _ENDLESS = 100_000

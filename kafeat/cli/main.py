@@ -1,14 +1,19 @@
-"""`kafeat`: a group of commands that are imported when called. Errors become exit codes here."""
+"""`kafeat`: a group of commands that are imported when called. Errors and signals become exit codes here.
+
+SIGINT and SIGTERM are exceptions, so that handlers remove half-written files.
+"""
 
 from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import traceback
 from contextlib import suppress
 from importlib import import_module
 from itertools import pairwise
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -16,9 +21,44 @@ import click
 from kafeat._version import __version__
 from kafeat.cli import log
 from kafeat.cli.command import Context, color_option, completed, name_variable, warn_of_unknown_variables
-from kafeat.cli.signals import Interrupted, Terminated, listen
 from kafeat.errors import KafeatError, PartsError
 from kafeat.io.storage.temporary_files import remove_ours
+
+
+class Terminated(BaseException):
+    """SIGTERM."""
+
+
+class Interrupted(BaseException):
+    """SIGINT. Not a `KeyboardInterrupt`, for which click writes an empty line first."""
+
+
+_received: int | None = None
+
+
+def listen() -> None:
+    """Make signals raise `Interrupted` or `Terminated` in the main thread."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _raise)
+
+
+def check() -> None:
+    """Raise for an earlier signal: Python drops exceptions that a signal raises inside a destructor."""
+    if _received is not None:
+        _raise(_received, None)
+
+
+def forget() -> None:
+    """Let the command go on after a signal that it has handled."""
+    global _received
+    _received = None
+
+
+def _raise(number: int, _: FrameType | None) -> NoReturn:
+    global _received
+    _received = number
+    raise Interrupted if number == signal.SIGINT else Terminated
+
 
 COMMANDS = (
     "tune", "fit", "transform", "predict", "evaluate", "inspect", "verify", "diff", "export", "import-sklearn", "kinds",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kafeat.cli import log
-from kafeat.cli.signals import check
+from kafeat.cli.main import check
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

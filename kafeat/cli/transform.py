@@ -162,8 +162,7 @@ def transform(
     from kafeat.io.storage.location import parse_location
     from kafeat.io.writers.options import OutputOptions
     from kafeat.jobs.dataset.request import DatasetRequest
-    from kafeat.jobs.transform.bad_rows import BadRowsLimit
-    from kafeat.jobs.transform.options import RowOptions
+    from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
 
     names = None if keep == "all" else [name for name in (keep or "").split(",") if name]
     writing = OutputOptions(
@@ -205,7 +204,7 @@ def _location(name: str | None) -> Location | None:
 
 def _run_file(request: DatasetRequest, device: str | None, quiet: bool, verbose: bool) -> None:
     from kafeat.cli.progress import progress
-    from kafeat.jobs.dataset.run import run_file
+    from kafeat.jobs.dataset.api import run_file
 
     with progress("transform", quiet) as announce:
         done = run_file(request, device, announce)
@@ -215,7 +214,7 @@ def _run_file(request: DatasetRequest, device: str | None, quiet: bool, verbose:
 def _run_parts(request: DatasetRequest, quiet: bool, verbose: bool) -> None:
     from kafeat.cli.progress import progress
     from kafeat.errors import PartsError
-    from kafeat.jobs.dataset.run import run_parts
+    from kafeat.jobs.dataset.api import run_parts
 
     target = request.target
     with progress("transform", quiet, "parts") as announce:

@@ -14,7 +14,7 @@ from kafeat.cli.overlaps import journal_of
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
     from kafeat.jobs.transform.options import InputOptions
-    from kafeat.jobs.tune.last_step import PredictorKind
+    from kafeat.jobs.tune.space import PredictorKind
     from kafeat.jobs.tune.tuning import Tuning
     from kafeat.maths.scoring import ScoringName
     from kafeat.maths.task import TaskKind
@@ -24,7 +24,7 @@ _SCORINGS = click.Choice(["auto", "accuracy", "balanced_accuracy", "f1", "auc", 
 
 def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
     from kafeat.errors import UsageError
-    from kafeat.jobs.tune.budget import seconds_of
+    from kafeat.jobs.tune.space import seconds_of
 
     try:
         return seconds_of(text)
@@ -143,7 +143,7 @@ def tune(
     import json
     from contextlib import ExitStack
 
-    from kafeat.cli.signals import Interrupted, forget
+    from kafeat.cli.main import Interrupted, forget
     from kafeat.cli.tune_progress import watching
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place, write_bytes
@@ -192,7 +192,7 @@ def tune(
 
 def _chosen_before(place: Location) -> bool:
     """Return true for a config that a search has written."""
-    from kafeat.jobs.tune.comments import CHOSEN
+    from kafeat.jobs.tune.notes import CHOSEN
 
     if place.kind() != "file":
         return False

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafeat.cli import log
-from kafeat.cli.signals import check
+from kafeat.cli.main import check
 
 if TYPE_CHECKING:
     from rich.table import Table

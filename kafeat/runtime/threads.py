@@ -17,8 +17,7 @@ from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import DataError, InvalidValueError
 from kafeat.io.readers.base import Chunk
 from kafeat.runtime.column_ranges import ColumnRanges
-from kafeat.runtime.ordered_map import ordered_map, prefetch
-from kafeat.runtime.shared_work import share_work
+from kafeat.runtime.ordered_map import ordered_map, prefetch, share_work
 from kafeat.types import Array, Floats, Mask
 
 T = TypeVar("T", bound="TransformedChunk")

@@ -20,8 +20,8 @@ from kafeat.contract.step import takes_missing
 from kafeat.errors import DataError, KafeatError, KafeatWarning, UsageError
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import NamedReader, reader_of
-from kafeat.jobs.fit.landmarks import limit_landmarks
 from kafeat.jobs.fit.messages import Listener
+from kafeat.jobs.fit.search import limit_landmarks
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.model.load import loads
 from kafeat.registry import build_step

@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kafeat.config import load_config
 from kafeat.errors import KafeatWarning, UsageError
-from kafeat.jobs.tune.start import SearchStart
-from kafeat.jobs.tune.tune import tune
-from kafeat.jobs.tune.tuner import LEAST_ROWS
+from kafeat.jobs.tune.space import SearchStart
+from kafeat.jobs.tune.tune import LEAST_ROWS, tune
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.estimator import FeatureMap
 from kafeat.sklearn.map_estimator import as_value_errors, checked_labels

@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 import kafeat
-from kafeat.cli.evaluate_tables import show
-from kafeat.cli.tables import TableColumn, fitting
+from kafeat.cli.evaluate_tables import TableColumn, fitting, show
 
 MAPS = TableColumn("map", ["configs/nystroem.yaml (gamma = 0.001)", "表.yaml", "[red]c.yaml"])
 FIGURES = [

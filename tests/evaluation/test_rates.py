@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kafeat.evaluation.rates import rate_note, rates
+from kafeat.evaluation.summary import rate_note, rates
 
 
 def records(powers, widths=(16, 64, 256), kinds=("standardize", "nystroem"), dtype="float32", scale=1.0):

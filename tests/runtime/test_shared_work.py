@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafeat.runtime.shared_work import share_work
+from kafeat.runtime.ordered_map import share_work
 
 JOBS = (1, 2, 4)
 

@@ -1,19 +1,33 @@
-"""The run that owns a folder. The file `.kafeat.lock` names it. Without locks, its driver gives signs of life."""
+"""Only one run at a time writes below a folder, and the file `.kafeat.lock` names that run.
+
+A local folder is owned by locks on this file. The driver of the run holds a shared lock. Each worker also holds one
+while it gives a file its name. Another run needs the exclusive lock to write itself into the file. So the owner changes
+only after the driver has ended, and never while a file gets its name. Without locks, the driver gives signs of life.
+
+An object store has no locks: there the newest run owns the folder, and it is the user's duty to start only one. A
+worker of an earlier run reads that before its object gets its name. Workers of a run that lost the folder stop before
+they write.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kafeat.errors import KafeatError, SystemRefusedError
+from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.base import Location
+from kafeat.io.storage.files import is_at, lock, refused
+from kafeat.io.storage.local_path import LocalPath
 
 NAME = ".kafeat.lock"
 MOST_BYTES = 4096
@@ -106,3 +120,153 @@ def _spelled(owner: Owner | None) -> str:
     if owner is None:
         return "a new run"
     return f"a run since {owner.since} (process {owner.process} on {owner.host})"
+
+
+# Another process may hold the exclusive lock, or be giving a file its name, for this long.
+_MOMENT_SECONDS = 2.0
+_LOOK_SECONDS = 0.02
+
+
+@contextmanager
+def holding_local(folder: LocalPath, run: str) -> Iterator[None]:
+    """Keep the folder with its run until the end of the block. Refuse it if it belongs to another run."""
+    location = folder.join(NAME).path
+    try:
+        file = os.open(location, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        check(folder, None, run)
+        raise
+    except OSError as error:
+        raise refused(location, error) from error
+    try:
+        lock(file, shared=True)
+        check(folder, _owner_of(file) if is_at(file, location) else None, run)
+        yield
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def owning_local(folder: LocalPath, owner: Owner) -> Iterator[None]:
+    """Own the folder until the end of the block. Refuse it while another run owns it."""
+    location = folder.absolute().join(NAME).path
+    try:
+        file = _claimed(folder, location, owner)
+    except OSError as error:
+        raise refused(location, error) from error
+    try:
+        with signs_of_life(lambda: os.utime(file)):
+            yield
+    finally:
+        _release(file, location, owner)
+        os.close(file)
+
+
+def _claimed(folder: LocalPath, location: str, owner: Owner) -> int:
+    """Return the open file after writing our run to it and locking it (shared)."""
+    ends = time.monotonic() + _MOMENT_SECONDS
+    while True:
+        file = os.open(location, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise SystemRefusedError(f"{location}: expected a file of kafeat, got a pipe or a device")
+            if _claim(file, folder, location, owner):
+                return file
+            if time.monotonic() > ends:
+                raise taken(folder, _owner_of(file))
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+        time.sleep(_LOOK_SECONDS)
+
+
+def _claim(file: int, folder: LocalPath, location: str, owner: Owner) -> bool:
+    """Try to make the file ours. Return false if another process holds it, or if it was removed after it was opened."""
+    locked = lock(file, wait=False)
+    if locked is False or not is_at(file, location):
+        return False
+    before = _owner_of(file)
+    # Some file systems have no locks, and some do not share locks between hosts.
+    if before is not None and (locked is None or before.host != owner.host):
+        refuse_if_alive(folder, before, LocalPath(location))
+    try:
+        os.ftruncate(file, 0)
+        os.pwrite(file, owner.dumps(), 0)
+    except OSError:
+        os.unlink(location)  # the disk is full
+        raise
+    # The change from exclusive to shared lock is not atomic: another run may have written itself in between.
+    return lock(file, shared=True, wait=False) is not False and _owner_of(file) == owner
+
+
+def _release(file: int, location: str, owner: Owner) -> None:
+    """Remove the file when no worker is giving a file its name. After two seconds it stays for the next run."""
+    ends = time.monotonic() + _MOMENT_SECONDS
+    with suppress(OSError):
+        while lock(file, wait=False) is False:
+            if time.monotonic() > ends:
+                return
+            time.sleep(_LOOK_SECONDS)
+        if is_at(file, location) and _owner_of(file) == owner:
+            os.unlink(location)
+
+
+def _owner_of(file: int) -> Owner | None:
+    return Owner.loads(os.pread(file, MOST_BYTES, 0))
+
+
+@dataclass(frozen=True)
+class Token:
+    """The permission of a run to write below some folders. Every task of the run carries it."""
+
+    run: str
+    folders: tuple[Location, ...]
+
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Keep the folders with this run until the end of the block, in which a file is named or removed.
+
+        Folders of object stores are only checked. Raise SystemRefusedError if a folder has another owner, or none.
+        """
+        with ExitStack() as stack:
+            for folder in self.folders:
+                if isinstance(folder, LocalPath):
+                    stack.enter_context(holding_local(folder, self.run))
+                else:
+                    check(folder, _owner_in(folder), self.run)
+            yield
+
+
+@contextmanager
+def owning(*folders: Location) -> Iterator[Token]:
+    """Own folders as a new run until the end of the block. Refuse local ones while another run owns one."""
+    owner = Owner.new()
+    with ExitStack() as stack:
+        for folder in folders:
+            own = owning_local(folder, owner) if isinstance(folder, LocalPath) else _naming(folder, owner)
+            stack.enter_context(own)
+        yield Token(owner.run, tuple(folder.absolute() for folder in folders))
+
+
+@contextmanager
+def _naming(folder: Location, owner: Owner) -> Iterator[None]:
+    """Name the run in a folder of an object store until the end of the block."""
+    location = folder.join(NAME)
+    write_bytes(location, owner.dumps())
+    try:
+        yield
+    finally:
+        with suppress(KafeatError):  # without the permission to remove objects it stays
+            if _owner_in(folder) == owner:
+                location.remove()
+
+
+def _owner_in(folder: Location) -> Owner | None:
+    location = folder.join(NAME)
+    return None if location.entry() is None else Owner.loads(location.read())
+
+
+def is_lock(name: str) -> bool:
+    """Return true for a name of a file that marks the owner of a folder."""
+    return name.startswith(NAME)

@@ -1,4 +1,7 @@
-"""Writer of sparse matrices in the format of `scipy.sparse.save_npz`: a zip of the arrays of CSR, not compressed."""
+"""Writers of sparse formats, which leave out features that are 0, and the format of `scipy.sparse.save_npz`.
+
+It is a zip of the arrays of CSR, not compressed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+from abc import abstractmethod
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, Any
 
@@ -14,12 +18,48 @@ import numpy as np
 
 from kafeat.contract.tile import SparseRows
 from kafeat.errors import UsageError
-from kafeat.io.writers.base import Layout
-from kafeat.io.writers.sparse import SparseWriter
-from kafeat.types import Mask
+from kafeat.io.writers.base import Layout, Writer
+from kafeat.types import Floats, Mask
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class SparseWriter(Writer):
+    """A writer of sparse rows. It takes dense ones too, for maps whose features are dense."""
+
+    def __init__(self, location: str, layout: Layout, format: str) -> None:
+        super().__init__(layout)
+        if layout.layout != "columns":
+            raise UsageError(
+                f"{location}: expected the columns layout for {format}, got {layout.layout}; Parquet, Arrow and JSON "
+                "lines hold lists"
+            )
+        if layout.nullable:
+            raise UsageError(
+                f"{location}: expected --on-bad-rows error or drop for {format}, got null: sparse rows have no nulls"
+            )
+
+    def write_sparse(self, rows: SparseRows, passthrough: pa.Table | None, good: Mask | None = None) -> None:
+        """Write the next rows, or only those that are `good`."""
+        if good is not None:
+            rows = rows[good]
+            passthrough = None if passthrough is None else passthrough.filter(good)
+        self._write_rows(rows, passthrough, good)
+
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+        self._write_rows(_without_zeros(block if good is None else block[good]), passthrough, good)
+
+    @abstractmethod
+    def _write_rows(self, rows: SparseRows, passthrough: pa.Table | None, good: Mask | None) -> None:
+        """Write rows. They and `passthrough` are the good ones of a block already; `good` tells which these are."""
+
+
+def _without_zeros(block: Floats) -> SparseRows:
+    rows, columns = np.nonzero(block)
+    starts = np.append(0, np.cumsum(np.bincount(rows, minlength=len(block))))
+    return SparseRows(block[rows, columns], columns, starts, block.shape[1])
+
 
 _START = np.dtype("<i8")
 _COPY = 1 << 20

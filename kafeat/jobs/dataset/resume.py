@@ -11,7 +11,7 @@ from kafeat.errors import DataError, UsageError, counted
 from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.data_set import MANIFEST, Part, is_hidden
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.storage.run_token import is_lock
+from kafeat.io.storage.owner import is_lock
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord, read_manifest, remove_written
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.side_files import rejects_name

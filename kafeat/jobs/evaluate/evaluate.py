@@ -1,4 +1,4 @@
-"""Evaluate maps on a data set: their error against the exact kernel, and the scores of models on their features."""
+"""Evaluate maps on a data set: kernel errors, scores of models on the features, and bounds that a map must keep."""
 
 from __future__ import annotations
 
@@ -12,21 +12,18 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
-from kafeat.errors import DataError, KafeatWarning, UsageError, quoted
+from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quoted
 from kafeat.evaluation.evaluation import Evaluation
-from kafeat.evaluation.rates import rates
 from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
-from kafeat.evaluation.records import EvaluationRecord, Report
+from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
 from kafeat.evaluation.report.figure_data import FigureData
-from kafeat.evaluation.summary import budgets, summarize
-from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, list_candidates
+from kafeat.evaluation.summary import budgets, rates, spell, summarize
+from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, Sweep, list_candidates, read_sweep
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
-from kafeat.jobs.evaluate.measure import Evaluator, request_learner
+from kafeat.jobs.evaluate.measure import Evaluator, choose_rows, request_learner
 from kafeat.jobs.evaluate.precomputed import by_row_numbers
 from kafeat.jobs.evaluate.report import report_folder, write_report
 from kafeat.jobs.evaluate.request import EvaluationRequest, Say, Task
-from kafeat.jobs.evaluate.rows import choose_rows
-from kafeat.jobs.evaluate.sweep import Sweep, read_sweep
 from kafeat.jobs.fit.labels import check_label, label_names
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
@@ -287,3 +284,39 @@ def _finite(record: EvaluationRecord) -> EvaluationRecord:
         for key, value in record.items()
     }
     return cast(EvaluationRecord, values)
+
+
+def check_bounds(max_error: float | None, min_score: float | None) -> None:
+    """Refuse bounds of a gate that are no finite numbers, as these would let everything pass."""
+    for option, bound in (("--max-error", max_error), ("--min-score", min_score)):
+        if bound is not None and not np.isfinite(bound):
+            raise UsageError(f"{option}: expected a number, got {bound}")
+
+
+def _bounds(
+    max_error: float | None, min_score: float | None
+) -> tuple[tuple[str, str, float | None, float], ...]:
+    """Return for each bound the key of its figure, its name in words, the bound, and 1 for an upper one, else -1."""
+    return (
+        ("relative_frobenius", "relative Frobenius error", max_error, 1.0),
+        ("score_map", "score of the features", min_score, -1.0),
+    )
+
+
+def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
+    """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
+    check_bounds(max_error, min_score)
+    missed = []
+    for entry in report["summary"]:
+        for key, name, bound, sign in _bounds(max_error, min_score):
+            if bound is None:
+                continue
+            if key not in entry:
+                raise UsageError("--min-score: expected --label, as without one there is no score")
+            value = estimate_of(entry, key)["mean"]
+            if value is None or sign * value > sign * bound:
+                most = "at most" if sign > 0 else "at least"
+                got = "none" if value is None else f"{value:.4g}"
+                missed.append(f"{spell(entry)}: {name}: expected {most} {bound:g}, got {got}")
+    if missed:
+        raise GateError("\n".join(missed))

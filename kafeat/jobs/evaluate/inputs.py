@@ -1,4 +1,4 @@
-"""Read the data of an evaluation as often as needed, as raw columns and as features."""
+"""Read the data of an evaluation as often as needed: as raw columns, as features, or as a kernel matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from kafeat.io.readers.open import is_arrow
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.evaluate.kernel_matrix import kernel_matrix
 from kafeat.jobs.fit.labels import Labels
 from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
@@ -34,6 +33,28 @@ from kafeat.maths.task import joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.types import Array, Floats, Mask
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMatrix:
+    """Values (n, n) of a kernel; called with numbers of rows (k, 1) and (m, 1), it returns their block (k, m)."""
+
+    values: Floats
+    __name__: ClassVar[str] = "precomputed"
+
+    def __call__(self, X: Floats, Y: Floats) -> Floats:
+        return self.columns(X, Y[:, 0].astype(np.int64))
+
+    def columns(self, X: Floats, rows: Array) -> Floats:
+        """Return the kernel of the rows numbered in X (k, 1) with `rows` (m,): (k, m)."""
+        block: Floats = self.values[np.ix_(X[:, 0].astype(np.int64), rows)]
+        return block
+
+
+def kernel_matrix(fm: FeatureMap) -> KernelMatrix | None:
+    """Return the matrix that a map of row numbers is made of; None for other maps."""
+    kernel = getattr(fm.chain.steps[0].step, "kernel", None)
+    return kernel if isinstance(kernel, KernelMatrix) else None
 
 
 class EvaluatedMap:

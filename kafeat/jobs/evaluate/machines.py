@@ -2,21 +2,212 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from hashlib import sha256
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kafeat.evaluation.costs import repeated, seconds_of
+from kafeat.evaluation.costs import MOST_TRACED, PeakMemory, repeated, seconds_of
 from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth, predictions
 from kafeat.evaluation.preparation import Split
 from kafeat.evaluation.report.figure_data import LearningFigures, Surface
-from kafeat.evaluation.scores import Scoring
-from kafeat.jobs.evaluate.exact_machine import ExactMachines, LearnedExact
+from kafeat.evaluation.scores import Curve, Scoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, TimedInputs
-from kafeat.jobs.evaluate.training import Learned, Scores, seconds_to_predict, train
-from kafeat.types import Floats, Mask
+from kafeat.types import Array, Floats, Mask
+
+
+class Trained(NamedTuple):
+    """A model, the seconds to learn once and to choose the penalty, and the peak of memory."""
+
+    model: Model
+    learn_seconds: float
+    search_seconds: float
+    peak_bytes: int | None
+
+
+class Scores(NamedTuple):
+    """The scores of a model on the test rows, and the one that decides on the training rows too."""
+
+    score: float
+    training: float
+    figures: dict[str, float | None]
+    uncertainty: float | None
+    curve: Curve | None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A trained model, its scores, and its costs.
+
+    Attributes:
+        making_seconds: To make the features, or the kernel matrix, of the training rows.
+        predict_seconds: To predict the test rows from the columns that the map reads.
+        matrix_bytes: Size of the columns, features or kernel matrix of all training rows.
+    """
+
+    trained: Trained
+    scores: Scores
+    making_seconds: float
+    predict_seconds: float
+    matrix_bytes: int
+
+    def keys(self, which: str, fit_seconds: float = 0.0, fit_bytes: int | None = 0) -> dict[str, Any]:
+        """Return the entries of a record for `which`: raw, map or exact. `fit_bytes` is None if it is unknown."""
+        model, learn, search, peak = self.trained
+        values = {
+            "score": self.scores.score, "training_score": self.scores.training, **self.scores.figures,
+            "nonzero": model.nonzero, "penalty": model.penalty, "converged": model.converged,
+            "learn_seconds": learn, "search_seconds": search, "predict_seconds": self.predict_seconds,
+            "total_seconds": fit_seconds + self.making_seconds + learn,
+            "peak_bytes": None if peak is None or fit_bytes is None else max(peak, fit_bytes),
+            "matrix_bytes": self.matrix_bytes,
+        }  # fmt: skip
+        return {f"{key}_{which}": value for key, value in values.items()}
+
+
+def train(
+    prepare: Callable[[], Training], penalty: float | None, apart: Callable[[], float], traced: bool
+) -> Trained:
+    """Train, and count the costs. `apart` counts the seconds so far of work that is no part of learning.
+
+    The run that is timed is traced too if `traced`. Else the memory is that of another run, if that is short.
+    """
+    clock, memory = _Clock(apart), PeakMemory()
+    models, searches = list[Model](), list[float]()
+
+    def first() -> float:
+        with memory if traced else nullcontext():
+            clock.lap()
+            training = prepare()
+            prepared, chosen = clock.lap(), penalty
+            if chosen is None:
+                with memory.skipping():
+                    chosen = training.search()
+            searches.append(clock.lap())
+            models.append(training.model(chosen))
+            return prepared + clock.lap()
+
+    def again() -> float:
+        clock.lap()
+        prepare().model(models[0].penalty)
+        return clock.lap()
+
+    seconds = repeated(first, again)
+    if not traced and seconds < MOST_TRACED:
+        traced = True
+        with memory:
+            again()
+    search = searches[0] if penalty is None else 0.0
+    return Trained(models[0], seconds, search, memory.bytes if traced else None)
+
+
+def seconds_to_predict(model: Model, timed: TimedInputs, rows: Mask) -> float:
+    """Return the seconds to predict these rows, reading apart."""
+
+    def run() -> float:
+        seconds = 0.0
+        before = len(timed.made)
+        for _, Z in timed.inputs.blocks(rows):
+            started = time.perf_counter()
+            model(Z.astype(np.float64))
+            seconds += time.perf_counter() - started
+        return seconds + sum(made for _, made in timed.made[before:])
+
+    return repeated(run)
+
+
+class _Clock:
+    """Seconds between laps, without those that `apart` counts."""
+
+    def __init__(self, apart: Callable[[], float]) -> None:
+        self._apart, self._last = apart, 0.0
+
+    def lap(self) -> float:
+        now = time.perf_counter() - self._apart()
+        seconds, self._last = now - self._last, now
+        return seconds
+
+
+@dataclass(frozen=True)
+class LearnedExact(Learned):
+    """A model with the exact kernel, and the numbers of its rows."""
+
+    rows: Array
+    rows_test: int
+
+
+class ExactMachines:
+    """The same learner with the exact kernels of all maps, each of which is learned from once."""
+
+    def __init__(
+        self, learner: Learner, split: Split, truth: Truth, scoring: Scoring, most: int, penalty: float | None
+    ) -> None:
+        self._learner, self._split, self._truth, self._scoring = learner, split, truth, scoring
+        self._most, self._penalty = most, penalty
+        self._known: dict[bytes, LearnedExact] = {}
+
+    def learned(self, subject: EvaluatedMap) -> LearnedExact:
+        """Learn with the exact kernel of at most so many rows."""
+        rows, X = subject.select_rows(self._split.some(~self._split.test, self._most))
+        kernels: list[Floats] = []
+        memory = PeakMemory()
+
+        def kernel() -> float:
+            kernels.clear()  # two of them might not fit
+            return seconds_of(lambda: kernels.append(subject.map.exact_kernel(X)))()
+
+        def first() -> float:
+            with memory:
+                return kernel()
+
+        seconds = repeated(first, kernel)
+        K = kernels.pop()
+        key = sha256(np.ascontiguousarray(K).data).digest()
+        if key not in self._known:
+            self._known[key] = self._from_kernel(subject, K, rows, X, seconds, memory.bytes)
+        return self._known[key]
+
+    def _from_kernel(
+        self, subject: EvaluatedMap, K: Floats, rows: Array, X: Floats, seconds: float, kernel_bytes: int
+    ) -> LearnedExact:
+        """Learn with the kernel matrix K of the rows X."""
+        most, truth = self._most, self._truth
+        test_rows, tests = subject.select_rows(self._split.some(self._split.test, 5 * most))
+        # Solvers with a kernel matrix make no small objects.
+        trained = train(
+            lambda: self._learner.on_kernel(K, rows, truth), self._penalty, lambda: 0.0, traced=True
+        )
+        peak = max(kernel_bytes, K.nbytes + (trained.peak_bytes or 0))
+        predicted: list[Floats] = []
+
+        def predict() -> float:
+            predicted.clear()
+            started = time.perf_counter()
+            predicted.extend(
+                trained.model(subject.map.exact_kernel(tests[i : i + most], X))
+                for i in range(0, len(tests), most)
+            )
+            return time.perf_counter() - started
+
+        # Each row costs the same, so the seconds of a part of the test rows tell those of all.
+        predicting = repeated(predict) * int(self._split.test.sum()) / len(test_rows)
+        answers, labels = np.concatenate(predicted), truth.labels[test_rows]
+        scores = Scores(
+            self._scoring.score(answers, labels),
+            self._scoring.score(trained.model(K), truth.labels[rows]),
+            self._scoring.figures(answers, labels),
+            None,
+            self._scoring.curve(answers, labels),
+        )
+        return LearnedExact(
+            trained._replace(peak_bytes=peak), scores, seconds, predicting, K.nbytes, rows, len(test_rows)
+        )
+
 
 # The score on the training rows is that of so many of them.
 _MOST_TRAINING = 100_000

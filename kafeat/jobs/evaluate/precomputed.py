@@ -15,8 +15,7 @@ from kafeat.contract.tile import dense
 from kafeat.errors import DataError, UsageError
 from kafeat.io.readers.memory import table_of
 from kafeat.jobs.evaluate.candidates import Candidate
-from kafeat.jobs.evaluate.inputs import RereadableData
-from kafeat.jobs.evaluate.kernel_matrix import KernelMatrix
+from kafeat.jobs.evaluate.inputs import KernelMatrix, RereadableData
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.fit import columns_of
 from kafeat.jobs.fit.sample import matrices

@@ -21,11 +21,10 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.fit.label_summary import LabelSummary
-from kafeat.jobs.fit.labelled_rows import TrainingSource
 from kafeat.jobs.fit.labels import (
     LabelArgument,
     LabelNames,
+    LabelSummary,
     check_label,
     check_label_array,
     check_split,
@@ -34,7 +33,7 @@ from kafeat.jobs.fit.labels import (
     label_values,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
-from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor
+from kafeat.jobs.fit.predictor import TrainingSource, check_rereadable, check_weight, fit_predictor
 from kafeat.jobs.fit.sample import SampledFit
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, TableLike

@@ -1,9 +1,11 @@
-"""Options of a transform, the sums over its chunks, and its result; `io.writers` has the options of outputs."""
+"""Options of a transform, its limit of bad rows, the sums over its chunks, and its result."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -14,11 +16,37 @@ from kafeat.io.readers.dataset import open_data
 from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.base import Location
-from kafeat.jobs.transform.bad_rows import BadRowsLimit
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.column_ranges import DriftTest
 from kafeat.runtime.threads import TransformedChunk
+
+_FORM = re.compile(r"(\d+(?:\.\d+)?)%|\d+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class BadRowsLimit:
+    """The largest number, or percentage, of rows that may be bad. `text` is as the user wrote it."""
+
+    text: str
+    number: Fraction
+    is_percentage: bool
+
+    @classmethod
+    def parse(cls, given: object) -> BadRowsLimit:
+        """Read a whole number, or a text such as `10` or `0.5%`."""
+        text = "" if isinstance(given, bool) else str(given).strip()
+        form = _FORM.fullmatch(text)
+        percentage = form and form[1]
+        if form is None or (percentage and Fraction(percentage) > 100):
+            raise UsageError(
+                f"--max-bad-rows: expected a number of rows such as 10, or a percentage such as 0.5%, got {given!r}"
+            )
+        return cls(text, Fraction(percentage or text), bool(percentage))
+
+    def allows(self, bad: int, rows: int) -> bool:
+        """Return true if so many of the rows may be bad."""
+        return bad <= (self.number * rows / 100 if self.is_percentage else self.number)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.formats import SPARSE_OUTPUTS
 from kafeat.io.writers.base import Writer
 from kafeat.io.writers.class_column import ClassColumn
+from kafeat.io.writers.npz import SparseWriter
 from kafeat.io.writers.options import OutputOptions
-from kafeat.io.writers.sparse import SparseWriter
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import PREDICTION, PROBABILITY
 from kafeat.model.sparse_features import gives_sparse, run_sparse

@@ -1,15 +1,23 @@
-"""Sentences about a choice: what is odd in the table or in the result."""
+"""The chosen config as YAML with comments, and sentences about what is odd in the table or in the result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
 
 import numpy as np
 
-from kafeat.jobs.tune.budget import Budget
-from kafeat.jobs.tune.search import Search
-from kafeat.jobs.tune.widths import Choice
+from kafeat.config import Config
+from kafeat.config.template import flow
+from kafeat.errors import counted, quoted
+from kafeat.jobs.fit.labels import LabelNames
+from kafeat.jobs.tune.search import Choice, Search, Trial
+from kafeat.jobs.tune.space import Budget
+from kafeat.jobs.tune.table import TunedTable
 from kafeat.maths.task import PredictionTask, TaskKind
+from kafeat.registry import build_step
 from kafeat.types import Array
 
 
@@ -65,3 +73,106 @@ def _may_be_classes(labels: Array) -> bool:
     if labels.ndim > 1 or not (labels == np.round(labels)).all():
         return False
     return len(np.unique(labels)) * _ROWS_OF_CLASS <= len(labels)
+
+
+CHOSEN = "Chosen by kafeat tune"
+"""The first words of every config that a search writes."""
+_RUNNERS_UP = 5
+
+
+def comments(
+    table: TunedTable,
+    labels: LabelNames,
+    choice: Choice,
+    score_name: str,
+    constant: float,
+    notes: Sequence[str],
+    n_trials: int,
+) -> Iterator[str]:
+    """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
+
+    `constant` is the score of a constant prediction.
+    """
+    chosen, (leader, *others) = choice.chosen, choice.leaders
+    named = ", ".join(map(quoted, labels))
+    of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
+    yield (
+        f"{CHOSEN}{of_label} from {counted(n_trials, 'trial')} on "
+        f"{counted(len(table.labels), 'training row')}. {score_name} by ridge on the features, on rows held out "
+        f"({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
+    )
+    yield f"  {_figure(chosen)}  {chosen.candidate}"
+    yield f"  {constant:z.4f}           a constant prediction"
+    if others:
+        best = others[0].outcome.score > leader.outcome.score
+        columns = "" if leader is chosen else f" with {leader.size.width:,} columns"
+        yield f"Runners-up{columns}" + (
+            ", of which the better ones are less simple and better by noise only:" if best else ":"
+        )
+        yield from (f"  {_figure(trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
+    if len(choice.points) > 1:
+        yield f"{score_name} over columns, of the chosen map:"
+        yield from (f"  {_figure(one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points)
+    yield from notes
+
+
+def _figure(trial: Trial) -> str:
+    return f"{trial.outcome.score:.4f} ± {trial.outcome.error:.4f}"
+
+
+_WIDTH = 110
+# Parameters that people look for, so they are written even if they have their defaults.
+_ALWAYS = ("kind", "kernel", "gamma", "n_components")
+
+
+def commented(config: Config, comments: Sequence[str]) -> str:
+    """Return the YAML of a config after comments; parameters with their defaults are left out."""
+    lines = [line for text in comments for line in _comment(text)]
+    plain, defaults = config.to_plain(), Config(steps=config.steps).to_plain()
+    for key, value in plain.items():
+        if key != "steps" and value != defaults.get(key):
+            lines.append(f"{key}: {flow(value)}")
+    return "\n".join([*lines, "steps:", *_steps(plain["steps"], "  ")]) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    indent = "# " + " " * (len(text) - len(text.lstrip()))
+    return wrap(text.strip(), _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ",
+                break_long_words=False, break_on_hyphens=False) or ["#"]  # fmt: skip
+
+
+def _steps(recipes: Sequence[Mapping[str, Any]], indent: str) -> Iterator[str]:
+    for recipe in recipes:
+        yield f"{indent}- kind: {recipe['kind']}"
+        for key, value in briefly(recipe).items():
+            if key == "maps":
+                yield f"{indent}  maps:"
+                for part in value:
+                    yield from _part(part, f"{indent}    ")
+            elif key != "kind":
+                yield f"{indent}  {key}: {flow(value)}"
+
+
+def _part(part: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """Yield the lines of one map of a union."""
+    sign = "- "
+    for key in ("columns", "weight"):
+        if key in part and part[key] not in (None, 1.0):
+            yield f"{indent}{sign}{key}: {flow(part[key])}"
+            sign = "  "
+    yield f"{indent}{sign}steps:"
+    yield from _steps(part["steps"], f"{indent}    ")
+
+
+def briefly(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe without most of the parameters that have their defaults."""
+    kind = recipe["kind"]
+    try:
+        defaults = build_step({"kind": kind}).recipe()
+    except ValueError:  # a kind with parameters that are required
+        defaults = {}
+    return {
+        key: value
+        for key, value in recipe.items()
+        if key in _ALWAYS or key not in defaults or json.dumps(defaults[key]) != json.dumps(value)
+    }

@@ -14,8 +14,7 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache
 from kafeat.errors import DataError
 from kafeat.evaluation.learners import held_out_predictions
-from kafeat.jobs.fit.subsets import Subset, subset_of
-from kafeat.jobs.fit.validation import fit_chain
+from kafeat.jobs.fit.search import Subset, fit_chain, subset_of
 from kafeat.jobs.tune.space import Candidate, SearchSpace
 from kafeat.jobs.tune.table import TunedTable
 from kafeat.maths.scoring import ScoringName, score_of

@@ -14,8 +14,8 @@ from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field, as_spelled
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.writers.libsvm_labels import LibsvmLabels
-from kafeat.io.writers.passthrough_compare import KeptRows, difference
+from kafeat.io.writers.libsvm import LibsvmLabels
+from kafeat.io.writers.passthrough import KeptRows, difference
 from kafeat.jobs.transform.outputs import Outputs, SparseFeatureOutputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Floats

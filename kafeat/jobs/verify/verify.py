@@ -16,7 +16,7 @@ from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
-from kafeat.io.writers.passthrough_compare import KeptRows, taken
+from kafeat.io.writers.passthrough import KeptRows, taken
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.verify.output_rows import OutputRows

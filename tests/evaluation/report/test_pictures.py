@@ -22,9 +22,8 @@ from kafeat.evaluation.report.pictures import pictures
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.candidates import list_candidates
 from kafeat.jobs.evaluate.inputs import rereadable
-from kafeat.jobs.evaluate.measure import Evaluator, request_learner
+from kafeat.jobs.evaluate.measure import Evaluator, choose_rows, request_learner
 from kafeat.jobs.evaluate.request import EvaluationRequest
-from kafeat.jobs.evaluate.rows import choose_rows
 from kafeat.jobs.fit.messages import SILENT
 from kafeat.maths.scoring import rates, score_of
 from kafeat.maths.task import task_of

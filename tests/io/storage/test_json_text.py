@@ -16,8 +16,7 @@ from kafeat.errors import DataError
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.json_text import parse_json
 from kafeat.io.storage.location import parse_location
-from kafeat.io.storage.owner import NAME, Owner
-from kafeat.io.storage.run_token import owning
+from kafeat.io.storage.owner import NAME, Owner, owning
 from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.verify.verify import verify_file
 

@@ -9,8 +9,7 @@ import pytest
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import parse_location
-from kafeat.io.storage.owner import NAME, Owner
-from kafeat.io.storage.run_token import Token, owning
+from kafeat.io.storage.owner import NAME, Owner, Token, owning
 
 pytest.importorskip("moto")
 pytestmark = pytest.mark.usefixtures("credentials")

@@ -14,16 +14,15 @@ from pathlib import Path
 import pytest
 
 from kafeat.errors import SystemRefusedError
-from kafeat.io.storage import folder_lock, owner
+from kafeat.io.storage import owner
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import parse_location
-from kafeat.io.storage.owner import NAME, Owner
-from kafeat.io.storage.run_token import Token, owning
+from kafeat.io.storage.owner import NAME, Owner, Token, owning
 
 # Owns a folder, tells its token, and does nothing more.
 OWNS = """
 import sys
-from kafeat.io.storage.run_token import owning
+from kafeat.io.storage.owner import owning
 from kafeat.io.storage.location import parse_location
 with owning(parse_location(sys.argv[1])) as token:
     print(token.run, flush=True)
@@ -44,7 +43,7 @@ def owning_process(folder: Path) -> tuple[subprocess.Popen[str], Token]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(owner, "SIGN_SECONDS", 0.05)
     monkeypatch.setattr(owner, "PATIENCE_SECONDS", 0.3)
-    monkeypatch.setattr(folder_lock, "_MOMENT_SECONDS", 0.2)
+    monkeypatch.setattr(owner, "_MOMENT_SECONDS", 0.2)
 
 
 def of_the_dead(folder: Path, **more: object) -> Token:
@@ -147,7 +146,7 @@ def test_of_many_that_begin_at_once_one_owns_the_folder(tmp_path: Path) -> None:
 def test_without_locks_signs_of_life_tell(why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     late = of_the_dead(tmp_path, **({"host": "elsewhere"} if why == "another host" else {}))
     if why == "no locks":
-        monkeypatch.setattr(folder_lock, "lock", lambda *_, **__: None)
+        monkeypatch.setattr(owner, "lock", lambda *_, **__: None)
     with monkeypatch.context() as patient, owner.signs_of_life(lambda: os.utime(tmp_path / NAME)):
         patient.setattr(owner, "PATIENCE_SECONDS", 10.0)
         with pytest.raises(SystemRefusedError, match=r"expected a folder that no run writes to.* on "):
@@ -164,7 +163,7 @@ def test_without_locks_signs_of_life_tell(why: str, tmp_path: Path, monkeypatch:
 
 
 def test_an_owner_gives_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_lock, "lock", lambda *_, **__: None)
+    monkeypatch.setattr(owner, "lock", lambda *_, **__: None)
     monkeypatch.setattr(owner, "PATIENCE_SECONDS", 10.0)
     with (
         owning(parse_location(tmp_path)),
@@ -201,7 +200,7 @@ def test_a_full_disk_is_told_and_keeps_nothing(tmp_path: Path, monkeypatch: pyte
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kafeat.io.storage.folder_lock.os.pwrite", full)
+    monkeypatch.setattr("kafeat.io.storage.owner.os.pwrite", full)
     with pytest.raises(SystemRefusedError, match=f"{NAME}: No space left on device"):
         owning(parse_location(tmp_path)).__enter__()
     assert os.listdir(tmp_path) == []

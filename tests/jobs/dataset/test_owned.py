@@ -13,8 +13,7 @@ from kafeat.dataframes import shared
 from kafeat.errors import SystemRefusedError
 from kafeat.io.storage.data_set import list_parts
 from kafeat.io.storage.location import parse_location
-from kafeat.io.storage.owner import NAME, Owner
-from kafeat.io.storage.run_token import Token, owning
+from kafeat.io.storage.owner import NAME, Owner, Token, owning
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
@@ -32,7 +31,7 @@ CONFIG = {"chunk_rows": 256, "steps": [STEP]}
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two maps, and four parts of several chunks."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kafeat.io.storage.folder_lock._MOMENT_SECONDS", 0.1)
+    monkeypatch.setattr("kafeat.io.storage.owner._MOMENT_SECONDS", 0.1)
     X = np.random.default_rng(0).normal(size=(4, 600, 2))
     for seed in (0, 1):
         kafeat.fit({**CONFIG, "seed": seed}, X[0]).save(f"map{seed}.joblib")

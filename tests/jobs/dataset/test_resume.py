@@ -17,8 +17,7 @@ from kafeat.errors import DataError
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.bad_rows import BadRowsLimit
-from kafeat.jobs.transform.options import RowOptions
+from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
 
 CONFIG = {"chunk_rows": 256, "steps": [{"kind": "fourier", "n_components": 4, "frequencies": "iid"}]}
 

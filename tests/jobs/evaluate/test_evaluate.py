@@ -18,10 +18,10 @@ from kafeat.evaluation.recommendation import choose, edges, recommend
 from kafeat.evaluation.records import Budget, Edge, Estimate, EvaluationRecord, Named, Rate, Report, Summary
 from kafeat.evaluation.summary import FIGURES, budgets, summarize
 from kafeat.jobs.evaluate.candidates import list_candidates
-from kafeat.jobs.evaluate.gate import gate
+from kafeat.jobs.evaluate.evaluate import gate
 from kafeat.jobs.evaluate.inputs import rereadable
+from kafeat.jobs.evaluate.measure import choose_rows
 from kafeat.jobs.evaluate.request import EvaluationRequest
-from kafeat.jobs.evaluate.rows import choose_rows
 from kafeat.maths.scoring import figure_names, figure_of
 from kafeat.maths.task import task_of
 

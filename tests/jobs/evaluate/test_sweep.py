@@ -4,7 +4,7 @@ import pytest
 
 from kafeat.config import load_config
 from kafeat.errors import ConfigError, UsageError
-from kafeat.jobs.evaluate.sweep import Sweep, read_sweep, settings
+from kafeat.jobs.evaluate.candidates import Sweep, read_sweep, settings
 
 CONFIG = load_config(
     {"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64},

@@ -11,7 +11,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import KafeatWarning
-from kafeat.jobs.fit.spreads import spread_warnings
+from kafeat.jobs.fit.sample import spread_warnings
 from kafeat.registry import map_kinds, step_class
 
 RNG = np.random.default_rng(0)

@@ -14,8 +14,7 @@ import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.bad_rows import BadRowsLimit
-from kafeat.jobs.transform.options import RowOptions
+from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 
 N, D = 700, 3

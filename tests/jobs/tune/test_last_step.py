@@ -7,7 +7,7 @@ import pytest
 
 import kafeat
 from kafeat.errors import DataError, UsageError
-from kafeat.jobs.tune.last_step import PredictorKind
+from kafeat.jobs.tune.space import PredictorKind
 from kafeat.registry import predictors
 
 RNG = np.random.default_rng(0)

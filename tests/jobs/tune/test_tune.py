@@ -16,11 +16,9 @@ from kafeat.errors import DataError, UsageError, counted
 from kafeat.io.readers.memory import reader_of
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.messages import SILENT
-from kafeat.jobs.tune.budget import Budget, seconds_of
-from kafeat.jobs.tune.search import Search
-from kafeat.jobs.tune.space import METRICS, Candidate, SearchSpace
+from kafeat.jobs.tune.search import Chooser, Search
+from kafeat.jobs.tune.space import METRICS, Budget, Candidate, SearchSpace, seconds_of
 from kafeat.jobs.tune.trials import RESAMPLES, Outcome, sizes
-from kafeat.jobs.tune.widths import Chooser
 from kafeat.registry import build_step
 
 RNG = np.random.default_rng(0)
@@ -321,7 +319,7 @@ def test_the_trials_of_a_search_that_ended_early_are_repeated_by_their_number(st
 
 
 def test_an_interrupt_while_the_test_rows_are_scored_keeps_the_choice(monkeypatch):
-    from kafeat.jobs.tune import tuner as job
+    from kafeat.jobs.tune import tune as job
 
     def interrupt(*_):
         raise KeyboardInterrupt

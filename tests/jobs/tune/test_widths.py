@@ -5,11 +5,9 @@ import pytest
 
 import kafeat
 from kafeat.errors import UsageError
-from kafeat.jobs.tune.budget import Budget
-from kafeat.jobs.tune.search import Search
-from kafeat.jobs.tune.space import Candidate
+from kafeat.jobs.tune.search import Chooser, Search
+from kafeat.jobs.tune.space import Budget, Candidate
 from kafeat.jobs.tune.trials import Outcome, Size
-from kafeat.jobs.tune.widths import Chooser
 
 PLAIN = Candidate("standardize", "none", "rbf")
 

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 from kafeat.chain.predicting import PREDICTION_DTYPE
-from kafeat.contract.imports import allowing_imports, imports_allowed
 from kafeat.contract.step import Transform
 from kafeat.errors import ArtifactError, UsageError
 from kafeat.io.columns.fields import indices_of, require, unique
@@ -37,8 +36,6 @@ class SharedMap:
     digest: str
     path: str | None = None
     data: bytes | None = field(default=None, repr=False)
-    allow_import: bool = False
-    """True if other processes may import a kernel of the map, as the one that made the reference may."""
 
     @property
     def map(self) -> FeatureMap:
@@ -46,7 +43,7 @@ class SharedMap:
 
         Raises `ArtifactError` if the file at `path` has another digest.
         """
-        with _lock, allowing_imports(self.allow_import):
+        with _lock:
             fm = _loaded.get(self.digest) or self._read()
             _remember(self.digest, fm)
         return fm
@@ -79,15 +76,13 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
         return model
     if isinstance(model, FeatureMap):
         data = model.dumps()
-        made = SharedMap(
-            _digest(data), data=data, allow_import=any(s.step.imports for s in model.chain.steps)
-        )
+        made = SharedMap(_digest(data), data=data)
     elif isinstance(model, str | os.PathLike):
         place = os.fspath(model)
         # Other processes may run in other folders.
         place = place if "://" in place else os.path.abspath(place)
         data = artifact_bytes(place)
-        made = SharedMap(_digest(data), path=place, allow_import=imports_allowed())
+        made = SharedMap(_digest(data), path=place)
         model = loads(data, place)
     else:
         raise UsageError(f"model: expected a path or a FeatureMap, got {type(model).__name__}")

@@ -107,14 +107,6 @@ class ParallelChains(Step):
         return next((step.unsaved for step in self._steps if step.unsaved), None)
 
     @property
-    def not_imported(self) -> str | None:
-        return next((step.not_imported for step in self._steps if step.not_imported), None)
-
-    @property
-    def imports(self) -> bool:
-        return any(step.imports for step in self._steps)
-
-    @property
     def no_exact(self) -> str | None:
         return next((step.no_exact for step in self._steps if step.no_exact), None)
 

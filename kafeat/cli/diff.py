@@ -31,9 +31,9 @@ def diff(a: str, b: str, as_json: bool, exit_code: bool) -> None:
     """List the differences between the maps A and B: recipe, columns, learned arrays and training data."""
     from kafeat.errors import GateError
     from kafeat.jobs.diff import differences
-    from kafeat.model.load import load_without_imports
+    from kafeat.model.load import load
 
-    lines = differences(load_without_imports(a), load_without_imports(b))
+    lines = differences(load(a), load(b))
     if as_json:
         click.echo(json.dumps([{"where": one.where, "a": one.a, "b": one.b} for one in lines], indent=2))
     else:

@@ -135,7 +135,6 @@ Examples:
 )
 @options.reading
 @options.jobs
-@options.allow_import
 @options.log_format
 @options.quiet
 def evaluate(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _TAKEN = (
     "--model", "--label", "--scoring", "--min-score", "--json", "--input-format", "--delimiter", "--no-header",
-    "--limit", "--jobs", "--allow-import", "--log-format", "--quiet", "--color", "--all-rows",
+    "--limit", "--jobs", "--log-format", "--quiet", "--color", "--all-rows",
 )  # fmt: skip
 
 

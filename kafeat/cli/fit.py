@@ -51,7 +51,6 @@ Example:
 @options.jobs
 @options.reading
 @options.fsync
-@options.allow_import
 @options.log_format
 @options.quiet
 @options.verbose

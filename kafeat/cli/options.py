@@ -113,16 +113,6 @@ jobs = click.option(
 quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
 
 
-def _allow_imports(context: click.Context, _option: click.Parameter, allowed: bool) -> None:
-    from kafeat.contract.imports import allowing_imports
-
-    context.with_resource(allowing_imports(allowed))
-
-
-allow_import = click.option(
-    "--allow-import", is_flag=True, expose_value=False, callback=_allow_imports,
-    help="Import kernels that a config or map has by name (module:function), which runs the code of that module.",
-)  # fmt: skip
 output_dtype = click.option(
     "--output-dtype", type=click.Choice(["float16", "float32", "float64"]),
     help="Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "

@@ -117,7 +117,6 @@ Examples:
 )  # fmt: skip
 @scale_options
 @options.fsync
-@options.allow_import
 @options.log_format
 @options.quiet
 @options.verbose

@@ -63,7 +63,6 @@ Examples:
 @options.jobs
 @options.reading
 @click.option("--output-format", type=options.INPUTS, help="Format of OUT (default: by the suffix).")
-@options.allow_import
 @options.log_format
 @options.quiet
 @options.verbose

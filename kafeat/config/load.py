@@ -13,7 +13,6 @@ from kafeat.config.model import Config
 from kafeat.config.places import Mistake, Node, Place
 from kafeat.config.yaml_reader import read
 from kafeat.contract.describe import spell
-from kafeat.contract.imports import imports_allowed
 from kafeat.errors import ConfigError, SystemRefusedError
 from kafeat.io.storage.files import ReadOnce
 
@@ -59,8 +58,7 @@ def load_config(source: Source, root: type[Config] = Config) -> Config:
     ('float32', 64)
     """
     if isinstance(source, Config):
-        named = imports_allowed() and any(step.not_imported for step in source.steps)
-        return load_config(source.to_plain()) if named else source
+        return source
     if isinstance(source, Mapping):
         return _valid("config", *_check(dict(source), root, None))
     if isinstance(source, (str, os.PathLike)):

@@ -29,10 +29,8 @@ from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described
 from kafeat.contract.error_slopes import NO_THEOREM, ErrorBounds, ErrorSlopes
-from kafeat.contract.imports import refusal
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows
-from kafeat.errors import UsageError
 from kafeat.types import Array, Floats, Scratch, Shape, State
 
 T = TypeVar("T")
@@ -226,16 +224,6 @@ class Step(BaseModel, ABC):
         return None
 
     @property
-    def not_imported(self) -> str | None:
-        """Return the name of a function that the step needs and that was not imported, or None."""
-        return None
-
-    @property
-    def imports(self) -> bool:
-        """True if the recipe names a function that is imported, or has to be."""
-        return False
-
-    @property
     def no_exact(self) -> str | None:
         """Return the reason why there is no exact kernel, or None if there is one."""
         return None
@@ -351,13 +339,6 @@ NestedStep = Annotated[
     WithJsonSchema(ANY_STEP),
 ]
 """A field of a step that holds a step of any kind."""
-
-
-def refuse_not_imported(steps: Iterable[Step], place: str) -> None:
-    """Refuse steps that need a function which was not imported."""
-    for i, step in enumerate(steps):
-        if step.not_imported is not None:
-            raise UsageError(f"{place}: steps[{i}].{refusal(step.not_imported)}")
 
 
 class Scaler(Step):

@@ -9,7 +9,7 @@ from kafeat.chain.fitted_step import FittedStep
 from kafeat.io.columns.categories import Categories
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import importance_of
-from kafeat.model.load import load_without_imports
+from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor
 
 
@@ -26,7 +26,7 @@ def inspect(model: str | os.PathLike[str] | FeatureMap) -> dict[str, Any]:
     and their classes; None for a map alone. `unit_scale` is the factor of `transform --unit-variance`,
     None where the map does not know it.
     """
-    fm = model if isinstance(model, FeatureMap) else load_without_imports(model)
+    fm = model if isinstance(model, FeatureMap) else load(model)
     return {
         "format": fm.format,
         "kafeat": fm.version,

@@ -14,8 +14,6 @@ from kafeat._version import __version__
 from kafeat.chain.chain import Chain
 from kafeat.config import load_config
 from kafeat.contract.describe import spell
-from kafeat.contract.imports import allowing_imports, imports_allowed
-from kafeat.contract.step import refuse_not_imported
 from kafeat.errors import ArtifactError, ConfigError, DataError, first_line
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.location import Location
@@ -30,15 +28,13 @@ from kafeat.runtime.feature_mean import FeatureMean
 _LONGEST = 600
 
 
-def load(path: str | os.PathLike[str], *, allow_import: bool = False) -> FeatureMap:
+def load(path: str | os.PathLike[str]) -> FeatureMap:
     """Load a feature map from a model file. Loading runs no code of the file.
 
     Parameters
     ----------
     path : str or path
         Path or URI of the file.
-    allow_import : bool, default False
-        True imports a kernel that the map has by name (`module:function`), which runs the code of that module.
 
     Returns
     -------
@@ -51,8 +47,6 @@ def load(path: str | os.PathLike[str], *, allow_import: bool = False) -> Feature
         The file is damaged, hostile, of an unknown version, or no model file.
     kafeat.errors.SystemRefusedError
         The file does not exist or cannot be read.
-    kafeat.errors.UsageError
-        The map has a kernel that is imported, and `allow_import` is false.
 
     Examples
     --------
@@ -65,15 +59,7 @@ def load(path: str | os.PathLike[str], *, allow_import: bool = False) -> Feature
     True
     """
     place = os.fspath(path)
-    with allowing_imports(allow_import or imports_allowed()):
-        return loads(artifact_bytes(place), place)
-
-
-def load_without_imports(path: str | os.PathLike[str]) -> FeatureMap:
-    """Load a map to look at: one whose kernel has to be imported computes no features."""
-    place = os.fspath(path)
-    with allowing_imports(False):
-        return from_content(artifact.loads(artifact_bytes(place), place), place)
+    return loads(artifact_bytes(place), place)
 
 
 def artifact_bytes(place: str) -> bytes:
@@ -84,7 +70,6 @@ def artifact_bytes(place: str) -> bytes:
 def loads(data: bytes, place: str = "<bytes>") -> FeatureMap:
     """Load a feature map from the bytes of a model file, as `load` does; `place` names them in messages."""
     fm = from_content(artifact.loads(data, place), place)
-    refuse_not_imported([fitted.step for fitted in fm.chain.steps], place)
     # The digest is that of the file as it is, which another version of joblib may write in other bytes.
     vars(fm)["digest"] = hashlib.sha256(data).hexdigest()
     return fm

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
-from kafeat.contract.describe import Described
+from kafeat.contract.describe import Described, spell
 from kafeat.contract.error_slopes import ErrorBounds, ErrorSlopes
-from kafeat.contract.imports import FunctionName, ImportedFunction, is_function_name, not_imported
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     N_COMPONENTS,
@@ -72,9 +72,7 @@ class Nystroem(Step):
     # Drineas & Mahoney 2005; with an eigengap Mahdavi, Yang & Jin 2012 (Frobenius), Jin et al. 2013 (spectral).
     error_slopes: ClassVar[ErrorSlopes] = ErrorSlopes(frobenius=(-0.25, -0.5), spectral=(-0.5, -1.0))
 
-    kernel: KernelName | FunctionName | Function = parameter(
-        "rbf", "the kernel to approximate; poly is polynomial"
-    )
+    kernel: KernelName | Function = parameter("rbf", "the kernel to approximate; poly is polynomial")
     gamma: PositiveFloat | Rule = parameter(
         "median", "γ, or how it is read off the fit sample; median is 1/d for kernels of dot products"
     )
@@ -127,6 +125,12 @@ class Nystroem(Step):
     @field_validator("kernel", mode="before")
     @classmethod
     def _long_name(cls, kernel: object) -> object:
+        if isinstance(kernel, str) and ":" in kernel:  # module:function, which earlier versions imported
+            text = (
+                f"expected the name of a kernel, got {spell(kernel)}: "
+                "a function of your own is given to `kafeat.fit` in Python, as a callable"
+            )
+            raise PydanticCustomError("parameter", "{text}", {"text": text})
         return spelled_out(kernel)
 
     @model_validator(mode="after")
@@ -182,7 +186,7 @@ class Nystroem(Step):
     @property
     def _named(self) -> str | None:
         """The name of the kernel; None for columns and functions."""
-        named = isinstance(self.kernel, str) and not self._precomputed and not is_function_name(self.kernel)
+        named = isinstance(self.kernel, str) and not self._precomputed
         return str(self.kernel) if named else None
 
     @property
@@ -235,17 +239,9 @@ class Nystroem(Step):
 
     @property
     def unsaved(self) -> str | None:
-        if isinstance(self.kernel, str | ImportedFunction):
+        if isinstance(self.kernel, str):
             return None
         return "kernel: expected a kernel that a model file can hold, got a Python function"
-
-    @property
-    def not_imported(self) -> str | None:
-        return self.kernel if is_function_name(self.kernel) else None
-
-    @property
-    def imports(self) -> bool:
-        return is_function_name(self.kernel) or isinstance(self.kernel, ImportedFunction)
 
     @property
     def no_exact(self) -> str | None:
@@ -266,9 +262,7 @@ class Nystroem(Step):
 
     def recipe(self) -> dict[str, Any]:
         shown = self
-        if isinstance(self.kernel, ImportedFunction):
-            shown = self.model_copy(update={"kernel": self.kernel.name})
-        elif not isinstance(self.kernel, str):
+        if not isinstance(self.kernel, str):
             shown = self.model_copy(update={"kernel": f"<function {getattr(self.kernel, '__name__', '?')}>"})
         return {"kind": self.kind, **shown.model_dump(mode="json", warnings=False), **self._searches}
 
@@ -420,8 +414,7 @@ class Nystroem(Step):
             alpha=self.alpha,
             coefficients=self.coefficients or (1.0,),
         )
-        kernel = not_imported(self.kernel) if is_function_name(self.kernel) else self.kernel
-        return LandmarkKernel(kernel, parameters)
+        return LandmarkKernel(self.kernel, parameters)
 
     def state_shapes(self, state: State, n_features_in: int) -> Mapping[str, Shape]:
         m = self.n_landmarks or self.n_components

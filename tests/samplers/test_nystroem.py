@@ -13,11 +13,12 @@ import kafeat
 from kafeat.chain.fitted_step import FittedStep
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
-from kafeat.errors import ConfigError, DataError, UsageError
+from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
 from kafeat.jobs.inspect import inspect
 from kafeat.maths.kernel import KernelParameters, find_kernel
 from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.projection import fitted, whitening
+from kafeat.model import artifact
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import loads
 
@@ -435,6 +436,47 @@ def test_a_function_of_the_wrong_shape_is_refused() -> None:
         UsageError, match=r"kernel: expected a function that gives an array of shape \(\d+, \d+\), got"
     ):
         fit(rows(30, 3), kernel=lambda X, Y: X.sum(1), n_components=5)
+
+
+def tanimoto(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    dots = X @ Y.T
+    return dots / ((X * X).sum(1)[:, None] + (Y * Y).sum(1) - dots)
+
+
+def test_a_function_is_the_kernel() -> None:
+    X = np.random.default_rng(0).uniform(size=(120, 4))
+    fm = fit(X, kernel=tanimoto, n_components=16)
+    np.testing.assert_allclose(fm.exact_kernel(X[:9]), tanimoto(X[:9], X[:9]), rtol=1e-12)
+    Z, landmarks = fm.transform(X), fm.chain.steps[0].state["rows"]
+    # Nyström features are exact on their landmarks; K_mm of 16 rows is well conditioned
+    np.testing.assert_allclose(Z[landmarks] @ Z[landmarks].T, tanimoto(X[landmarks], X[landmarks]), rtol=1e-8)
+
+
+def test_parameters_of_named_kernels_are_refused_beside_a_function() -> None:
+    with pytest.raises(ConfigError, match="gamma: expected none beside a Python function"):
+        fit(rows(30, 3), kernel=tanimoto, gamma=1.0)
+
+
+@pytest.mark.parametrize("kernel", ["math:hypot", "a:b:c", ":f", "m:"])
+@pytest.mark.parametrize("union", [False, True])
+def test_a_function_by_its_name_is_refused_with_what_to_do(kernel: str, union: bool) -> None:
+    step = {"kind": "nystroem", "kernel": kernel}
+    steps = [{"kind": "union", "maps": [{"steps": [step]}]}] if union else [step]
+    with pytest.raises(
+        ConfigError,
+        match=rf"kernel: expected the name of a kernel, got '{kernel}': .* `kafeat.fit` in Python",
+    ):
+        kafeat.fit({"steps": steps}, rows(30, 3))
+
+
+def test_a_model_file_with_a_function_by_its_name_is_refused_with_what_to_do() -> None:
+    content = artifact.loads(fit(rows(30, 3), n_components=5).dumps(), "m.joblib")
+    content["steps"][0]["recipe"]["kernel"] = "math:hypot"  # as earlier versions saved it
+    with pytest.raises(
+        ArtifactError,
+        match=r"m.joblib: steps\[0\].recipe.kernel: expected .*, got 'math:hypot': .* `kafeat.fit` in Python",
+    ):
+        loads(artifact.dumps(content), "m.joblib")
 
 
 def test_a_function_can_be_inspected_though_not_saved() -> None:

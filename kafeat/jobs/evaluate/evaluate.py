@@ -12,7 +12,6 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.config import Config
-from kafeat.contract.imports import allowing_imports, imports_allowed
 from kafeat.errors import DataError, KafeatWarning, UsageError, quoted
 from kafeat.evaluation.evaluation import Evaluation
 from kafeat.evaluation.rates import rates
@@ -59,7 +58,6 @@ def evaluate(
     jobs: int | None = None,
     output_dtype: str | None = None,
     report: str | None = None,
-    allow_import: bool = False,
     say: Say | None = None,
     listener: Listener | None = None,
 ) -> Evaluation:
@@ -108,9 +106,6 @@ def evaluate(
         Type that features are rounded to, as `kafeat transform` does; None takes that of the map.
     report : str or None, default None
         Folder for a page with figures.
-    allow_import : bool, default False
-        True imports kernels that recipes and model files have by name (`module:function`), which runs the code of these
-        modules.
     say : callable or None, default None
         Called with a line about each step of the work.
     listener : Listener or None, default None
@@ -168,25 +163,24 @@ def evaluate(
     messages: list[str] = []
     listener = (listener or Listener(warn=messages.append)).once()
     figure_data = None if report is None else FigureData()
-    with allowing_imports(allow_import or imports_allowed()):
-        candidates = list_candidates(_as_list(model), _as_list(config), sweeps, seeds)
-        _check_splits(splits, split, candidates)
-        for candidate in candidates:
-            if candidate.config is not None:
-                check_label(candidate.config, labels)
-        # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
-        # results, and are refused or become null.
-        with (
-            report_folder(report),
-            one_blas_thread(linalg=True),
-            np.errstate(over="ignore", divide="ignore", invalid="ignore"),
-        ):
-            with rereadable(data, reading) as rows_source:
-                rows_source, candidates = by_row_numbers(rows_source, request, candidates)
-                records = _records(rows_source, request, candidates, splits, figure_data, say, listener)
-            result = _report(records)
-            if report is not None and figure_data is not None:
-                write_report(report, rows_source.name, result, figure_data)
+    candidates = list_candidates(_as_list(model), _as_list(config), sweeps, seeds)
+    _check_splits(splits, split, candidates)
+    for candidate in candidates:
+        if candidate.config is not None:
+            check_label(candidate.config, labels)
+    # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
+    # results, and are refused or become null.
+    with (
+        report_folder(report),
+        one_blas_thread(linalg=True),
+        np.errstate(over="ignore", divide="ignore", invalid="ignore"),
+    ):
+        with rereadable(data, reading) as rows_source:
+            rows_source, candidates = by_row_numbers(rows_source, request, candidates)
+            records = _records(rows_source, request, candidates, splits, figure_data, say, listener)
+        result = _report(records)
+        if report is not None and figure_data is not None:
+            write_report(report, rows_source.name, result, figure_data)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return Evaluation({**records[0], **result} if len(records) == 1 else result)

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafeat.config import Config, load_config
-from kafeat.contract.imports import allowing_imports, imports_allowed
-from kafeat.contract.step import refuse_not_imported, takes_missing
+from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning
 from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
@@ -48,8 +47,6 @@ def fit(
     split: str | None = None,
     weight: str | None = None,
     jobs: int | None = None,
-    *,
-    allow_import: bool = False,
 ) -> FeatureMap:
     """Fit a feature map, and the predictor behind it if the config ends in one.
 
@@ -71,8 +68,6 @@ def fit(
         A column of numbers of at least 0, which is no feature: how often a row counts for the predictor.
     jobs : int or None, default None
         Number of threads that fit a predictor; None takes all cores. The result does not depend on it.
-    allow_import : bool, default False
-        True imports a kernel that the config has by name (`module:function`), which runs the code of that module.
 
     Returns
     -------
@@ -97,18 +92,7 @@ def fit(
     >>> kafeat.fit({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]}, X)
     FeatureMap(standardize -> fourier: 3 inputs, 64 features, float32)
     """
-    with allowing_imports(allow_import or imports_allowed()):
-        return _fit(load_config(config), data, label, split, weight, jobs)
-
-
-def _fit(
-    recipe: Config,
-    data: str | os.PathLike[str] | TableLike,
-    label: str | Sequence[str] | npt.ArrayLike | None,
-    split: str | None,
-    weight: str | None,
-    jobs: int | None,
-) -> FeatureMap:
+    recipe = load_config(config)
     messages = list[str]()
     listener = Listener(warn=messages.append)
     opened: AbstractContextManager[Reader] = (
@@ -123,7 +107,7 @@ def _fit(
         text = text_warning(recipe, source, fm.columns, label_names(given), others)
         messages += [] if text is None else [text]
     for message in messages:
-        warnings.warn(message, KafeatWarning, stacklevel=3)
+        warnings.warn(message, KafeatWarning, stacklevel=2)
     return fm
 
 
@@ -192,7 +176,6 @@ def read_sample(
     column `weight` is no feature.
     """
     check_label(config, label)
-    refuse_not_imported(config.steps, "config")
     names, labels = label_names(label), label_values(label)
     check_split(split, names)
     require(source, [] if split is None else [split], "--split")

@@ -16,7 +16,7 @@ from kafeat.samplers.nystroem import Nystroem
 def emit_nystroem(graph: Graph, fitted: FittedStep, x: Value) -> Value:
     """The kernel with the landmarks, then a matrix product; in float64 inside where the map computes in it."""
     step, state, outer = cast(Nystroem, fitted.step), fitted.state, graph.dtype
-    if not isinstance(step.kernel, str) or step.imports:
+    if not isinstance(step.kernel, str):
         raise UsageError(
             "kernel: expected a kernel by name, got a Python function, which no ONNX operator calls"
         )

@@ -130,6 +130,5 @@ def test_every_option_of_the_command_is_a_keyword():
     parameters = inspect.signature(kafeat.transform).parameters.values()
     keywords = {one.name for one in parameters if one.kind == one.KEYWORD_ONLY}
     of_a_terminal = {"quiet", "verbose", "log_format", "color", "dry_run"}
-    # `kafeat.load` has allow_import
-    assert options - keywords == {"source", "target", "allow_import", *of_a_terminal}
+    assert options - keywords == {"source", "target", *of_a_terminal}
     assert keywords <= options

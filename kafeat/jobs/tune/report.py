@@ -1,4 +1,4 @@
-"""The page of a search: leaderboard, score over columns, the worth of each choice, columns, config and commands."""
+"""The page of a search: leaderboard, score over columns, weights of columns, config and commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from kafeat.jobs.evaluate.report import write_page
 
 if TYPE_CHECKING:
     from kafeat.evaluation.report.canvas import Picture
-    from kafeat.jobs.tune.ablation import Worth
     from kafeat.jobs.tune.tuning import Tuning
 
 _MOST_LEADERS = 20
@@ -58,11 +57,6 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     if len(tuning.curve) > 1:
         yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
         yield from _curve(tuning)
-    if tuning.choices:
-        yield "<h2>What each choice was worth</h2>"
-        yield "<p>The best score with the choice and with the best other one, in trials of one size.</p>"
-        heads = ["choice", "chosen", "score", "best other", "score", "difference", "trials of"]
-        yield from table(heads, [_worth(one) for one in tuning.choices])
     if pictures:
         yield "<h2>Pictures</h2>"
         yield from figures(pictures)
@@ -96,18 +90,6 @@ def _curve(tuning: Tuning) -> Iterator[str]:
     ]
     heads = ["columns", escape(tuning.score_name), "bytes/row", *(["s per million rows"] if timed else [])]
     yield from table(heads, rows, next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None))
-
-
-def _worth(one: Worth) -> list[str]:
-    return [
-        one.part,
-        escape(one.chosen),
-        f"{one.scores[one.chosen]:.4f}",
-        escape(one.other),
-        f"{one.scores[one.other]:.4f}",
-        f"{one.gain:+.4f} <small>± {one.error:.1g}</small>",
-        f"{one.rows:,} rows <small>{one.columns:,} columns</small>",
-    ]
 
 
 def _figure(value: float, error: float) -> str:

@@ -18,7 +18,6 @@ from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_names
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.tune.ablation import worth_of_choices
 from kafeat.jobs.tune.budget import Budget
 from kafeat.jobs.tune.comments import comments
 from kafeat.jobs.tune.journal import Journal
@@ -172,7 +171,6 @@ class Tuner:
             test,
             table_of(choice.leaders),
             curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
-            worth_of_choices(search.trials, best.candidate),
             importance,
             n,
             said,

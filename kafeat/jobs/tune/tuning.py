@@ -12,7 +12,6 @@ from kafeat.evaluation.evaluation import PlotOver, check_axis
 from kafeat.evaluation.notebook_axes import needs_matplotlib, new_axes
 from kafeat.evaluation.tables import Table, html_table
 from kafeat.jobs.fit.labels import LabelNames
-from kafeat.jobs.tune.ablation import Worth
 from kafeat.jobs.tune.search import Trial
 from kafeat.jobs.tune.test_rows import Score
 from kafeat.jobs.tune.widths import Point
@@ -39,7 +38,6 @@ class Tuning:
         test_score: The score on the test rows, which the choice has not seen; None without them.
         table: The trials of the searched width, the chosen map first and the others by their scores.
         curve: The chosen map with several numbers of columns; empty if only one was tried.
-        choices: The worth of the chosen scaler, metric and map.
         importance: The share of each column in a metric learned from the label; None if it was not asked for.
         trials: The number of trials of the search.
         notes: Sentences about the table and the choice.
@@ -56,7 +54,6 @@ class Tuning:
     test_score: Score | None
     table: Table
     curve: Table
-    choices: list[Worth]
     importance: dict[str, float] | None
     trials: int
     notes: tuple[str, ...]
@@ -134,7 +131,6 @@ class Tuning:
             "config": self.config.to_plain(),
             "table": list(self.table),
             "curve": list(self.curve),
-            "choices": [vars(one) for one in self.choices],
             "importance": self.importance,
         }
 

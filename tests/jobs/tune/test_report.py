@@ -6,16 +6,10 @@ import re
 import pytest
 
 import kafeat
-from kafeat.jobs.tune.ablation import worth_of_choices
-from kafeat.jobs.tune.search import Trial
-from kafeat.jobs.tune.space import Candidate
-from kafeat.jobs.tune.trials import Outcome, Size
 from tests.evaluation.report.browser import CHROMIUM, assert_fits
 from tests.jobs.tune.test_tune import mixed
 
 pytest.importorskip("matplotlib")
-SMALL, LARGE = Size(100, 16, 2, True), Size(400, 64, 2)
-CHOSEN = Candidate("power", "none", "laplacian", 0.3)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +29,6 @@ def test_the_page_needs_no_other_file_and_has_every_part(tuned):
     for heading in (
         "Leaderboard",
         "Score over columns",
-        "What each choice was worth",
         "Pictures",
         "The config",
     ):
@@ -63,27 +56,6 @@ def test_the_commands_are_those_for_the_file(tmp_path):
         f"kafeat evaluate --model map.joblib '{path}' --label y --split split",
     ]
     assert kafeat.tune(mixed(), "y", 16, trials=1, jobs=1).commands() == []
-
-
-def trial(candidate, size, score):
-    return Trial(1, candidate, size, Outcome(score, (score, score + 0.01), 0.0, size.width))
-
-
-def test_the_worth_of_a_choice_is_taken_where_something_comparable_was_tried():
-    """At the large size another scaler was tried with another kernel only, which says nothing about the scaler."""
-    trials = [
-        trial(CHOSEN, LARGE, 0.9),
-        trial(Candidate("standardize", "none", "rbf"), LARGE, 0.95),
-        trial(Candidate("power", "none", "rbf"), LARGE, 0.5),
-        trial(CHOSEN, SMALL, 0.8),
-        trial(Candidate("standardize", "none", "laplacian"), SMALL, 0.75),
-    ]
-    scaler, kernel = worth_of_choices(trials, CHOSEN)
-    assert (scaler.part, scaler.other, scaler.rows) == ("scaler", "standardize", 100)
-    assert scaler.gain == pytest.approx(0.05)
-    assert (kernel.part, kernel.other, kernel.rows) == ("map", "rbf", 400)
-    assert kernel.gain == pytest.approx(0.4)
-    assert kernel.scores == {"laplacian": 0.9, "rbf": 0.5}
 
 
 @pytest.mark.slow

@@ -58,10 +58,6 @@ Example:
     help="Largest number of bytes of the features of a row.",
 )  # fmt: skip
 @click.option(
-    "--max-seconds-per-million-rows", type=click.FloatRange(min=0.0, min_open=True), metavar="S",
-    help="Largest number of seconds that one core of this machine may take to transform a million rows.",
-)  # fmt: skip
-@click.option(
     "--time", "seconds", callback=_seconds, metavar="TIME",
     help="Time after which the search ends: 90s, 10m, 1h (default: all trials).",
 )  # fmt: skip
@@ -121,7 +117,6 @@ def tune(
     labels: tuple[str, ...],
     columns: int | None,
     max_bytes_per_row: int | None,
-    max_seconds_per_million_rows: float | None,
     seconds: float | None,
     trials: int | None,
     split: str | None,
@@ -172,8 +167,7 @@ def tune(
             check_place(output, replace)
     with watching(quiet, seconds, trials) as show:
         result = job(
-            data, labels, columns, max_bytes_per_row=max_bytes_per_row,
-            max_seconds_per_million_rows=max_seconds_per_million_rows, time=seconds, trials=trials, split=split,
+            data, labels, columns, max_bytes_per_row=max_bytes_per_row, time=seconds, trials=trials, split=split,
             task=task, scoring=scoring, base=base, predictor=predictor, seeds=seeds, jobs=jobs, reading=reading,
             progress=show, listener=log.listener(quiet), report=report, journal=journal, resume=resume,
             config_name=config, stops=(Interrupted,),

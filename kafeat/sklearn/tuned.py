@@ -35,8 +35,6 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Number of features (default: the knee of the score over columns).
     max_bytes_per_row : int, optional
         Largest number of bytes of the features of a row.
-    max_seconds_per_million_rows : float, optional
-        Largest number of seconds that one core of this machine may take to transform a million rows.
     time : float or str, optional
         Number of seconds, or a duration such as "10m", after which no trial begins (default: all trials, which takes
         minutes).
@@ -91,7 +89,6 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         columns: int | None = None,
         *,
         max_bytes_per_row: int | None = None,
-        max_seconds_per_million_rows: float | None = None,
         time: float | str | None = None,
         trials: int | None = None,
         task: str = "auto",
@@ -103,7 +100,6 @@ class TunedFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ) -> None:
         self.columns = columns
         self.max_bytes_per_row = max_bytes_per_row
-        self.max_seconds_per_million_rows = max_seconds_per_million_rows
         self.time = time
         self.trials = trials
         self.task = task

@@ -205,7 +205,7 @@ def test_the_columns_are_recommended_within_the_bounds_and_the_page_is_written(t
     pytest.importorskip("matplotlib")
     done = in_process(
         "tune", "x.csv", "best.yaml", "--label", "y", "--trials", 2, "--jobs", 1, "--max-bytes-per-row", 256,
-        "--max-seconds-per-million-rows", 1e6, "--report", "page", cwd=table,
+        "--report", "page", cwd=table,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     chosen = re.search(r"R² over columns:\n(?: .*\n)*? +(\d+)  \S+ ± \S+  <\n", done.stdout)

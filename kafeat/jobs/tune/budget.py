@@ -1,4 +1,4 @@
-"""The number of output columns, or bounds of what a row may cost."""
+"""The number of output columns, or a bound of the bytes of a row."""
 
 from __future__ import annotations
 
@@ -34,19 +34,15 @@ def seconds_of(time: float | str | None) -> float | None:
 
 @dataclass(frozen=True)
 class Budget:
-    """The number of columns, or None to choose it, and bounds of the cost of a row; None is no bound."""
+    """The number of columns, or None to choose it, and a bound of the bytes of a row; None is no bound."""
 
     columns: int | None = None
     bytes_per_row: int | None = None
-    seconds_per_million_rows: float | None = None
 
     def check(self, dtype: str) -> None:
         """Refuse numbers that no map can have."""
         if self.columns is not None and self.columns < 2:
             raise UsageError(f"columns: expected at least 2, got {self.columns}")
-        seconds = self.seconds_per_million_rows
-        if seconds is not None and not seconds > 0.0:
-            raise UsageError(f"max_seconds_per_million_rows: expected seconds above 0, got {seconds:g}")
         most, item = self.most_columns(dtype), np.dtype(dtype).itemsize
         if most is not None and most < (self.columns or 2):
             raise UsageError(
@@ -77,13 +73,9 @@ class Budget:
         """Return about the time of the trials at other widths, as a multiple of that of a trial of the searched one."""
         if self.columns is not None:
             return 1.0 if with_curve else 0.0
-        return 4.0 if self.seconds_per_million_rows is None else 12.0
+        return 4.0
 
     def spelled(self) -> str:
         """Return the options of the command, as far as they are not the defaults."""
-        options = (
-            ("--columns", self.columns),
-            ("--max-bytes-per-row", self.bytes_per_row),
-            ("--max-seconds-per-million-rows", self.seconds_per_million_rows),
-        )
+        options = (("--columns", self.columns), ("--max-bytes-per-row", self.bytes_per_row))
         return "".join(f"{name} {value:g} " for name, value in options if value is not None)

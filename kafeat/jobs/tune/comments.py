@@ -47,7 +47,7 @@ def comments(
         yield from (f"  {_figure(trial)}  {trial.candidate}" for trial in others[:_RUNNERS_UP])
     if len(choice.points) > 1:
         yield f"{score_name} over columns, of the chosen map:"
-        yield from (f"  {_figure(one.trial)}  {counted(one.columns, 'column')}" for one in choice.points)
+        yield from (f"  {_figure(one)}  {counted(one.outcome.columns, 'column')}" for one in choice.points)
     yield from notes
 
 

@@ -82,13 +82,11 @@ def _curve(tuning: Tuning) -> Iterator[str]:
     """Yield the table of scores over columns."""
     from kafeat.evaluation.report.document import table
 
-    timed = any(row["seconds_per_million_rows"] is not None for row in tuning.curve)
     rows = [
         [f"{row['columns']:,}", _figure(row["score"], row["standard_error"]), f"{row['bytes_per_row']:,}"]
-        + ([f"{row['seconds_per_million_rows']:.3g}"] if timed else [])
         for row in tuning.curve
     ]
-    heads = ["columns", escape(tuning.score_name), "bytes/row", *(["s per million rows"] if timed else [])]
+    heads = ["columns", escape(tuning.score_name), "bytes/row"]
     yield from table(heads, rows, next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain
 from kafeat.chain.fit_step import FitCache
-from kafeat.chain.tiles import run_tiles
 from kafeat.errors import DataError
 from kafeat.evaluation.learners import held_out_predictions
 from kafeat.jobs.fit.subsets import Subset, subset_of
@@ -27,7 +26,6 @@ from kafeat.maths.task import PredictionTask
 _PARTS = 4
 _MOST_HELD_OUT = 2000
 RESAMPLES = 40
-_TIMED_ROWS, _TIMED_RUNS = 2048, 3
 # Numbers that the samples between the steps of chains may hold for one split.
 _MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
 
@@ -97,22 +95,6 @@ class Scorer:
         means = np.mean([scores for scores, _ in results], axis=0)
         columns = max(columns for _, columns in results)
         return Outcome(float(means[0]), tuple(means[1:].tolist()), time.perf_counter() - started, columns)
-
-    def seconds_per_million_rows(self, candidate: Candidate, size: Size, dtype: str) -> float:
-        """Return the seconds that one core takes to transform a million rows, the best of three short runs."""
-        split, kind = self._splits_of(size)[0], np.dtype(dtype)
-        sample = replace(split.train.sample, dtype=kind)
-        with one_blas_thread():
-            chain = self._fitted(candidate, size, split._replace(train=replace(split.train, sample=sample)))
-            transform, seconds = chain.bind(kind), []
-            X = np.resize(split.test.sample.X, (_TIMED_ROWS, chain.n_features_in)).astype(
-                transform.reads(kind)
-            )
-            for _ in range(_TIMED_RUNS):
-                started = time.perf_counter()
-                run_tiles(transform, X, kind)
-                seconds.append(time.perf_counter() - started)
-        return 1e6 * min(seconds) / len(X)
 
     def _fitted(self, candidate: Candidate, size: Size, split: _Split) -> Chain:
         """Return the chain of a candidate, fitted on the training rows of a split."""

@@ -42,7 +42,6 @@ def tune(
     columns: int | None = None,
     *,
     max_bytes_per_row: int | None = None,
-    max_seconds_per_million_rows: float | None = None,
     time: float | str | None = None,
     trials: int | None = None,
     split: str | None = None,
@@ -77,8 +76,6 @@ def tune(
         Number of output columns of the map; None tries the best map with several and takes the knee of the curve.
     max_bytes_per_row : int or None, default None
         Largest number of bytes of the features of a row.
-    max_seconds_per_million_rows : float or None, default None
-        Largest number of seconds that one core of this machine may take to transform a million rows.
     time : float, str or None, default None
         Number of seconds, or a duration such as "90s", "10m" or "1h", that the search may take; it takes longer only
         for the first trial. None makes all trials.
@@ -140,7 +137,7 @@ def tune(
     started = monotonic()
     start, own = load_start(base)
     start = with_predictor(start, predictor, task)
-    budget = Budget(columns, max_bytes_per_row, max_seconds_per_million_rows)
+    budget = Budget(columns, max_bytes_per_row)
     seconds = seconds_of(time)
     _check(trials, seeds)
     budget.check(start.dtype)

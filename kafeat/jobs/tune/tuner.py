@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -125,8 +125,7 @@ class Tuner:
 
     def run(self, search: Search, stops: tuple[type[BaseException], ...], with_curve: bool) -> Outcome:
         """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""
-        price = partial(self.scorer.seconds_per_million_rows, dtype=self.start.dtype)
-        chooser = Chooser(search, self.budget, self.start.dtype, price, highest_score(self.scoring.name))
+        chooser = Chooser(search, self.budget, self.start.dtype, highest_score(self.scoring.name))
         choice = None
         try:
             search.search()

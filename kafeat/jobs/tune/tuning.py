@@ -14,7 +14,6 @@ from kafeat.evaluation.tables import Table, html_table
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.jobs.tune.search import Trial
 from kafeat.jobs.tune.test_rows import Score
-from kafeat.jobs.tune.widths import Point
 from kafeat.model.feature_map import FeatureMap
 
 if TYPE_CHECKING:
@@ -186,16 +185,15 @@ def table_of(leaders: Sequence[Trial]) -> Table:
     )
 
 
-def curve_of(points: Sequence[Point], chosen: Trial, item: int) -> Table:
+def curve_of(points: Sequence[Trial], chosen: Trial, item: int) -> Table:
     """Return the table of the chosen map with several numbers of columns of `item` bytes."""
     return Table(
         {
-            "columns": point.columns,
-            "score": point.trial.outcome.score,
-            "standard_error": point.trial.outcome.error,
-            "bytes_per_row": item * point.columns,
-            "seconds_per_million_rows": point.seconds,
-            "chosen": point.trial is chosen,
+            "columns": point.outcome.columns,
+            "score": point.outcome.score,
+            "standard_error": point.outcome.error,
+            "bytes_per_row": item * point.outcome.columns,
+            "chosen": point is chosen,
         }
         for point in points
     )

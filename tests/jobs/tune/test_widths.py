@@ -1,4 +1,4 @@
-"""The number of columns: the knee of the curve, the bounds of the cost, and what is said at an edge."""
+"""The number of columns: the knee of the curve, the bound of the bytes, and what is said at an edge."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,10 @@ from kafeat.jobs.tune.trials import Outcome, Size
 from kafeat.jobs.tune.widths import Chooser
 
 PLAIN = Candidate("standardize", "none", "rbf")
-OTHER = Candidate("standardize", "none", "laplacian")
 
 
-def choose(budget, score, *, price=lambda _candidate, _size: 0.0, rows=8000, candidates=(PLAIN,), noise=0.0):
-    """The choice of a search among these maps, where `score` of a map and a width is the score."""
+def choose(budget, score, *, rows=8000, noise=0.0):
+    """The choice of a search with one map, where `score` of a map and a width is the score."""
     draws = np.random.default_rng(0)
 
     def run(candidate, size):
@@ -25,9 +24,8 @@ def choose(budget, score, *, price=lambda _candidate, _size: 0.0, rows=8000, can
         return Outcome(value, resampled, 0.0, min(size.width, rows))
 
     search = Search(None, [Size(rows, budget.searched("float32"), 2)], run)
-    for candidate in candidates:
-        search._try(candidate, search.sizes[-1])
-    return Chooser(search, budget, "float32", price, 1.0).choose(with_curve=False)
+    search._try(PLAIN, search.sizes[-1])
+    return Chooser(search, budget, "float32", 1.0).choose(with_curve=False)
 
 
 def loss_of(losses):
@@ -37,7 +35,7 @@ def loss_of(losses):
 def test_the_knee_is_where_doubling_takes_little_of_the_error():
     losses = {32: 0.4, 64: 0.2, 128: 0.1, 256: 0.098, 512: 0.097, 1024: 0.096}
     choice = choose(Budget(), loss_of(losses))
-    assert [point.columns for point in choice.points] == list(losses)
+    assert [point.outcome.columns for point in choice.points] == list(losses)
     assert choice.chosen.outcome.columns == 128
     assert choice.reasons == [
         "128 columns are recommended: with more, every doubling takes away less than 3 % of the error, or no more than "
@@ -71,38 +69,9 @@ def test_the_fewest_columns_are_told_as_an_edge():
 )
 def test_bytes_bound_the_columns_that_are_tried(most, widths):
     choice = choose(Budget(bytes_per_row=most), lambda _candidate, width: 1.0 - 1.0 / width)
-    assert [point.columns for point in choice.points] == widths
+    assert [point.outcome.columns for point in choice.points] == widths
     assert choice.chosen.outcome.columns == most // 4
     assert "the most that were tried within the bounds" in choice.reasons[0]
-
-
-def test_seconds_bound_the_width_and_prefer_another_map_where_that_pays():
-    def score(candidate, width):
-        return (0.9 if candidate == PLAIN else 0.85) - 10.0 / width
-
-    def price(candidate, size):
-        return size.width * (10.0 if candidate == PLAIN else 1.0)
-
-    both = (PLAIN, OTHER)
-    free = choose(Budget(), score, price=price, candidates=both)
-    assert free.leaders[0].candidate == PLAIN
-    bound = choose(Budget(seconds_per_million_rows=600.0), score, price=price, candidates=both)
-    assert bound.chosen.candidate == bound.leaders[0].candidate == OTHER
-    assert bound.chosen.outcome.columns <= 512
-    assert [point.seconds for point in bound.points] == [32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]
-    with pytest.raises(UsageError, match="expected at least 32, the seconds that the fastest map takes"):
-        choose(Budget(seconds_per_million_rows=1.0), score, price=price, candidates=both)
-
-
-def test_with_a_fixed_width_seconds_choose_among_the_maps():
-    def score(candidate, _width):
-        return 0.9 if candidate == PLAIN else 0.8
-
-    budget = Budget(columns=64, seconds_per_million_rows=5.0)
-    price = {PLAIN: 9.0, OTHER: 4.0}
-    choice = choose(budget, score, price=lambda one, _size: price[one], candidates=(PLAIN, OTHER))
-    assert choice.chosen.candidate == OTHER
-    assert [trial.candidate for trial in choice.leaders] == [OTHER, PLAIN]
 
 
 def test_bounds_that_no_map_can_keep_are_refused():
@@ -113,8 +82,6 @@ def test_bounds_that_no_map_can_keep_are_refused():
             {"columns": 64, "max_bytes_per_row": 255},
             "expected at least 256 for 64 columns of float32, got 255",
         ),
-        ({"max_seconds_per_million_rows": 0.0}, "max_seconds_per_million_rows: expected seconds above 0"),
-        ({"max_seconds_per_million_rows": 1e-9, "trials": 1}, "the seconds that the fastest map takes here"),
     ):
         with pytest.raises(UsageError, match=message):
             kafeat.tune(X, X[:, 0], jobs=1, **wrong)

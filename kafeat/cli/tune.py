@@ -160,8 +160,6 @@ def tune(
         *([] if results is None else [(results, True)]),
     ]
     to_stdout = [output for output, _ in outputs if isinstance(output, StandardStream)]
-    if len(to_stdout) > 1:
-        raise UsageError("-: expected one output on standard output, got two")
     for output, replace in outputs:
         if output not in to_stdout:
             check_place(output, replace)

@@ -13,13 +13,14 @@ from click.core import ParameterSource
 
 from kafeat.cli import log
 from kafeat.cli.overlaps import refuse_overlaps_of
-from kafeat.cli.unknown_variables import warn_of_unknown_variables
 
 # --json is a flag in one command and a file name in another, so one variable cannot stand for both.
 _OF_ONE_COMMAND = frozenset({"--json"})
 
 # `predict` does what `transform` does, so the variables of `transform` count for it, too.
-_SAME_AS = {"predict": "transform"}
+_SAME_AS = {"predict": ("transform",)}
+_PREFIX = "KAFEAT_"
+_WITHOUT_OPTION = ("KAFEAT_COLOR", "KAFEAT_COMPILED")
 
 
 class Formatter(click.HelpFormatter):
@@ -47,11 +48,11 @@ class Context(click.Context):
         self.color = log.wants_color(sys.stdout)
 
 
-def color_option(variable: str | None) -> click.Option:
+def color_option(*variables: str) -> click.Option:
     """Return --color, which may stand before or after the command. `log.apply_color` reads it earlier."""
     return click.Option(
         ["--color"], type=click.Choice(log.COLORS), expose_value=False,
-        envvar=variable, allow_from_autoenv=False,
+        envvar=variables, allow_from_autoenv=False,
         help="Use colours on a terminal unless NO_COLOR is set (auto, the default), always, or never.",
     )  # fmt: skip
 
@@ -63,13 +64,13 @@ def completed(command: click.Command) -> click.Command:
     command.context_class = Context
     for option in settings(command):
         option.envvar = _variables(command.name or "", option)
-    command.params.append(color_option(None))
+    command.params.append(color_option())
     command.callback = _checked(command)
     first = next(settings(command), None)
-    if first is not None and isinstance(first.envvar, list):
+    if first is not None:
         command.epilog = (
             f"{command.epilog or ''}\n\nEnvironment variables set defaults of options: {long_name(first)} is read from "
-            f"{' or '.join(first.envvar)}. The command line takes precedence."
+            f"{' or '.join(first.envvar or ())}. The command line takes precedence."
         )
     return command
 
@@ -93,9 +94,26 @@ def name_variable(error: click.ClickException) -> None:
     if not isinstance(error, click.BadParameter) or error.param is None or error.ctx is None:
         return
     if error.ctx.get_parameter_source(error.param.name or "") is ParameterSource.ENVIRONMENT:
-        names = error.param.envvar
-        known = [names] if isinstance(names, str) else list(names or ())
-        error.param_hint = next(name for name in known if os.environ.get(name))
+        error.param_hint = next(name for name in error.param.envvar or () if os.environ.get(name))
+
+
+def warn_of_unknown_variables(group: click.Command) -> None:
+    """Write a line about every variable KAFEAT_... that no command of the group reads: it is probably misspelt."""
+    found = {name for name, value in os.environ.items() if name.startswith(_PREFIX) and value}
+    if not found or not isinstance(group, click.Group):
+        return
+    context = Context(group)  # importing all commands takes 20 ms
+    commands = filter(None, (group.get_command(context, name) for name in group.list_commands(context)))
+    read = (name for command in commands for option in settings(command) for name in option.envvar or ())
+    known = {*_WITHOUT_OPTION, *read}
+    for name in sorted(found - known):
+        from kafeat.contract.describe import near
+
+        # Without the prefix, which makes all names alike.
+        bare = sorted(one.removeprefix(_PREFIX) for one in known)
+        meant = near(name.removeprefix(_PREFIX), bare, cutoff=0.75)
+        hint = f"; did you mean {_PREFIX}{meant}?" if meant else ""
+        log.warn(f"{name}: no option is set by this variable, so it is ignored{hint}")
 
 
 def settings(command: click.Command) -> Iterator[click.Option]:
@@ -108,9 +126,9 @@ def settings(command: click.Command) -> Iterator[click.Option]:
 def _variables(command: str, option: click.Option) -> list[str]:
     """Return the variables of an option, KAFEAT_TRANSFORM_JOBS before KAFEAT_JOBS."""
     name = long_name(option).lstrip("-").replace("-", "_").upper()
-    commands = [command, _SAME_AS[command]] if command in _SAME_AS else [command]
-    own = [f"KAFEAT_{one.replace('-', '_').upper()}_{name}" for one in commands]
-    return own if long_name(option) in _OF_ONE_COMMAND else [*own, f"KAFEAT_{name}"]
+    commands = (command, *_SAME_AS.get(command, ()))
+    own = [f"{_PREFIX}{one.replace('-', '_').upper()}_{name}" for one in commands]
+    return own if long_name(option) in _OF_ONE_COMMAND else [*own, f"{_PREFIX}{name}"]
 
 
 def long_name(option: click.Option) -> str:

@@ -15,9 +15,8 @@ import click
 
 from kafeat._version import __version__
 from kafeat.cli import log
-from kafeat.cli.command import Context, color_option, completed, name_variable
+from kafeat.cli.command import Context, color_option, completed, name_variable, warn_of_unknown_variables
 from kafeat.cli.signals import Interrupted, Terminated, listen
-from kafeat.cli.unknown_variables import warn_of_unknown_variables
 from kafeat.errors import KafeatError, PartsError
 from kafeat.io.storage.temporary_files import remove_ours
 

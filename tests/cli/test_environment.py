@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import kafeat as package
-from kafeat.cli.command import settings
+from kafeat.cli.command import settings, warn_of_unknown_variables
 from kafeat.cli.main import COMMANDS, kafeat
-from kafeat.cli.unknown_variables import warn_of_unknown_variables
 
 
 def command(name):

@@ -22,7 +22,6 @@ from kafeat.io.readers.memory import BatchReader
 from kafeat.io.writers.arrow_columns import columns_of
 from kafeat.io.writers.arrow_columns import shared as shared_memory
 from kafeat.io.writers.class_column import ClassColumn
-from kafeat.io.writers.passthrough import decoded
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.threads import run_in_this_thread
 from kafeat.types import Floats
@@ -214,7 +213,7 @@ def _partition(
         table = pa.Table.from_arrays(arrays, names=[*frame.keep, *frame.names])
         if frame.class_name is not None and fm.classes is not None:
             classes = ClassColumn(frame.class_name, fm.classes.tolist()).table(None, done.features)
-            table = table.add_column(len(frame.keep), frame.class_name, decoded(classes.column(0)))
+            table = table.add_column(len(frame.keep), frame.class_name, classes.column(0))
         yield from table.to_batches(max_chunksize=rows)
 
 

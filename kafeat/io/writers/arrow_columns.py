@@ -10,9 +10,6 @@ import pyarrow as pa
 from kafeat.io.writers.base import Layout
 from kafeat.types import Array, Floats, Mask
 
-STORED_PLAIN = {b"kafeat": b"plain"}
-"""Metadata of a field with codes that a file tells as plain values."""
-
 
 def columns_of(block: Floats, nulls: Mask | None = None, *, apart: bool = False) -> list[pa.Array]:
     """Return one array for each column, without copies if columns are contiguous. Rows of `nulls` are null.

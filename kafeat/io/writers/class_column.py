@@ -9,20 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.errors import UsageError, quoted
-from kafeat.io.writers.arrow_columns import STORED_PLAIN, shared, with_nulls
+from kafeat.io.writers.arrow_columns import shared, with_nulls
 from kafeat.types import Array, Floats, Mask
 
 
 class ClassColumn:
-    """The column `name` of predicted classes, in their own type: text, whole numbers, numbers or booleans.
-
-    Text is held as codes, as a class may be long; it is stored as plain text.
-    """
+    """The column `name` of predicted classes, in their own type: text, whole numbers, numbers or booleans."""
 
     def __init__(self, name: str, classes: Sequence[Any]) -> None:
-        self._classes, self._text = _arrow(classes), isinstance(classes[0], str)
-        kind = pa.dictionary(pa.int32(), pa.string()) if self._text else self._classes.type
-        self._field = pa.field(name, kind, metadata=STORED_PLAIN if self._text else None)
+        self._classes = _arrow(classes)
+        self._field = pa.field(name, self._classes.type)
 
     def schema(self, passthrough: pa.Schema | None) -> pa.Schema:
         """Return the schema of the passthrough columns with this column behind them; refuse one of the same name."""
@@ -39,10 +35,7 @@ class ClassColumn:
         A class is text if `as_text`, as in CSV.
         """
         missing: Mask = np.isnan(probabilities[:, 0])
-        codes = with_nulls(probabilities.argmax(axis=1).astype(np.int32), missing)
-        column = (
-            pa.DictionaryArray.from_arrays(codes, self._classes) if self._text else self._classes.take(codes)
-        )
+        column = self._classes.take(with_nulls(probabilities.argmax(axis=1), missing))
         field = self._field
         if as_text:
             field, column = field.with_type(pa.string()), column.cast(pa.string())

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafeat.errors import UsageError
-from kafeat.io.writers.arrow_columns import STORED_PLAIN, features_of, nulls_of, schema_of
+from kafeat.io.writers.arrow_columns import features_of, nulls_of, schema_of
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
@@ -42,9 +40,6 @@ class ParquetWriter(Writer):
             )
         self.wants = "F" if layout.layout == "columns" else "C"
         self._schema = schema_of(layout)
-        # Readers take the Arrow types from this entry, which Arrow itself would make of the types written.
-        told = pa.schema([_told(field) for field in self._schema], metadata=self._schema.metadata)
-        notes = {b"ARROW:schema": base64.b64encode(told.serialize().to_pybytes()), **(told.metadata or {})}
         # A group holds the smallest number of whole blocks that reaches its size.
         width, most = len(layout.names), layout.block_rows
         self._full = GROUP_BYTES if layout.layout == "columns" else LIST_GROUP_BYTES
@@ -58,13 +53,11 @@ class ParquetWriter(Writer):
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,
-            store_schema=False,
             compression=compression,
             use_dictionary=layout.passthrough_names,
             write_statistics=layout.passthrough_names,
             data_page_size=PAGE_BYTES,
         )
-        self._writer.add_key_value_metadata(notes)
 
     def buffer(self, start: int, rows: int) -> Floats:
         return self._pool.take(rows)
@@ -115,8 +108,3 @@ class ParquetWriter(Writer):
         self._writer.is_open = False
         if not self._file.closed:
             self._file.close()
-
-
-def _told(field: pa.Field) -> pa.Field:
-    plain = field.metadata == STORED_PLAIN
-    return pa.field(field.name, field.type.value_type, field.nullable) if plain else field

@@ -31,7 +31,6 @@ def test_long_labels_take_little_memory(folder):
     label = ["--label", "y", "--split", "split"]
     peaks = [
         peak(KAFEAT, "fit", "--config", str(folder / "ridge.yaml"), source, model, *label),
-        peak(KAFEAT, "predict", "--model", model, source, str(folder / "out.parquet")),
         peak(KAFEAT, "evaluate", "--model", model, source, "--all-rows", "-q"),
         peak(KAFEAT, "fit", "--config", str(folder / "coded.yaml"), source, str(folder / "c.joblib")),
         peak(

@@ -78,12 +78,11 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
         data = model.dumps()
         made = SharedMap(_digest(data), data=data)
     elif isinstance(model, str | os.PathLike):
-        place = os.fspath(model)
+        name = os.fspath(model)
+        data = artifact_bytes(name)
         # Other processes may run in other folders.
-        place = place if "://" in place else os.path.abspath(place)
-        data = artifact_bytes(place)
-        made = SharedMap(_digest(data), path=place)
-        model = loads(data, place)
+        made = SharedMap(_digest(data), path=name if "://" in name else os.path.abspath(name))
+        model = loads(data, name)
     else:
         raise UsageError(f"model: expected a path or a FeatureMap, got {type(model).__name__}")
     with _lock:

@@ -451,7 +451,7 @@ def test_a_search_keeps_its_time(monkeypatch, seconds, learned):
     search.search()
     assert search.trials[0].size == planned[-1]
     budget = Budget()
-    Chooser(search, budget, "float32", lambda *_: 0.0, 1.0).choose(with_curve=True)
+    Chooser(search, budget, "float32", 1.0).choose(with_curve=True)
     slack = 0.0 if learned <= 3.0 else 2.0 * (learned - 3.0)  # a first trial of its kind is guessed
     assert clock[0] <= max(2.0, seconds) + slack
     assert seconds < 40.0 or clock[0] >= 0.4 * seconds or not search.ended_early

@@ -26,8 +26,8 @@ from joblib.numpy_pickle import NumpyArrayWrapper
 
 import kafeat
 from kafeat.errors import ArtifactError
+from kafeat.io.readers.base import damage
 from kafeat.io.readers.npy import _no_array
-from kafeat.io.storage.files import damage
 from kafeat.model import artifact
 from kafeat.model.feature_map import FORMAT, WITH_PREDICTOR, FeatureMap
 

@@ -120,9 +120,13 @@ EVALUATE = "about: a\ndata: b\noptions: {seeds: 1, rows: 20, exact_rows: 50}\nma
     ("words", "content"),
     [
         ("fit --config pipe.yaml x.csv m.joblib", FIT),
-        ("config --check pipe.yaml", FIT),
+        pytest.param("config --check pipe.yaml", FIT, marks=pytest.mark.slow),
         ("config --check pipe.yaml", EVALUATE),
-        ("evaluate --config pipe.yaml x.csv --rows 20 --exact-rows 50 --seeds 1 --json e.json", FIT),
+        pytest.param(
+            "evaluate --config pipe.yaml x.csv --rows 20 --exact-rows 50 --seeds 1 --json e.json",
+            FIT,
+            marks=pytest.mark.slow,
+        ),
         ("evaluate --experiment pipe.yaml x.csv --json e.json", EVALUATE),
         ("tune --from pipe.yaml x.csv best.yaml --label y --trials 1 --columns 4", FIT),
     ],

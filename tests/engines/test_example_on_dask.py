@@ -26,6 +26,7 @@ KEYS = {
 }
 
 
+@pytest.mark.slow
 def test_a_folder_of_s3_is_transformed_by_the_workers_of_dask(tmp_path, monkeypatch):
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)

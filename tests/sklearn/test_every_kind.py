@@ -43,6 +43,9 @@ NON_NEGATIVE = [
 ]
 
 
+QUICK = {"standardize", "fourier", "nystroem", "homogeneous", "tensor_sketch", "metric", "union"}
+
+
 def kind_of(step: dict[str, Any]) -> str:
     return str(step["kind"])
 
@@ -50,7 +53,14 @@ def kind_of(step: dict[str, Any]) -> str:
 # one of the checks calls `fit` and then `partial_fit`; some have few rows
 @pytest.mark.filterwarnings("ignore:partial_fit", "ignore:nystroem. expected at least")
 @pytest.mark.usefixtures("one_limit")
-@pytest.mark.parametrize("step", [*STEPS, *NON_NEGATIVE], ids=kind_of)
+@pytest.mark.parametrize(
+    "step",
+    # The estimator is one for all kinds; each family has one here, and `make test-all` takes the others.
+    [
+        pytest.param(step, marks=[] if step["kind"] in QUICK else [pytest.mark.slow], id=kind_of(step))
+        for step in [*STEPS, *NON_NEGATIVE]
+    ],
+)
 def test_checks_of_scikit_learn(step: dict[str, Any]) -> None:
     check_estimator(FeatureMap([step]), on_skip=None)
 

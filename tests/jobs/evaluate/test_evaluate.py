@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -414,10 +415,22 @@ def learned_from(wave):
     return learned_from
 
 
-@pytest.mark.parametrize("learner", ["ridge", "linear_svc", "dual_l1", "sgd"])
-@pytest.mark.parametrize(("factor", "offset"), [(1.0, 1000.0), (1e6, 0.0), (1e-6, -3.0e-4), (1e200, 0.0)])
-def test_scores_do_not_depend_on_the_units_of_the_label(learned_from, learner, factor, offset):
-    one, other = learned_from(learner, 1.0, 0.0), learned_from(learner, factor, offset)
+def once(names, sizes):
+    """Every size with the first name, the first size with the others, and the rest of them marked slow."""
+    return [
+        pytest.param(name, size, marks=[pytest.mark.slow] if i and k else [])
+        for (i, name), (k, size) in product(enumerate(names), enumerate(sizes))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("learner", "units"),
+    once(
+        ["ridge", "linear_svc", "dual_l1", "sgd"], [(1e6, 0.0), (1.0, 1000.0), (1e-6, -3.0e-4), (1e200, 0.0)]
+    ),
+)
+def test_scores_do_not_depend_on_the_units_of_the_label(learned_from, learner, units):
+    one, other = learned_from(learner, 1.0, 0.0), learned_from(learner, *units)
     for key in ("score_raw", "score_map", "score_exact", "score_map_exact_rows"):
         assert other[key] == pytest.approx(one[key], abs=2e-3), key
     assert one["score_exact"] > 0.9
@@ -643,8 +656,9 @@ def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):
     assert all(set(threads) == {1} for _, *threads in seen)
 
 
-@pytest.mark.parametrize("size", [1e-200, 1e-25, 1e25, 1e140])
-@pytest.mark.parametrize("learner", ["ridge", "linear_svc", "sgd"])
+@pytest.mark.parametrize(
+    ("learner", "size"), once(["ridge", "linear_svc", "sgd"], [1e25, 1e-200, 1e-25, 1e140])
+)
 def test_figures_at_any_scale(rings, size, learner):
     """Maps that do not mind the scale score as they do elsewhere; nothing in the JSON is no number."""
     rng = np.random.default_rng(0)

@@ -87,7 +87,7 @@ def test_classes_of_one_type(name, tmp_path):
         assert check(source, distinct(PAIRS[name]), predictor, tmp_path) == (name != "decimal of 30 digits")
 
 
-@pytest.mark.parametrize("predictor", PREDICTORS)
+@pytest.mark.parametrize("predictor", ["ridge", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_classes_of_parts_of_two_types(predictor, tmp_path):
     fits = set()
     for i, (one, other) in enumerate(product(PAIRS, PAIRS)):

@@ -401,7 +401,7 @@ GOOD = '{"trial": "t", "score": 0.5, "resampled": [], "seconds": 1.0, "columns":
     ],
     ids=range(19),
 )  # fmt: skip
-@pytest.mark.parametrize("place", [1, 2, 4])
+@pytest.mark.parametrize("place", [*(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2)), 4])
 def test_a_damaged_line_ends_the_journal_with_a_note(tmp_path, line, place):
     path, said, made = tmp_path / "j", [], []
     kafeat.tune(X, Y, columns=16, jobs=1, journal=str(path), progress=_stop_after_three)

@@ -85,9 +85,24 @@ def finite(context: click.Context, option: click.Parameter, number: float | None
     return number
 
 
-def number(least: int, most: int = 1 << 53) -> click.IntRange:
+_LARGEST = 1 << 53
+
+
+class _Number(click.IntRange):
+    """A whole number with bounds; the help is silent about the largest number that any option takes."""
+
+    def _describe_range(self) -> str:
+        return f"x>={self.min}" if self.max == _LARGEST else super()._describe_range()
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value).isdecimal() and int(value) > _LARGEST:
+            self.fail(f"{value} is not in the range {self.min}<=x<={self.max}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def number(least: int, most: int = _LARGEST) -> click.IntRange:
     """Return the type of a whole number. Larger ones are refused before anything is allocated for them."""
-    return click.IntRange(least, most)
+    return _Number(least, most)
 
 
 MOST_JOBS = 4096

@@ -243,9 +243,9 @@ def fit_predictor(
                 listener.rows(rows.done.chunk.rows)
             if data.weight is not None and len(training.folds) < 2:
                 raise DataError(
-                    f"weight {quoted(data.weight)}: expected numbers above 0 in rows of two or three of the {FOLDS} "
-                    f"random parts that a penalty is chosen on, got them in {len(training.folds)}: give more rows a "
-                    "weight above 0"
+                    f"weight {quoted(data.weight)}: expected numbers above 0 in at least two of the {FOLDS} random "
+                    "parts of the rows, on which a penalty is chosen, got them in "
+                    f"{len(training.folds)}: give more rows a weight above 0"
                 )
             learned = training.learned()
     except DataError as error:

@@ -7,7 +7,7 @@ import json
 import click
 
 from kafeat.cli import options
-from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.command import GroupedCommand
 
 
 @click.command(

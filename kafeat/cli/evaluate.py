@@ -10,8 +10,7 @@ import click
 from click.core import ParameterSource
 
 from kafeat.cli import experiments, log, options
-from kafeat.cli.command import long_name
-from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.command import GroupedCommand, long_name
 from kafeat.errors import UsageError
 
 if TYPE_CHECKING:

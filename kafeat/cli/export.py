@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.command import GroupedCommand
 
 
 @click.command(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.command import GroupedCommand
 
 if TYPE_CHECKING:
     from kafeat.jobs.transform.options import InputOptions

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from kafeat.cli import options
-from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.command import GroupedCommand
 
 # Columns whose importance is shown.
 _MOST_SHOWN = 8

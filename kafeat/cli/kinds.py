@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kafeat.cli import options
-from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.command import GroupedCommand
 
 # The kinds that most tables need, most used first. All others follow in the order of the alphabet.
 _FIRST = ("nystroem", "fourier", "homogeneous", "standardize", "quantile", "one_hot", "impute", "ridge")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.command import GroupedCommand
 from kafeat.cli.transform import run_transform, transform
 
 _NOT_HERE = ("features", "unit_variance", "color")

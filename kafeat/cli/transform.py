@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.command import GroupedCommand
 from kafeat.cli.options import DatasetOptions, scale_options
 from kafeat.errors import UsageError, counted
 
@@ -288,7 +288,7 @@ def _show_dry_run(request: DatasetRequest, over_parts: bool) -> None:
 
 
 def _show_estimate(plan: DryRun, by: str = "") -> None:
-    from kafeat.io.storage.disk_space import spell_bytes
+    from kafeat.io.storage.atomic import spell_bytes
 
     about = "" if plan.exact_rows else "about "
     free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"

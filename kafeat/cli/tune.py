@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafeat.cli import log, options
-from kafeat.cli.option_groups import GroupedCommand
+from kafeat.cli.command import GroupedCommand
 from kafeat.cli.overlaps import journal_of
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def tune(
     from contextlib import ExitStack
 
     from kafeat.cli.main import Interrupted, forget
-    from kafeat.cli.tune_progress import watching
+    from kafeat.cli.progress import watching
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place, write_bytes
     from kafeat.io.storage.base import StandardStream

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 from pydantic import (
@@ -28,10 +28,22 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from kafeat.contract.describe import Described
-from kafeat.contract.error_slopes import NO_THEOREM, ErrorSlopes
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.types import Array, Floats, Scratch, Shape, State
+
+
+class ErrorSlopes(NamedTuple):
+    """Slopes of log ‖K − K̂‖ over log n_components in two norms; a second one holds where the eigengap of K is large."""
+
+    frobenius: tuple[float, ...] = ()
+    spectral: tuple[float, ...] = ()
+
+
+NO_THEOREM = ErrorSlopes()
+MONTE_CARLO = ErrorSlopes((-0.5,), (-0.5,))
+"""Of an average over independent random features: 1/√D in every norm."""
+
 
 T = TypeVar("T")
 Spreads = Literal["needs", "evens", "keeps", "ignores"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafeat.maths.linear_system import (
+from kafeat.maths.ridge import (
     FOLDS,
     LEAST,
     PENALTIES,

@@ -12,8 +12,7 @@ import numpy as np
 from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.kernel_ridge import KernelRidge
 from kafeat.evaluation.preparation import NO_SCALING, Scaling
-from kafeat.maths.linear_system import FOLDS
-from kafeat.maths.normal_equations import NormalEquations
+from kafeat.maths.ridge import FOLDS, NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import Kind, PredictionTask, task_of
 from kafeat.model.predictor import FittedPredictor

@@ -16,7 +16,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from kafeat.errors import DataError, UsageError, first_line
 from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth
 from kafeat.evaluation.preparation import NO_SCALING, Scaling, scaling_of, unit_scaling_of
-from kafeat.maths.linear_system import rounding_of
+from kafeat.maths.ridge import rounding_of
 from kafeat.maths.task import PredictionTask
 from kafeat.types import Array, Floats, Mask
 

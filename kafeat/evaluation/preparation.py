@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kafeat.maths.linear_system import FOLDS
+from kafeat.maths.ridge import FOLDS
 from kafeat.maths.row_sample import Hashes, row_hashes
 from kafeat.maths.units import power_of_two
 from kafeat.types import Floats

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from kafeat.contract.error_slopes import NO_THEOREM, ErrorSlopes
+from kafeat.contract.step import NO_THEOREM, ErrorSlopes
 from kafeat.evaluation.records import (
     Budget,
     Estimate,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kafeat.maths.linear_system import LEAST, each, rounding_of
+from kafeat.maths.ridge import LEAST, each, rounding_of
 from kafeat.types import Array, Floats
 
 _MOST_NUMBERS = 1 << 21

@@ -11,8 +11,8 @@ from kafeat.contract.step import parameter
 from kafeat.errors import DataError
 from kafeat.maths.calibration import log_loss
 from kafeat.maths.linear_output import needs_float64
-from kafeat.maths.linear_system import FOLDS
 from kafeat.maths.logistic import LabelledRows, LogisticProblem
+from kafeat.maths.ridge import FOLDS
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 

@@ -10,9 +10,7 @@ from kafeat.contract.predictor import Learned, Learning, Targets, TrainingRows
 from kafeat.errors import DataError
 from kafeat.maths.calibration import fit_temperature
 from kafeat.maths.linear_output import leaves_float32, needs_float64
-from kafeat.maths.linear_system import FOLDS
-from kafeat.maths.normal_equations import NormalEquations
-from kafeat.maths.ridge import LinearModel, LinearRidge
+from kafeat.maths.ridge import FOLDS, LinearModel, LinearRidge, NormalEquations
 from kafeat.predictors._linear import LinearPredictor
 from kafeat.types import Floats
 

@@ -8,9 +8,18 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.contract.step import (
+    MONTE_CARLO,
+    N_COMPONENTS,
+    ErrorSlopes,
+    Sample,
+    Step,
+    Transform,
+    Width,
+    parameter,
+    refuse_odd,
+)
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters

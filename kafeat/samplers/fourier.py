@@ -9,10 +9,11 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from kafeat.chain.chain import Chain, FittedStep
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import (
+    MONTE_CARLO,
     N_COMPONENTS,
+    ErrorSlopes,
     PositiveFloat,
     Sample,
     Step,

@@ -11,10 +11,10 @@ from pydantic_core import PydanticCustomError
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_negative
 from kafeat.contract.describe import Described, spell
-from kafeat.contract.error_slopes import ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     N_COMPONENTS,
+    ErrorSlopes,
     PositiveFloat,
     PositiveInt,
     Sample,

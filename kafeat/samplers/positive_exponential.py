@@ -9,9 +9,18 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import remedy
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_odd
+from kafeat.contract.step import (
+    MONTE_CARLO,
+    N_COMPONENTS,
+    ErrorSlopes,
+    Sample,
+    Step,
+    Transform,
+    Width,
+    parameter,
+    refuse_odd,
+)
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma

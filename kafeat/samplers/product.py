@@ -17,9 +17,8 @@ from kafeat.chain.parallel import (
     apply_map,
     map_buffers,
 )
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
-from kafeat.contract.step import Sample, Transform, Width, parameter, total_clipped
+from kafeat.contract.step import MONTE_CARLO, ErrorSlopes, Sample, Transform, Width, parameter, total_clipped
 from kafeat.errors import DataError
 from kafeat.types import Array, Floats, Shape, State
 

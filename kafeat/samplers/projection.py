@@ -10,10 +10,9 @@ import numpy as np
 from pydantic import Field
 
 from kafeat.contract.checks import check_indices, count_rows, refuse_infinite
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.sparse_product import SparseMatrix, times_dense
-from kafeat.contract.step import Sample, Step, Transform, Width, parameter
+from kafeat.contract.step import MONTE_CARLO, ErrorSlopes, Sample, Step, Transform, Width, parameter
 from kafeat.contract.tile import Rows, SparseRows
 from kafeat.errors import DataError, counted
 from kafeat.maths.hadamard import (

@@ -11,9 +11,17 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from kafeat.contract.checks import check_indices, count_rows
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter
+from kafeat.contract.step import (
+    MONTE_CARLO,
+    N_COMPONENTS,
+    ErrorSlopes,
+    Sample,
+    Step,
+    Transform,
+    Width,
+    parameter,
+)
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import (

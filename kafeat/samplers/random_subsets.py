@@ -8,9 +8,18 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.step import (
+    MONTE_CARLO,
+    N_COMPONENTS,
+    ErrorSlopes,
+    Sample,
+    Step,
+    Transform,
+    Width,
+    parameter,
+    refuse_parameter,
+)
 from kafeat.maths.dot_products import GAMMA, Degree, Gamma, fit_gamma
 from kafeat.maths.kernel import KernelParameters, find_kernel
 from kafeat.maths.subsets import all_sets, degree_warning, larger_sets, sets_of_size

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
+    MONTE_CARLO,
     N_COMPONENTS,
+    ErrorSlopes,
     PositiveFloat,
     Sample,
     Spreads,

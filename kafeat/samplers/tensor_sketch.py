@@ -10,9 +10,18 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
-from kafeat.contract.error_slopes import MONTE_CARLO, ErrorSlopes
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import N_COMPONENTS, Sample, Step, Transform, Width, parameter, refuse_parameter
+from kafeat.contract.step import (
+    MONTE_CARLO,
+    N_COMPONENTS,
+    ErrorSlopes,
+    Sample,
+    Step,
+    Transform,
+    Width,
+    parameter,
+    refuse_parameter,
+)
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major
 from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.maths.exact_terms import ExactTerms, choose_terms, exact_terms, rest_of_product

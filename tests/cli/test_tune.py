@@ -125,7 +125,7 @@ def test_the_config_may_go_to_standard_output(table, in_process, tmp_path):
 
 INTERRUPTED = """
 import os, signal, sys
-from kafeat.cli import main, tune_progress
+from kafeat.cli import main, progress
 from contextlib import contextmanager
 @contextmanager
 def watching(*_):
@@ -133,7 +133,7 @@ def watching(*_):
         if trial.number == {number}:
             os.kill(os.getpid(), signal.{name})
     yield show
-tune_progress.watching = watching
+progress.watching = watching
 sys.argv = ["kafeat", *{words!r}]
 main.main()
 """

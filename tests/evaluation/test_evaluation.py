@@ -10,8 +10,7 @@ from kafeat.errors import DataError
 from kafeat.evaluation.kernel_error import distortion, jl_eps, kernel_error
 from kafeat.evaluation.kernel_ridge import kernel_ridge
 from kafeat.evaluation.preparation import FOLDS, scaling_of, split
-from kafeat.maths.linear_system import PENALTIES
-from kafeat.maths.normal_equations import NormalEquations
+from kafeat.maths.ridge import PENALTIES, NormalEquations
 from kafeat.maths.task import task_of
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from kafeat.maths.held_out_ridge import PENALTIES, clearly_better, fit_held_out_ridge, hold_out
+from kafeat.maths.ridge import HELD_OUT_PENALTIES, clearly_better, fit_held_out_ridge, hold_out
 
 
 @pytest.mark.parametrize("width", [5, 120])
@@ -17,7 +17,7 @@ def test_equals_the_best_of_scikit_learn_on_held_out_rows(width):
     unit = np.trace(centred.T @ centred) / min(80, width)
     errors = [
         ((Ridge(alpha=p * unit, solver="svd").fit(Z[:80], Y[:80]).predict(Z[80:]) - Y[80:]) ** 2).sum(axis=1)
-        for p in PENALTIES
+        for p in HELD_OUT_PENALTIES
     ]
     best = min(errors, key=np.mean)
     np.testing.assert_allclose(fitted.errors, best, rtol=1e-6)

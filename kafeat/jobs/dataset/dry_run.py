@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
+from kafeat.io.storage.atomic import require_space
 from kafeat.io.storage.base import StandardStream
 from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part, plan_parts

@@ -24,7 +24,7 @@ from kafeat.jobs.fit.labels import (
 )
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.sample import held_out_rows
-from kafeat.maths.linear_system import FOLDS
+from kafeat.maths.ridge import FOLDS
 from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
 from kafeat.model.feature_map import WITH_PREDICTOR, FeatureMap

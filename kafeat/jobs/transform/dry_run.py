@@ -7,9 +7,8 @@ import tempfile
 from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
-from kafeat.io.storage.atomic import check_place, naming
+from kafeat.io.storage.atomic import check_place, naming, require_space
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import COUNTED, OUTPUTS, format_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location

@@ -13,9 +13,8 @@ from kafeat.errors import InvalidValueError
 from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.storage.atomic import WrittenFile
+from kafeat.io.storage.atomic import WrittenFile, require_space
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.formats import OUTPUTS, SPARSE_OUTPUTS, format_of
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import Layout, Writer

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from kafeat.maths.held_out_ridge import fit_held_out_ridge, hold_out
+from kafeat.maths.ridge import fit_held_out_ridge, hold_out
 from kafeat.types import Array, Floats
 
 Bool = npt.NDArray[np.bool_]

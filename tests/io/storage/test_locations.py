@@ -27,9 +27,8 @@ import kafeat
 from kafeat.errors import DataError, SystemRefusedError, UsageError, without_secrets
 from kafeat.io.storage import object_store as remote
 from kafeat.io.storage import upload
-from kafeat.io.storage.atomic import atomic, check_place, write_bytes
+from kafeat.io.storage.atomic import atomic, check_place, require_space, write_bytes
 from kafeat.io.storage.base import Entry
-from kafeat.io.storage.disk_space import require_space
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions

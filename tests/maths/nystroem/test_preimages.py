@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from kafeat.maths.held_out_ridge import PENALTIES
 from kafeat.maths.nystroem.projection import learn_preimages
+from kafeat.maths.ridge import HELD_OUT_PENALTIES
 
 RNG = np.random.default_rng(0)
 X = 2.0 + RNG.standard_normal((200, 3))
@@ -26,7 +26,7 @@ def test_it_is_ridge_with_the_penalty_that_fits_held_out_rows_best() -> None:
     assert sorted([*train, *held]) == list(range(200))
     assert len(held) == 40
     unit = np.linalg.eigvalsh(np.cov(Z[train].T, bias=True) * len(train)).mean()
-    peers = [Ridge(penalty * unit).fit(Z[train], X[train]) for penalty in PENALTIES]
+    peers = [Ridge(penalty * unit).fit(Z[train], X[train]) for penalty in HELD_OUT_PENALTIES]
     best = min(peers, key=lambda peer: ((peer.predict(Z[held]) - X[held]) ** 2).mean())
     # two ways to solve a system whose condition number is below 10⁶
     np.testing.assert_allclose(found["preimages"], best.coef_.T, rtol=0, atol=1e-8)

@@ -318,7 +318,7 @@ WEIGHTS = [
     (
         np.zeros(1000),
         DataError,
-        "weight 'w': expected numbers above 0 in rows of two or three of .*, got them in 0",
+        "weight 'w': expected numbers above 0 in at least two of .*, got them in 0",
     ),
     (
         np.full(1000, 1e300),

@@ -149,6 +149,7 @@ faults: $(VENV)/.installed
 FAULTS ?= --memory 300
 fault-calls: $(VENV)/.installed
 	$(BIN)/python benchmarks/fault_calls.py $(FAULTS)
+
 sanitize: $(VENV)/.installed
 	$(BIN)/python benchmarks/sanitize.py
 

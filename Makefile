@@ -23,7 +23,7 @@ help:
 	@echo "make bench   set up, then every figure of speed and memory beside those of scikit-learn (half an hour; bench-quick: 3)"
 	@echo "make golden  compare all that the code of BASE (main) and the working tree write, byte by byte (5 minutes)"
 	@echo "make faults  kill fit and transform at 200 random moments, and runs over parts at 120, and run them again (half an hour)"
-	@echo "make fault-calls  let every call of fit, transform, predict, tune and evaluate on files fail once (10 minutes; needs a C compiler)"
+	@echo "make fault-calls  let every call of fit, transform, predict, tune and evaluate on files fail once (7 minutes; needs a C compiler)"
 	@echo "make sanitize  the compiled core under the sanitizers of addresses and undefined behaviour, over all shapes (2 minutes)"
 	@echo "make fuzz    coverage-guided fuzzing of config, NPY, CSV and model files (4 minutes; FUZZ_SECONDS=600 for ten times that)"
 	@echo "make fuzz-csv  20,000 random CSV files beside Python's csv module (a minute; FUZZ_FILES=100000 SEED=1 for more and others)"

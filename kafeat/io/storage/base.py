@@ -1,4 +1,4 @@
-"""What the location of a table, a model or a folder can do, and the standard streams."""
+"""The base class of locations of tables, models and folders, and the standard streams."""
 
 from __future__ import annotations
 

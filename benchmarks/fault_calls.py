@@ -71,7 +71,7 @@ class Outcome:
 
 
 class Seen(ctypes.Structure):
-    """What `fault_calls.c` tells the parent of a try."""
+    """The counts that `fault_calls.c` shares with the parent of a try."""
 
     _fields_ = (("calls", ctypes.c_long), ("failed", ctypes.c_char * 4160))
 

@@ -258,7 +258,7 @@ def _of_studies() -> Iterator[Case]:
 
 
 def _of_mistakes() -> Iterator[Case]:
-    """What a person may get wrong: each line is refused, with its message and code."""
+    """Mistakes in configs and commands: each line is refused, with its message and code."""
     configs = """\
 steps: []
 steps: [{kind: fourrier}]

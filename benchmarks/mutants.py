@@ -138,7 +138,7 @@ def shares(rooms: dict[str, list[Mistake]], suite: Suite, number: int) -> list[M
 
 
 class Suite:
-    """What `make coverage` measured: the tests of each line, and how long each takes."""
+    """The measurements of `make coverage`: the tests of each line, and how long each takes."""
 
     def __init__(self) -> None:
         self.data = CoverageData(str(MEASURED / "data"))

@@ -32,7 +32,7 @@ def cut(rcond):
 
 
 def cut_by_eps(values, vectors):
-    """What float32 rounds in a sum of m numbers, as rules for a pseudo-inverse have it."""
+    """Return the rounding of float32 in a sum of m numbers, as rules for a pseudo-inverse have it."""
     return whitening(values, vectors, len(values) * float(np.finfo(np.float32).eps))
 
 

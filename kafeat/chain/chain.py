@@ -265,15 +265,25 @@ class Chain:
         """Width of the last step's output, of which `outputs` may keep some."""
         return self.steps[-1].n_features_out
 
+    @property
+    def n_components(self) -> int:
+        """Width of the output: of the outputs that are kept."""
+        return self.n_outputs if self.outputs is None else len(self.outputs)
+
     def bind(self, dtype: np.dtype[Any]) -> Transform:
         """All steps as one transform, whose features are of `dtype`."""
-        transforms = [
-            fitted.bind(DOUBLE if i < self.cast_after else dtype) for i, fitted in enumerate(self.steps)
-        ]
-        steps = [fitted.step for fitted in self.steps]
-        return BoundChain(steps, transforms, dtype, self.cast_after, self.outputs)
+        return self.joined(self.transforms(dtype), dtype)
 
-    def _first(self, n: int) -> Chain:
+    def transforms(self, dtype: np.dtype[Any]) -> list[Transform]:
+        """The transform of each step, in float64 for those before the cast."""
+        return [fitted.bind(DOUBLE if i < self.cast_after else dtype) for i, fitted in enumerate(self.steps)]
+
+    def joined(self, transforms: Sequence[Transform], dtype: np.dtype[Any], **ending: Any) -> BoundChain:
+        """Join the transforms of the steps; `ending` is what `BoundChain` does with the features."""
+        steps = [fitted.step for fitted in self.steps]
+        return BoundChain(steps, transforms, dtype, self.cast_after, self.outputs, **ending)
+
+    def first(self, n: int) -> Chain:
         """The first n steps."""
         return Chain(self.steps[:n], cast_after=min(n, self.cast_after))
 
@@ -306,7 +316,7 @@ class Chain:
             if isinstance(pair, Gram) and fitted.step.needs_coordinates:
                 if not isinstance(inputs, Coordinates):
                     raise TypeError(f"{fitted.step.kind} needs coordinates, and there are none")
-                before = self._first(i).bind(dtype)
+                before = self.first(i).bind(dtype)
                 both = (rows.astype(before.reads(dtype)) for rows in (inputs.x, inputs.y))
                 x, y = (run_tiles(before, rows, dtype).astype(np.float64) for rows in both)
                 pair = Coordinates(x, y)
@@ -319,7 +329,7 @@ class Chain:
         most = max((i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.reads_columns), default=0)
         if not most or not all(s.missing != "refuse" or s.reads_columns for s in steps[:most]):
             return X
-        return self._first(most).transform(X)
+        return self.first(most).transform(X)
 
     def exact_kernel_note(self) -> str | None:
         """Say where the exact kernel is one of computed features; None if it never is."""

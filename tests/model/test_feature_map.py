@@ -23,7 +23,7 @@ def test_bytes_do_not_depend_on_how_rows_in_memory_are_shared(tmp_path: Path, ch
     np.save(tmp_path / "x.npy", X)
     transform_file(fm, str(tmp_path / "x.npy"), str(tmp_path / "z.npy"))
     want = np.load(tmp_path / "z.npy")
-    assert len({fm._height(len(X), jobs) for jobs in (1, 3, 8)}) == (1 if chunk_rows == 1000 else 3)
+    assert len({fm._height(fm.program(), len(X), jobs) for jobs in (1, 3, 8)}) == (1 if chunk_rows == 1000 else 3)
     for jobs in (1, 3, 8):
         assert (fm.transform(X, jobs=jobs) == want).all()
 

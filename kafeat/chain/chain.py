@@ -16,7 +16,7 @@ from kafeat.chain.tiles import run_tiles
 from kafeat.contract.checks import remedy
 from kafeat.contract.kernel_inputs import Coordinates, Gram, KernelInputs
 from kafeat.contract.step import DOUBLE, MOST_FEATURES, Names, Sample, Scaler, Step, Transform
-from kafeat.errors import DataError, InvalidValueError, quoted
+from kafeat.errors import DataError, InvalidValueError, UsageError, quoted
 from kafeat.types import Array, Floats, Shape, State
 
 _FLOATS = ("float32", "float64")
@@ -287,10 +287,30 @@ class Chain:
         """The first n steps."""
         return Chain(self.steps[:n], cast_after=min(n, self.cast_after))
 
+    def before(self, index: int, X: Floats) -> Floats:
+        """The input of the step with this index, of rows X (n, d)."""
+        return X if not index else self.first(index).transform(X)
+
     def transform(self, X: Floats) -> Floats:
         """The features (n, D) of rows X (n, d), in their dtype, by the calling thread."""
         with one_blas_thread():
             return run_tiles(self.bind(X.dtype), X, X.dtype)
+
+    def inverse(self, Z: Floats) -> Floats:
+        """Return the rows (n, d) with the features Z (n, D); refuse a chain with a step that has no inverse."""
+        if self.outputs is not None:
+            raise UsageError(
+                "inverse_transform: expected a map with all of its outputs, got one that is pruned"
+            )
+        for fitted in reversed(self.steps):
+            rows = fitted.step.inverse(fitted.state, Z, fitted.n_features_in)
+            if rows is None:
+                raise UsageError(
+                    f"inverse_transform: {fitted.step.kind}: expected steps that have an inverse (standardize, robust, "
+                    "minmax without clip, pca, projection, nystroem with preimages: true), got another"
+                )
+            Z = rows
+        return Z
 
     def exact(self, X: Floats, Y: Floats, dtype: np.dtype[Any] = DOUBLE) -> Floats:
         """The kernel that the chain stands for, (n, m) float64, of rows X (n, d) and Y (m, d).

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -24,18 +23,18 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.location import parse_location
 from kafeat.model import artifact
-from kafeat.model.in_notebooks import InNotebooks
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance
-from kafeat.model.serialize import FORMAT, chain_content, read_content, refused_content
+from kafeat.model.serialize import FORMAT, read_content, refused_content, write_content
+from kafeat.pictures import notebook
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.run import InMemory, run
+from kafeat.runtime.run import fill, run
 from kafeat.types import Array, DType, Floats, TableLike
 
 
 @dataclass(frozen=True, repr=False)
-class FeatureMap(InNotebooks):
+class FeatureMap:
     """A map z from rows of numbers to rows of features, with z(x)·z(y) ≈ k(x, y).
 
     `kafeat.fit` and `kafeat.load` return feature maps. They cannot be changed.
@@ -89,6 +88,12 @@ class FeatureMap(InNotebooks):
     format: int = FORMAT
     device: Device | None = field(default=None, compare=False)
 
+    _repr_html_ = notebook.table
+    plot_error = notebook.plot_error
+    plot_kernel = notebook.plot_kernel
+    plot_distances = notebook.plot_distances
+    plot_spectrum = notebook.plot_spectrum
+
     def __repr__(self) -> str:
         steps = [fitted.step for fitted in self.chain.steps]
         if self.predictor is not None:
@@ -122,19 +127,10 @@ class FeatureMap(InNotebooks):
         labels = None if self.predictor is None else self.predictor.labels
         return None if labels is None or labels.classes is None else labels.class_array
 
-    @cached_property
+    @property
     def unit_scale(self) -> float | None:
-        """√(D / tr Σ), with the covariance Σ of the features of fitted rows.
-
-        Times it, the D features have a mean variance of about 1. None for a map that does not know tr Σ, or whose
-        features do not vary.
-        """
-        trace = 0.0 if self.feature_mean is None else float(self.feature_mean.traces[0])
-        if trace == 0.0:
-            return None
-        scale = sqrt(self.n_components) / sqrt(trace)
-        limits = np.finfo(self.dtype)
-        return scale if limits.tiny < scale < limits.max else None
+        """The factor that gives the features a mean variance of about 1; None where the map does not know it."""
+        return None if self.feature_mean is None else self.feature_mean.unit_scale(self.dtype)
 
     @cached_property
     def transforms(self) -> Sequence[Transform]:
@@ -176,14 +172,15 @@ class FeatureMap(InNotebooks):
         return gives_sparse(self.chain, np.dtype(self.dtype))
 
     def needed_unit_scale(self) -> float:
-        """Return the factor of `unit_variance`; refuse a map that has none."""
-        if self.unit_scale is None:
+        """Return `unit_scale`; refuse a map that has none."""
+        scale = self.unit_scale
+        if scale is None:
             older = self.feature_mean is None
             got = "one that does not: fit it again" if older else "one whose features do not vary, or hardly"
             raise UsageError(
                 f"unit variance: expected a map that knows how its features vary in the rows of the fit, got {got}"
             )
-        return self.unit_scale
+        return scale
 
     def needed_predictor(self) -> FittedPredictor:
         """Return the predictor; refuse a map without one."""
@@ -366,32 +363,8 @@ class FeatureMap(InNotebooks):
     ) -> Floats:
         """Return the results of a program, in `out` if that is given."""
         source, columns = self.source(X)
-        if source.rows is None:
-            raise TypeError("a source in memory knows its rows")
-        shape = (source.rows, program.width)
-        if out is None:
-            out = np.empty(shape, program.dtype)
-        elif out.shape != shape or out.dtype.kind != "f" or not out.flags.writeable:
-            raise UsageError(
-                f"out: expected a writeable array of floats of shape {shape}, "
-                f"got shape {out.shape} and dtype {out.dtype}"
-            )
-        jobs = count_jobs(jobs)
-        height = self._height(program, source.rows, jobs)
-        chunks, jobs = source.chunks(columns, (), height), max(1, min(jobs, -(-source.rows // height)))
-        for _ in run(program, chunks, InMemory(out), jobs, in_memory=not isinstance(X, Reader)):
-            pass
-        return out
-
-    def _height(self, program: Program, rows: int, jobs: int) -> int:
-        """Return a height of chunks of which every worker gets about four.
-
-        It is a multiple of the tile height, so that the bytes are those of chunks of full height.
-        """
-        if self.chunk_rows % program.rows or program.on_device:
-            return self.chunk_rows
-        tiles = -(-rows // (4 * jobs * program.rows))
-        return min(self.chunk_rows, max(1, tiles) * program.rows)
+        in_memory = not isinstance(X, Reader)
+        return fill(program, source, columns, self.chunk_rows, out, count_jobs(jobs), in_memory=in_memory)
 
     def inverse_transform(self, Z: Floats) -> Floats:
         """Return rows with the features Z: those of least norm, where several rows have the same features.
@@ -422,22 +395,10 @@ class FeatureMap(InNotebooks):
         >>> bool(np.allclose(fm.inverse_transform(fm.transform(X)), X))
         True
         """
-        X: Floats = np.asarray(Z, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.n_components:
-            raise UsageError(f"Z: expected the shape (n, {self.n_components}), got {X.shape}")
-        if self.chain.outputs is not None:
-            raise UsageError(
-                "inverse_transform: expected a map with all of its outputs, got one that is pruned"
-            )
-        for fitted in reversed(self.chain.steps):
-            rows = fitted.step.inverse(fitted.state, X, fitted.n_features_in)
-            if rows is None:
-                raise UsageError(
-                    f"inverse_transform: {fitted.step.kind}: expected steps that have an inverse (standardize, robust, "
-                    "minmax without clip, pca, projection, nystroem with preimages: true), got another"
-                )
-            X = rows
-        return X
+        rows: Floats = np.asarray(Z, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_components:
+            raise UsageError(f"Z: expected the shape (n, {self.n_components}), got {rows.shape}")
+        return self.chain.inverse(rows)
 
     def exact_kernel(self, X: TableLike, Y: TableLike | None = None) -> Floats:
         """Return the kernel matrix k(X, Y) that the map approximates.
@@ -534,7 +495,7 @@ class FeatureMap(InNotebooks):
         >>> kafeat.fit(config, [[1.0], [2.0]]).dumps() == kafeat.fit(config, [[1.0], [2.0]]).dumps()
         True
         """
-        return artifact.dumps(self._content())
+        return artifact.dumps(write_content(vars(self)))
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = True, *, fsync: bool = True) -> None:
         """Write the model file, completely or not at all. Loading it runs no code.
@@ -578,20 +539,3 @@ class FeatureMap(InNotebooks):
             # fails if the state has numbers that the dtype cannot hold
             fm.program("features" if fm.predictor is None else "predictions")
         return fm
-
-    def _content(self) -> dict[str, Any]:
-        return {
-            "format": self.format,
-            "kafeat": self.version,
-            "config": self.config.to_plain(),
-            "columns": self.columns.to_plain(),
-            "dtype": self.dtype,
-            "chunk_rows": self.chunk_rows,
-            "steps": chain_content(self.chain),
-            **({} if self.format == 1 else {"cast_after": self.chain.cast_after}),
-            **({} if self.chain.outputs is None else {"outputs": self.chain.outputs}),
-            **({} if self.column_ranges is None else {"seen": self.column_ranges.to_plain()}),
-            **({} if self.feature_mean is None else {"feature_mean": self.feature_mean.to_plain()}),
-            **({} if self.predictor is None else {"predictor": self.predictor.to_plain()}),
-            "provenance": self.provenance.to_plain(),
-        }

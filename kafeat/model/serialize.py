@@ -1,4 +1,4 @@
-"""Turn fitted steps into builtins and arrays, and the content of a model file back into the parts of a map."""
+"""Turn the fields of a feature map into builtins and arrays for its file, and back with full validation."""
 
 from __future__ import annotations
 
@@ -51,6 +51,42 @@ def _first(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
+def write_content(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of the model file of a `FeatureMap` with these fields, as builtins and arrays."""
+    chain, version = fields["chain"], fields["format"]
+    seen, mean, predictor = (fields[name] for name in ("column_ranges", "feature_mean", "predictor"))
+    return {
+        "format": version,
+        "kafeat": fields["version"],
+        "config": fields["config"].to_plain(),
+        "columns": fields["columns"].to_plain(),
+        "dtype": fields["dtype"],
+        "chunk_rows": fields["chunk_rows"],
+        "steps": _chain_content(chain),
+        **({} if version == 1 else {"cast_after": chain.cast_after}),
+        **({} if chain.outputs is None else {"outputs": chain.outputs}),
+        **({} if seen is None else {"seen": seen.to_plain()}),
+        **({} if mean is None else {"feature_mean": mean.to_plain()}),
+        **({} if predictor is None else {"predictor": predictor.to_plain()}),
+        "provenance": fields["provenance"].to_plain(),
+    }
+
+
+def _chain_content(chain: Chain) -> list[dict[str, Any]]:
+    """Return recipe, input width and state of each step."""
+    for i, fitted in enumerate(chain.steps):
+        if fitted.step.unsaved is not None:
+            raise UsageError(f"steps[{i}].{fitted.step.unsaved}: such a map cannot be saved")
+    return [
+        {
+            "recipe": fitted.step.recipe(),
+            "n_features_in": fitted.n_features_in,
+            "state": {name: np.asarray(value) for name, value in fitted.state.items()},
+        }
+        for fitted in chain.steps
+    ]
+
+
 def read_content(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a `FeatureMap` of an untrusted model file; raise `ValueError` and others if invalid."""
     version = content.get("format")
@@ -98,21 +134,6 @@ def _read_predictor(content: object, width: int) -> FittedPredictor:
         raise ValueError(f"predictor.recipe.{_first(error)}") from None
     except ValueError as error:
         raise ValueError(f"predictor.{error}") from None
-
-
-def chain_content(chain: Chain) -> list[dict[str, Any]]:
-    """Return recipe, input width and state of each step."""
-    for i, fitted in enumerate(chain.steps):
-        if fitted.step.unsaved is not None:
-            raise UsageError(f"steps[{i}].{fitted.step.unsaved}: such a map cannot be saved")
-    return [
-        {
-            "recipe": fitted.step.recipe(),
-            "n_features_in": fitted.n_features_in,
-            "state": {name: np.asarray(value) for name, value in fitted.state.items()},
-        }
-        for fitted in chain.steps
-    ]
 
 
 def _read_chain(content: object, n_features_in: int, outputs: object, cast_after: object) -> Chain:

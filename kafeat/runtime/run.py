@@ -13,8 +13,9 @@ from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.program import Program, Worker
 from kafeat.chain.tiles import Made
 from kafeat.contract.tile import Rows, SparseRows
-from kafeat.errors import DataError, InvalidValueError
-from kafeat.io.readers.base import Chunk
+from kafeat.errors import DataError, InvalidValueError, UsageError
+from kafeat.io.columns.columns import Columns
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.runtime.column_ranges import ColumnRanges
 from kafeat.runtime.ordered_map import ordered_map, prefetch
 from kafeat.types import Array, Floats, Mask
@@ -140,6 +141,45 @@ def run(
         read = chunks if in_memory else prefetch(chunks, 2)
         items = ((c, None if target is None else target.buffer(c.start, c.rows)) for c in read)
         yield from ordered_map(worker, items, 1 if program.on_device else jobs, joining=in_memory)
+
+
+def fill(
+    program: Program,
+    source: Reader,
+    columns: Columns,
+    chunk_rows: int,
+    out: Floats | None,
+    jobs: int,
+    *,
+    in_memory: bool,
+) -> Floats:
+    """Return the results of all rows of a source, in `out` if that is given."""
+    if source.rows is None:
+        raise TypeError("a source in memory knows its rows")
+    shape = (source.rows, program.width)
+    if out is None:
+        out = np.empty(shape, program.dtype)
+    elif out.shape != shape or out.dtype.kind != "f" or not out.flags.writeable:
+        raise UsageError(
+            f"out: expected a writeable array of floats of shape {shape}, "
+            f"got shape {out.shape} and dtype {out.dtype}"
+        )
+    height = shared_height(program, chunk_rows, source.rows, jobs)
+    chunks, jobs = source.chunks(columns, (), height), max(1, min(jobs, -(-source.rows // height)))
+    for _ in run(program, chunks, InMemory(out), jobs, in_memory=in_memory):
+        pass
+    return out
+
+
+def shared_height(program: Program, chunk_rows: int, rows: int, jobs: int) -> int:
+    """Return a height of chunks of which every worker gets about four.
+
+    It is a multiple of the tile height, so that the bytes are those of chunks of full height.
+    """
+    if chunk_rows % program.rows or program.on_device:
+        return chunk_rows
+    tiles = -(-rows // (4 * jobs * program.rows))
+    return min(chunk_rows, max(1, tiles) * program.rows)
 
 
 def _worker(

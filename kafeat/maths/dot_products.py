@@ -10,7 +10,8 @@ from pydantic import BeforeValidator, Field
 from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import PositiveFloat, Step, parameter, refuse_parameter
 from kafeat.maths.bandwidth import resolve_gamma
-from kafeat.maths.kernel import KernelParameters, find_kernel
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
 from kafeat.types import Floats
 
 Gamma = PositiveFloat | Literal["auto", "scale"]

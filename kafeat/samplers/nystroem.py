@@ -28,14 +28,8 @@ from kafeat.contract.step import (
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.dot_products import COEFFICIENTS, Coefficients, check_series
-from kafeat.maths.kernel import (
-    DifferentiableKernel,
-    KernelParameters,
-    TiledKernel,
-    find_kernel,
-    kernel_names,
-    spelled_out,
-)
+from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, spelled_out
+from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
 from kafeat.maths.nystroem.projection import fitted, leading, learn_preimages, trapezoid, whitening

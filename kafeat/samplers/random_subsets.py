@@ -21,7 +21,8 @@ from kafeat.contract.step import (
     refuse_parameter,
 )
 from kafeat.maths.dot_products import GAMMA, Degree, Gamma, fit_gamma
-from kafeat.maths.kernel import KernelParameters, find_kernel
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
 from kafeat.maths.subsets import all_sets, degree_warning, larger_sets, sets_of_size
 from kafeat.types import Array, Floats, Shape, State
 

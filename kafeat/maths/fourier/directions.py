@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.contract.step import parameter
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.rbf import RbfKernel
+from kafeat.maths.kernels.shift_invariant import RbfKernel
 from kafeat.types import Floats
 
 Directions = Literal["iid", "orthogonal"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from kafeat.errors import UsageError
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.series import scaled_series
+from kafeat.maths.kernels.dot_products import scaled_series
 from kafeat.onnx.elementary import log1p, positive_or_one, product, refuse_negative
 from kafeat.onnx.graph import Graph, Value
 from kafeat.onnx.subsets import all_sets, sets_of_size

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from kafeat.contract.kernel_inputs import Coordinates
-from kafeat.maths.homogeneous.additive import spectral_kernel
-from kafeat.maths.kernel import KernelParameters, find_kernel
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
+from kafeat.maths.kernels.histograms import spectral_kernel
 from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.transform import gain_of
 from kafeat.sklearn.attributes import Attributes

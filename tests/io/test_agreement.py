@@ -192,5 +192,5 @@ def test_stdin_is_read_once_and_hashed():
 
 
 def test_parquet_does_not_load_csv():
-    code = "import sys, kafeat.io.readers.parquet, kafeat.io.storage.formats; sys.exit('pyarrow.csv' in sys.modules)"
+    code = "import sys, kafeat.io.readers.parquet, kafeat.io.formats; sys.exit('pyarrow.csv' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

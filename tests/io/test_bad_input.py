@@ -196,7 +196,7 @@ def test_what_the_machine_refuses(tmp_path):
         open_reader(parse_location("a.xyz"))
     with pytest.raises(
         UsageError,
-        match="a.csv: expected a format of csv, parquet, npy, arrow, libsvm, npz, jsonl, got 'xls'",
+        match="a.csv: expected a format of csv, parquet, npy, arrow, jsonl, libsvm, npz, got 'xls'",
     ):
         open_reader(parse_location("a.csv"), "xls")
     with pytest.raises(UsageError, match="expected CSV, Arrow or LIBSVM on standard input, got npy"):

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.numbers import NOT_FINITE, to_doubles
+from kafeat.io.formats import format_of_bytes
 from kafeat.io.readers.text_stream import DecompressedStream
 
 LOOK = 1 << 20
 LONGEST = 1 << 28
 """Largest size of a row in bytes. A longer one has an open quote."""
-BINARY = {b"PAR1": "Parquet", b"\x93NUMPY": "NPY", b"ARROW1": "Arrow", b"\xff\xff\xff\xff": "Arrow"}
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ def _first_rows(location: str, text: DecompressedStream, delimiter: str) -> tupl
 
 
 def _refuse_binary(location: str, head: bytes) -> None:
-    for magic, name in BINARY.items():
-        if head.startswith(magic):
-            raise DataError(
-                f"{location}: expected CSV, but this looks like {name}: --input-format {name.lower()}"
-            )
+    other = format_of_bytes(head)
+    if other is not None:
+        raise DataError(
+            f"{location}: expected CSV, but this looks like {other.title}: --input-format {other.name}"
+        )
     if b"\0" in head[:LOOK]:
         raise DataError(
             f"{location}: byte {head.index(0)}: expected UTF-8 text, got a NUL byte: this looks like a binary "

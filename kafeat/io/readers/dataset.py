@@ -15,10 +15,10 @@ from kafeat.errors import DataError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.selection import match
+from kafeat.io.data_set import Part, is_data_set, list_parts
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.data_set import Part, is_data_set, list_parts
 from kafeat.types import Array
 
 if TYPE_CHECKING:

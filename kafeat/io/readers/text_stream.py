@@ -32,8 +32,9 @@ class HashingStream(io.RawIOBase):
         self._lock = threading.Lock()
         self.ended = False
         self.n_bytes = 0
-        self._ahead = self._take(4)
+        self._ahead = self._take(6)
         self.magic = self._ahead
+        """The first bytes, which show the format and the compression."""
 
     def readable(self) -> bool:
         return True
@@ -188,5 +189,5 @@ class Utf8Only(io.RawIOBase):
 def _packing(magic: bytes) -> str | None:
     if magic.startswith(GZIP):
         return "gzip"
-    skippable = len(magic) == 4 and magic[0] & 0xF0 == 0x50 and magic[1:] == ZSTD_SKIPPABLE
+    skippable = len(magic) > 3 and magic[0] & 0xF0 == 0x50 and magic[1:4] == ZSTD_SKIPPABLE
     return "zstd" if magic.startswith(ZSTD) or skippable else None

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from kafeat.contract.tile import Rows
+from kafeat.io.storage.atomic import AtomicFile
 from kafeat.io.writers.options import OutputOptions
 from kafeat.types import Floats, Mask
 
@@ -45,30 +47,15 @@ class Layout:
         """Names of the passthrough columns."""
         return [] if self.passthrough_schema is None else list(self.passthrough_schema.names)
 
-    @property
-    def layout(self) -> Literal["columns", "list"]:
-        """One column for each feature, or one column of lists."""
-        return self.options.layout
-
-    @property
-    def list_name(self) -> str:
-        """Name of the column of lists."""
-        return self.options.list_name
-
-    @property
-    def compression(self) -> str | None:
-        """Compression; None is the default of the format."""
-        return self.options.compression
-
 
 class Writer(ABC):
-    """An open output."""
+    """An open output. `location` names it in messages, and the bytes go to `file`."""
 
     order: ClassVar[Literal["C", "F"]] = "C"
     """The memory order in which blocks are written fastest."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+    def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
+        self.location, self.file, self.layout = location, file, layout
         self.wants: Literal["C", "F"] = self.order
         self._finished = False
 
@@ -85,10 +72,11 @@ class Writer(ABC):
         """Accept a filled buffer in its worker, which may write it at once if its position is known."""
         return
 
-    def write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None = None) -> None:
+    def write(self, block: Rows, passthrough: pa.Table | None, good: Mask | None = None) -> None:
         """Write the next rows, or only those that are `good`: their features and their passthrough columns.
 
-        Raise InvalidValueError, with its row counted from the first of these, for a value that the format cannot hold.
+        Sparse rows are for sparse formats only. Raise InvalidValueError, with its row counted from the first of these,
+        for a value that the format cannot hold.
         """
         if passthrough is not None:
             if self.layout.passthrough is not None:
@@ -97,7 +85,7 @@ class Writer(ABC):
         self._write(block, passthrough, good)
 
     @abstractmethod
-    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+    def _write(self, block: Any, passthrough: pa.Table | None, good: Mask | None) -> None:
         """Write the good rows of a block. `passthrough` holds only these."""
 
     def finish(self) -> None:

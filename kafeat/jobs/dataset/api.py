@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from kafeat.errors import PartsError, SystemRefusedError, UsageError
+from kafeat.io.data_set import is_data_set, must_exist
+from kafeat.io.formats import INPUTS, OUTPUTS
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.data_set import is_data_set, must_exist
-from kafeat.io.storage.formats import INPUTS, OUTPUTS
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult

@@ -11,11 +11,10 @@ import numpy as np
 from kafeat.chain.bound_chain import PREDICTION_DTYPE
 from kafeat.contract.checks import round_to
 from kafeat.errors import InvalidValueError, UsageError
+from kafeat.io.formats import Format
 from kafeat.io.readers.base import Chunk
-from kafeat.io.storage.formats import SPARSE_OUTPUTS
 from kafeat.io.writers.base import Writer
 from kafeat.io.writers.class_column import ClassColumn
-from kafeat.io.writers.npz import SparseWriter
 from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import PREDICTION, PROBABILITY
@@ -96,10 +95,7 @@ class SparseFeatureOutputs(Outputs[SparselyTransformed]):
         return run_sparse(self._fm, chunks, self.dtype, count_jobs(jobs), policy)
 
     def write(self, done: SparselyTransformed, writer: Writer) -> None:
-        if not isinstance(writer, SparseWriter):
-            raise TypeError(f"{type(writer).__name__} takes no sparse rows")
-        good = done.good if writer.layout.dropping else None
-        writer.write_sparse(done.features, done.chunk.passthrough, good)
+        writer.write(done.features, done.chunk.passthrough, done.good if writer.layout.dropping else None)
 
 
 class PredictionOutputs(Outputs[Transformed]):
@@ -110,7 +106,7 @@ class PredictionOutputs(Outputs[Transformed]):
 
     what = "predictions"
 
-    def __init__(self, fm: FeatureMap, writing: OutputOptions, format: str | None) -> None:
+    def __init__(self, fm: FeatureMap, writing: OutputOptions, format: Format | None) -> None:
         self._fm, labels = fm, fm.needed_predictor().labels
         if writing.unit_variance:
             raise UsageError("--unit-variance: expected features to scale, got predictions: use --features")
@@ -118,7 +114,7 @@ class PredictionOutputs(Outputs[Transformed]):
         self.dtype = np.dtype(writing.dtype or PREDICTION_DTYPE)
         self.list_name = prefix + (PREDICTION if labels.classes is None else PROBABILITY)
         self.names = [prefix + name for name in fm.needed_predictor().output_names]
-        if labels.classes is not None and format not in ("npy", *SPARSE_OUTPUTS):
+        if labels.classes is not None and (format is None or format.passthrough == "columns"):
             self.classes = ClassColumn(prefix + PREDICTION, labels.classes)
 
     def run(
@@ -139,7 +135,7 @@ class PredictionOutputs(Outputs[Transformed]):
         writer.write(block, table, done.good if writer.layout.dropping else None)
 
 
-def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None) -> Outputs[Any]:
+def outputs_of(fm: FeatureMap, writing: OutputOptions, format: Format | None = None) -> Outputs[Any]:
     """Return the predictions of a map that ends in a predictor, unless features are wanted, else the features.
 
     A format of sparse rows gets sparse features of a map that has them. Of predictions, the column of classes alone
@@ -147,6 +143,6 @@ def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None
     """
     if fm.predictor is None or writing.features:
         # scaled features are made by the loop of dense ones
-        sparse = format in SPARSE_OUTPUTS and gives_sparse(fm) and not writing.unit_variance
+        sparse = format is not None and format.sparse and gives_sparse(fm) and not writing.unit_variance
         return SparseFeatureOutputs(fm, writing) if sparse else FeatureOutputs(fm, writing)
     return PredictionOutputs(fm, writing, format)

@@ -11,7 +11,7 @@ import pytest
 import kafeat
 from kafeat.dataframes import shared
 from kafeat.errors import SystemRefusedError
-from kafeat.io.storage.data_set import list_parts
+from kafeat.io.data_set import list_parts
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner, Token, owning
 from kafeat.io.writers.options import OutputOptions

@@ -426,7 +426,7 @@ def test_rejects_of_every_part_lie_in_a_folder(model: str, data: str, tmp_path: 
 
 
 def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, tmp_path: Path) -> None:
-    from kafeat.io.storage.data_set import list_parts
+    from kafeat.io.data_set import list_parts
     from kafeat.jobs.dataset.part import PartTask, kafeat_part
 
     (part, *_) = list_parts(parse_location(data)).parts

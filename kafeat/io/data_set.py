@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
+from kafeat.io.formats import INPUTS, format_of, suffix_of
 from kafeat.io.storage.base import Entry, Location, lies_in
-from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of, suffix_of
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
@@ -119,8 +119,8 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
     """
     out: dict[str, Part] = {}
     for part in parts:
-        own_format = format_of(LocalPath(part.name), input_format)
-        target_format = format or (own_format if own_format in DENSE_OUTPUTS else "parquet")
+        own = format_of(LocalPath(part.name), input_format, INPUTS)
+        target_format = format or ("parquet" if own.sparse else own.name)
         name = part.name if _is_of(part.name, target_format) else f"{stem(part.name)}.{target_format}"
         if name in out:
             raise UsageError(
@@ -133,7 +133,7 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
 
 def _is_of(name: str, format: str) -> bool:
     try:
-        return format_of(LocalPath(name)) == format
+        return format_of(LocalPath(name)).name == format
     except UsageError:
         return False
 

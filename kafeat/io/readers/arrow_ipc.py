@@ -5,7 +5,7 @@ A file is a stream between two marks, so a file that comes through a pipe is rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kafeat.errors import DataError
 from kafeat.io.readers.base import damage, pipe_read_again
-from kafeat.io.readers.table import ArrowReader, fields_from
+from kafeat.io.readers.table import ArrowReader
 from kafeat.io.readers.text_stream import DecompressedStream, HashingStream
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full
@@ -52,7 +52,7 @@ class ArrowFileReader(ArrowReader):
             failing.callback(self.close)
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"))
             self.schema, self.rows = reader.schema, self._count(reader)
-            self.fields = fields_from(self.schema, self._peek)
+            self._describe()
             failing.pop_all()
 
     def _count(self, reader: Any) -> int:
@@ -63,10 +63,6 @@ class ArrowFileReader(ArrowReader):
             reader = pa.ipc.open_file(pa.PythonFile(self._file, mode="r"), options=options)
         return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
 
-    def _peek(self, index: int) -> pa.Array:
-        batch = next(self.pieces([index], 0), None)
-        return pa.array([], self.schema.field(index).type) if batch is None else batch.column(0)
-
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         del height
         options = pa.ipc.IpcReadOptions(included_fields=indices or [0])
@@ -76,9 +72,6 @@ class ArrowFileReader(ArrowReader):
             for number in range(reader.num_record_batches):
                 batch = _sound(reader.get_batch(number))
                 yield batch.select([order.index(index) for index in indices])
-
-    def digest(self) -> str:
-        return self._place.digest()
 
     def close(self) -> None:
         self._file.close()
@@ -96,14 +89,12 @@ class ArrowStreamReader(ArrowReader):
             self._stream = _Stream(self.location, self._bytes)
             self.schema = self._stream.schema
             self._first = next(self._stream.batches(), None)
-            self.fields = fields_from(self.schema, self._peek)
+            self._describe()
             failing.pop_all()
         self._fresh = True
 
-    def _peek(self, index: int) -> pa.Array:
-        return (
-            pa.array([], self.schema.field(index).type) if self._first is None else self._first.column(index)
-        )
+    def _peek(self, index: int) -> Iterable[pa.Scalar]:
+        return () if self._first is None else self._first.column(index)
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         del height

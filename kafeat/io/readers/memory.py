@@ -12,7 +12,7 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.fields import Field
 from kafeat.io.readers.array import ArrayReader
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.table import PEEK, ArrowReader, cut, fields_from
+from kafeat.io.readers.table import PEEK, ArrowReader, cut
 from kafeat.types import Array
 
 DIGEST_ROWS = 1 << 16
@@ -86,7 +86,10 @@ class TableReader(ArrowReader):
 
     def __init__(self, table: pa.Table, location: str = "<table>") -> None:
         self.location, self.schema, self.rows, self._table = location, table.schema, table.num_rows, table
-        self.fields = fields_from(table.schema, lambda index: table.column(index).slice(0, PEEK))
+        self._describe()
+
+    def _peek(self, index: int) -> pa.ChunkedArray:
+        return self._table.column(index).slice(0, PEEK)
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         del height
@@ -106,7 +109,10 @@ class BatchReader(ArrowReader):
 
     def __init__(self, location: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch] = ()) -> None:
         self.location, self.schema, self._batches = location, schema, batches
-        self.fields = fields_from(schema, lambda _: pa.nulls(0))
+        self._describe()
+
+    def _peek(self, index: int) -> tuple[()]:
+        return ()
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
         del height

@@ -75,9 +75,6 @@ class NpyReader(ArrayReader):
     def blocks(self) -> Array:
         return np.append(np.arange(0, self._n_rows, _BLOCK), self._n_rows)
 
-    def digest(self) -> str:
-        return self._place.digest()
-
     def close(self) -> None:
         self._file.close()
 

@@ -15,7 +15,7 @@ from kafeat.errors import DataError, quoted, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.numbers import is_text, storage_of
 from kafeat.io.readers.base import Chunk, damage, wrong_count
-from kafeat.io.readers.table import PEEK, ArrowReader, fields_from
+from kafeat.io.readers.table import ArrowReader
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.types import Array
@@ -47,7 +47,7 @@ class ParquetReader(ArrowReader):
             self.schema = self._file.schema_arrow
             self.rows = self._file.metadata.num_rows
             self._check_rows()
-            self.fields = fields_from(self.schema, self._peek)
+            self._describe()
 
     def _check_rows(self) -> None:
         rows, blocks = self.rows, self.blocks()
@@ -55,10 +55,6 @@ class ParquetReader(ArrowReader):
             raise DataError(
                 f"{self.location}: expected {rows:,} rows in its row groups, as the footer says, got {blocks[-1]:,}"
             )
-
-    def _peek(self, index: int) -> pa.Array:
-        batch = next(self.pieces([index], PEEK), None)
-        return pa.array([], self.schema.field(index).type) if batch is None else batch.column(0)
 
     def coding(self, names: Iterable[str]) -> Self:
         schema = self.schema
@@ -138,9 +134,6 @@ class ParquetReader(ArrowReader):
                 groups.append(group)
             start = stop
         return groups, skip
-
-    def digest(self) -> str:
-        return self._place.digest()
 
     def close(self) -> None:
         for file in self._files:

@@ -6,14 +6,20 @@ import codecs
 import hashlib
 import io
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kafeat.errors import DataError
-from kafeat.io.storage.base import Location
+from kafeat.io.readers.base import Reader, pipe_read_again
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import read_full, refused
+from kafeat.io.storage.local_path import LocalPath
 
+HEAD = 8 << 20
+"""Bytes from which properties of a whole text are estimated."""
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 """After a byte from 0x50 to 0x5f: a frame that decoders skip."""
@@ -119,6 +125,85 @@ class DecompressedStream(io.RawIOBase):
     def close(self) -> None:
         self.raw.close()
         super().close()
+
+
+class TextInput:
+    """A text that a reader reads: a file or an object, which can be opened again, or a pipe, which is read once."""
+
+    def __init__(self, location: Location, raw: HashingStream | None = None) -> None:
+        self._place, self._name = location, location.source
+        local = isinstance(location, LocalPath)
+        self.read_once = location.kind() != "file" if local else isinstance(location, StandardStream)
+        # A pipe returns the bytes that were looked at again.
+        self._pipe = (
+            DecompressedStream(self._name, raw or HashingStream(location)) if self.read_once else None
+        )
+        self._raw = None if self._pipe is None else self._pipe.raw
+
+    @contextmanager
+    def peeked(self) -> Iterator[DecompressedStream]:
+        """Open the text to look at its first bytes. A pipe is closed only if this fails."""
+        if self._pipe is None:
+            with closing(self._open()) as text:
+                yield text
+            return
+        with ExitStack() as failing:
+            failing.callback(self.close)
+            yield self._pipe
+            failing.pop_all()
+
+    @contextmanager
+    def opened(self) -> Iterator[DecompressedStream]:
+        """Open the text at its first byte. Refuse a second pass over a pipe."""
+        if not self.read_once:
+            with closing(self._open()) as text:
+                yield text
+            return
+        pipe, self._pipe = self._pipe, None
+        if pipe is None:
+            raise pipe_read_again(self._name)
+        yield pipe
+
+    def _open(self) -> DecompressedStream:
+        return DecompressedStream(self._name, HashingStream(self._place))
+
+    def estimated_lines(self, tidied: Callable[[bytes], bytes]) -> int | None:
+        """Estimate the lines of a file from its first 8 MiB, without what `tidied` removes. None for a pipe.
+
+        The bytes are counted apart, as a parser reads ahead.
+        """
+        if self.read_once:
+            return None
+        with self.opened() as text:
+            head = tidied(text.look(HEAD))
+            share = text.raw.n_bytes / max(1, self._place.size() or 0)
+        return round(head.count(b"\n") / max(share, 1e-12))
+
+    def digest(self) -> str:
+        """Return the SHA-256 of all bytes."""
+        return self._place.digest() if self._raw is None else self._raw.digest()
+
+    def close(self) -> None:
+        """Close a pipe."""
+        if self._raw is not None:
+            self._raw.close()
+
+
+class TextReader(Reader):
+    """A reader of a text."""
+
+    untyped = True
+    _text: TextInput
+
+    @property
+    def rereadable(self) -> bool:
+        return not self._text.read_once
+
+    def digest(self) -> str:
+        return self._text.digest()
+
+    def close(self) -> None:
+        self._text.close()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import numpy as np
 from kafeat.errors import DataError, GateError, UsageError, counted, quoted
 from kafeat.io.readers.base import Reader
 from kafeat.io.readers.dataset import open_data
-from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.base import Location
 from kafeat.jobs.transform.outputs import Outputs
@@ -68,7 +67,7 @@ class InputOptions:
     def open(self, place: Location, stamp: str | None = None) -> Reader:
         """Open a reader; a file whose stamp is no longer `stamp` is refused."""
         source = open_data(place, self.format, delimiter=self.delimiter, header=self.header, stamp=stamp)
-        return source if self.limit is None else LimitedReader(source, self.limit)
+        return source if self.limit is None else source.limited(self.limit)
 
 
 @dataclass(frozen=True)

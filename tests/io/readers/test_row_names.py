@@ -9,7 +9,6 @@ import pytest
 
 import kafeat
 from kafeat.io.readers.dataset import open_data
-from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 
@@ -55,7 +54,7 @@ def test_an_index_in_a_file(tmp_path, shuffled, name, index):
     # a CSV with a name for its index says no more of it than of any other column
     assert names == (("station", "x", "y") if name == "f.csv" and index else ("x", "y"))
     with open_data(parse_location(path)) as source:
-        assert LimitedReader(source, 3).row_names == source.row_names
+        assert source.limited(3).row_names == source.row_names
 
 
 DEEP = "[" * 100_000

@@ -19,7 +19,7 @@ import numpy as np
 import kafeat
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.tiles import tile_rows
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 

@@ -173,7 +173,7 @@ def reading(command: F) -> F:
         limit: int | None,
         **rest: Any,
     ) -> Any:
-        from kafeat.jobs.transform.options import InputOptions
+        from kafeat.io.readers.dataset import InputOptions
 
         return command(*args, reading=InputOptions(input_format, delimiter, not no_header, limit), **rest)
 

@@ -79,17 +79,12 @@ class ArrayChunk(Chunk):
 
     def _numbers(self) -> Array:
         """Return the feature columns as numbers that can be cast."""
-        block = self.block
-        if self.features != list(range(block.shape[1])):
-            block = block[:, self.features]
-        wide = block.dtype.kind == "f" and block.dtype.itemsize > 8
-        return block.astype(np.float64) if wide else block
+        every = self.features == list(range(self.block.shape[1]))
+        return self.block if every else self.block[:, self.features]
 
     def _as_it_is(self, column: int) -> pa.Array:
         """Return a feature column in its own type: floats would lose digits of whole numbers and names of booleans."""
         values = self.block[:, self.features[column]]
-        if values.dtype.kind == "f" and values.dtype.itemsize > 8:
-            values = values.astype(np.float64)
         return pa.array(values.astype(values.dtype.newbyteorder("=")))
 
     def _coded(self) -> dict[int, Categories | Vocabulary]:
@@ -125,15 +120,15 @@ class ArrayReader(Reader):
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough, set_aside
         features = indices_of(self, (column.name for column in columns.features))
         kept = dict(zip(keep, indices_of(self, keep), strict=True))
         stop = self.first + (self.rows or 0)
         for start in range(self.first, stop, height):
             block = self._window(start, min(start + height, stop))
+            if block.dtype.kind == "f" and block.dtype.itemsize > 8:
+                block = block.astype(np.float64)
             yield ArrayChunk(self.location, start, len(block), columns, block, features, kept)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        del typed
         kind = pa.from_numpy_dtype(self._dtype.newbyteorder("="))
         return pa.schema([(self.fields[i].name, kind) for i in indices_of(self, keep)])

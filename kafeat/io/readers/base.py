@@ -15,9 +15,10 @@ import numpy as np
 from kafeat.contract.tile import Rows, dense
 from kafeat.errors import DataError, InvalidValueError, KafeatError, UsageError, first_line
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import Field
+from kafeat.io.columns.fields import Table
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import refused
+from kafeat.io.storage.object_store import is_of_transport, unreachable
 from kafeat.types import Array, Floats
 
 if TYPE_CHECKING:
@@ -95,7 +96,6 @@ class Chunk(ABC):
 
     def broken_text(self, row: int) -> str | None:
         """Return the text of a row that breaks the format, else None. Such a row has no cells."""
-        del row
         return None
 
     @property
@@ -104,28 +104,19 @@ class Chunk(ABC):
         """The passthrough columns, or None if none were requested."""
 
 
-class Reader(ABC):
+class Reader(Table, ABC):
     """A table that is read in chunks. It is a context manager."""
 
-    location: str
-    fields: tuple[Field, ...]
-    positional: bool = False
-    """Columns have no names of their own: they are called c0, c1, ... by position."""
     seekable: bool = False
     """Rows can be found without reading earlier ones: `select_rows` and `blocks` work."""
-    untyped: bool = False
-    """The kinds of `fields` are a guess from the first rows."""
     sparse: bool = False
     """Rows are decoded as sparse ones."""
-    rows: int | None = None
     first: int = 0
     """Number of the first row to read."""
     limit: int | None = None
     """Largest number of rows to read."""
     origin: tuple[Location, str] | None = None
     """Location and stamp of the file when it was listed or opened. None for a stream or data in memory."""
-    row_names: frozenset[str] = frozenset()
-    """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
     notes: Mapping[str, str] = MappingProxyType({})
     """Metadata that kafeat has written to the file, such as `map`, the SHA-256 of the map."""
     _place: Location
@@ -176,7 +167,6 @@ class Reader(ABC):
 
         A file of some kilobytes may repeat a long text in every row. The view shares the open file with this reader.
         """
-        del names
         return self
 
     def settled(self) -> Self:
@@ -276,11 +266,8 @@ def damage(location: object, expected: str, kinds: tuple[type[Exception], ...]) 
             isinstance(error, MemoryError) and MemoryError not in kinds
         ):  # Arrow's own is one of its exceptions
             raise
-        if isinstance(error, OSError) and "://" in str(location):
-            from kafeat.io.storage.object_store import is_of_transport, unreachable
-
-            if is_of_transport(error):
-                raise unreachable(location, error) from error
+        if isinstance(error, OSError) and "://" in str(location) and is_of_transport(error):
+            raise unreachable(location, error) from error
         if isinstance(error, OSError) and error.errno:  # of the system; damage has no number
             raise refused(location, error) from error
         raise DataError(f"{location}: expected {expected}, got: {first_line(error)}") from error

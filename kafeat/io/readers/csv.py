@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -18,10 +17,10 @@ from kafeat.errors import DataError, UsageError, spell_row
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import indices_of
 from kafeat.io.readers.base import Chunk
-from kafeat.io.readers.csv_quotes import CheckedText
-from kafeat.io.readers.csv_sniff import ARROW, Type, inferred, sniff, typed
+from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
+from kafeat.io.readers.csv_sniff import inferred, sniff, typed
 from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
-from kafeat.io.readers.text_stream import HEAD, HashingStream, TextInput, TextReader, Utf8Only, first_not_utf8
+from kafeat.io.readers.text_stream import HEAD, HashingStream, TextInput, TextReader
 from kafeat.io.storage.base import Location
 
 # A shell hands these two on as they are written.
@@ -30,6 +29,8 @@ _TABS = ("\\t", "tab")
 
 class CsvReader(TextReader):
     """A reader of a CSV file or object, or of standard input (`-`), which can be read once."""
+
+    untyped = True
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class CsvReader(TextReader):
             self._sniffed = sniff(self.location, text, delimiter, header)
         self.fields = self._sniffed.fields
         self.rows = 0 if self._sniffed.empty else None
-        self._types: dict[int, Type] = {}
+        self._types: dict[int, pa.DataType] = {}
         # The first column, if it alone has no name: pandas and R write row names so.
         nameless = [i for i, field in enumerate(self.fields) if not field.name]
         self.row_names = frozenset([""] if nameless == [0] and len(self.fields) > 1 else [])
@@ -82,14 +83,14 @@ class CsvReader(TextReader):
         types = {self.fields[i].name: self._type(i) for i in indices_of(self, names)}
         return lambda table, start: typed(self.location, table.select(where), types, start)
 
-    def _type(self, index: int) -> Type:
+    def _type(self, index: int) -> pa.DataType:
         """Infer the type of a column when it is needed: a wide file has many columns, and few are passed through."""
         if index not in self._types:
             self._types[index] = inferred(self._sniffed.values[index])
         return self._types[index]
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        kinds = [ARROW[self._type(i)] for i in indices_of(self, keep)]
+        kinds = [self._type(i) for i in indices_of(self, keep)]
         return pa.schema(
             [(name, kind if typed else pa.string()) for name, kind in zip(keep, kinds, strict=True)]
         )
@@ -103,8 +104,7 @@ class CsvReader(TextReader):
         done, skip = 0, self._sniffed.skip
         with self._text.opened() as text:
             # Arrow's handler for rows of another width fails silently on text that is not UTF-8.
-            whole = text if ragged is None else Utf8Only(self.location, text)
-            checked = CheckedText(self.location, whole, self._delimiter)
+            checked = CheckedText(self.location, text, self._delimiter, utf8=ragged is not None)
             try:
                 batches = self._reader(checked, indices, ragged)
                 for batch in batches if ragged is None else ragged.with_null_rows(batches):
@@ -173,7 +173,7 @@ class CsvReader(TextReader):
             with self._text.opened() as text:
                 invalid = first_not_utf8(text)
             if invalid is not None:
-                return str(invalid)
+                return invalid
         return f"after {done} rows: expected UTF-8 text, got other bytes"
 
 
@@ -184,15 +184,6 @@ def _without_quoted(text: bytes) -> bytes:
     return re.sub(rb'"[^"]*"', b"", text)
 
 
-class _Invalid(Protocol):
-    """An invalid row, as Arrow's parser reports it. `number` counts all rows from 1."""
-
-    number: int
-    expected_columns: int
-    actual_columns: int
-    text: str
-
-
 class WrongWidthRows:
     """Collects rows of another width, and replaces them by rows of nulls."""
 
@@ -201,8 +192,8 @@ class WrongWidthRows:
         """The problem and the text of each such row, by its number from 0 with the headers."""
         self._waiting: deque[int] = deque()
 
-    def take(self, row: _Invalid) -> str:
-        """Record a row; called by Arrow's parser."""
+    def take(self, row: pa_csv.InvalidRow) -> str:
+        """Record a row, whose number counts all rows from 1. Called by Arrow's parser."""
         problem = f"expected {row.expected_columns} fields, got {row.actual_columns}"
         self.problems[row.number - 1] = problem, row.text
         self._waiting.append(row.number - 1)
@@ -215,17 +206,13 @@ class WrongWidthRows:
             null = pa.RecordBatch.from_arrays(
                 [pa.nulls(1, f.type) for f in batch.schema], schema=batch.schema
             )
-            done = 0
-            while done < batch.num_rows or (self._waiting and self._waiting[0] == row):
-                if self._waiting and self._waiting[0] == row:
-                    self._waiting.popleft()
-                    yield null
-                    row += 1
-                    continue
-                most = batch.num_rows - done
-                run = min(most, self._waiting[0] - row) if self._waiting else most
-                yield batch.slice(done, run)
-                done, row = done + run, row + run
+            while self._waiting and self._waiting[0] <= row + batch.num_rows:
+                above = self._waiting.popleft() - row
+                yield batch.slice(0, above)
+                yield null
+                batch, row = batch.slice(above), row + above + 1
+            yield batch
+            row += batch.num_rows
         while null is not None and self._waiting:
             self._waiting.popleft()
             yield null

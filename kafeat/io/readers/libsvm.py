@@ -38,6 +38,7 @@ class LibsvmReader(TextReader):
     """A reader of two columns: `label`, which is not a feature, and `features`, whose width depends on all rows."""
 
     positional = True
+    untyped = True
     sparse = True
 
     def __init__(self, location: Location) -> None:
@@ -92,7 +93,6 @@ class LibsvmReader(TextReader):
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough
         indices_of(self, (column.name for column in columns.features))
         passthrough = self.passthrough_schema(keep)
         start = 0
@@ -101,7 +101,6 @@ class LibsvmReader(TextReader):
             start += rows
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        del typed
         indices_of(self, keep)
         refuse_to_copy(self.location, list(keep))
         return pa.schema([(name, self._kind) for name in keep])
@@ -154,24 +153,24 @@ class LibsvmChunk(SparseChunk):
     def passthrough(self) -> pa.Table | None:
         if not len(self.kept):
             return None
-        parsed_rows = self._parsed
-        if self.strict and parsed_rows.entries.broken:
-            first = min(parsed_rows.entries.broken)
-            raise self.located(InvalidValueError(first, None, parsed_rows.entries.broken[first][0]))
+        labels, problems = self._parsed.labels, self._parsed.entries.broken
+        if self.strict and problems:
+            first = min(problems)
+            raise self.located(InvalidValueError(first, None, problems[first][0]))
         kind = self.kept.field(0).type
         broken = np.zeros(self.rows, bool)
-        broken[list(parsed_rows.entries.broken)] = True
+        broken[list(problems)] = True
         whole = pa.types.is_integer(kind)
-        odd = ~_whole(parsed_rows.labels) if whole else np.abs(parsed_rows.labels) >= EXACT
+        odd = ~_whole(labels) if whole else np.abs(labels) >= EXACT
         for row in np.flatnonzero(~broken & odd):
             written = label_of(self.lines, int(row))
-            if whole or _lost(written, parsed_rows.labels[row]):
-                large = np.isfinite(parsed_rows.labels[row]) and abs(parsed_rows.labels[row]) >= EXACT
+            if whole or _lost(written, labels[row]):
+                large = np.isfinite(labels[row]) and abs(labels[row]) >= EXACT
                 raise DataError(
                     f"{self.location}: {spell_row(self.first_row + int(row))}, column 'label': expected a whole number "
                     f"{'below 2**53' if large or not whole else 'as in the first rows'}, got {written[:60]}"
                 )
-        numbers = np.where(broken, 0.0, parsed_rows.labels)
+        numbers = np.where(broken, 0.0, labels)
         return pa.table(
             [pa.array(numbers.astype(kind.to_pandas_dtype()), kind, mask=broken if broken.any() else None)]
             * len(self.kept),

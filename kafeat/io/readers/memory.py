@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -92,7 +94,6 @@ class TableReader(ArrowReader):
         return self._table.column(index).slice(0, PEEK)
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
-        del height
         yield from self._table.select(indices).to_batches()
 
     def digest(self) -> str:
@@ -115,7 +116,6 @@ class BatchReader(ArrowReader):
         return ()
 
     def pieces(self, indices: list[int], height: int) -> Iterator[pa.RecordBatch]:
-        del height
         for batch in self._batches:
             yield batch.select(indices)
 
@@ -123,20 +123,15 @@ class BatchReader(ArrowReader):
         raise TypeError("batches that are read once have no digest")
 
 
-class _Hash:
+class _Hash(io.RawIOBase):
     """A file that keeps only the hash of its bytes."""
-
-    closed = False
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
 
-    def write(self, data: bytes) -> int:
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
         self.digest.update(data)
         return len(data)
-
-    def flush(self) -> None:
-        return
-
-    def close(self) -> None:
-        self.closed = True

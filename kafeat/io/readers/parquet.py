@@ -124,16 +124,9 @@ class ParquetReader(ArrowReader):
 
     def _groups(self) -> tuple[list[int], int]:
         """Return the row groups that hold the rows to read, and the number of rows in them before these."""
-        groups: list[int] = []
-        skip = start = 0
-        for group in range(self._file.metadata.num_row_groups):
-            stop = start + self._file.metadata.row_group(group).num_rows
-            if start < self.first + (self.rows or 0) and stop > self.first:
-                if not groups:
-                    skip = self.first - start
-                groups.append(group)
-            start = stop
-        return groups, skip
+        edges, stop = self.blocks(), self.first + (self.rows or 0)
+        groups = np.flatnonzero((edges[:-1] < stop) & (edges[1:] > self.first)).tolist()
+        return groups, self.first - int(edges[groups[0]]) if groups else 0
 
     def close(self) -> None:
         for file in self._files:

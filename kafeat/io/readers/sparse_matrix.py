@@ -21,6 +21,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, indices_of
 from kafeat.io.columns.numbers import spell_problem
 from kafeat.io.readers.base import Chunk, Reader, damage
+from kafeat.io.readers.npy import read_header
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.files import read_full
 from kafeat.types import Array
@@ -158,7 +159,6 @@ class CsrReader(Reader):
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough, set_aside
         indices_of(self, (column.name for column in columns.features))
         self.passthrough_schema(keep)
         for number, (values, places, starts) in enumerate(self._blocks(height)):
@@ -166,7 +166,6 @@ class CsrReader(Reader):
             yield CsrChunk(self.location, number * height, rows, columns, values, places, starts, self._width)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        del typed
         indices_of(self, keep)
         refuse_to_copy(self.location, list(keep))
         return pa.schema([])
@@ -308,11 +307,7 @@ class _Member:
     def __init__(self, location: str, archive: zipfile.ZipFile, name: str) -> None:
         self._location, self._name = location, name
         self._file = archive.open(f"{name}.npy")
-        version = np.lib.format.read_magic(self._file)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        if version not in read:
-            raise DataError(f"{location}: {name}: expected an NPY header of version 1 or 2, got {version}")
-        self.shape, _, self.dtype = read[version](self._file)
+        self.shape, _, self.dtype = read_header(self._file)
         whole = all(type(n) is int and n >= 0 for n in self.shape)  # NumPy accepts True as a length
         if self.dtype.hasobject or len(self.shape) > 1 or not whole:
             raise DataError(

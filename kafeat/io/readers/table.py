@@ -74,10 +74,9 @@ class TableChunk(Chunk):
         # A single list column is row-major in Arrow. Scalar columns are feature-major.
         lists = len(self.columns.features) == 1 and self.columns.features[0].width is not None
         out = np.empty((self.rows, self.columns.n_features), dtype, order="C" if lists else "F")
-        finite, at = True, 0
-        for index, column in enumerate(self.columns.features):
-            finite &= self._read(index, column, out[:, at : at + column.n_features])
-            at += column.n_features
+        finite = True
+        for index, place in enumerate(self.columns.places):
+            finite &= self._read(index, self.columns.features[index], out[:, place])
         return out, finite and not self._broken_rows()
 
     def _broken_rows(self) -> dict[int, tuple[str, str]]:
@@ -109,13 +108,12 @@ class TableChunk(Chunk):
     def invalid_values(self, X: Rows) -> Iterator[InvalidValueError]:
         X = dense(X)
         # Decoding stopped at the first invalid value of a column. The first one of a row may be in another column.
-        bad, at = np.zeros(X.shape, dtype=bool), 0
-        for index, column in enumerate(self.columns.features):
-            block = slice(at, at + column.n_features)
+        bad = np.zeros(X.shape, dtype=bool)
+        for index, place in enumerate(self.columns.places):
+            column = self.columns.features[index]
             for piece, rows in self._pieces(index):
-                _decode(column, piece, X[rows, block])
-                bad[rows, block] = self._bad(column, piece, X[rows, block])
-            at = block.stop
+                _decode(column, piece, X[rows, place])
+                bad[rows, place] = self._bad(column, piece, X[rows, place])
         broken = self._broken_rows()
         bad[list(broken)] = True
         for row, feature in first_of_rows(bad):
@@ -135,11 +133,9 @@ class TableChunk(Chunk):
         return None if broken is None else broken[1]
 
     def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:
-        index, element = 0, feature
-        while element >= self.columns.features[index].n_features:
-            element -= self.columns.features[index].n_features
-            index += 1
-        column = self.columns.features[index]
+        places = self.columns.places
+        index = next(index for index, place in enumerate(places) if feature < place.stop)
+        column, element = self.columns.features[index], feature - places[index].start
         value = self.table.column(index)[row].as_py()
         if column.categories is not None:
             return column.categories.problem(value)
@@ -202,7 +198,6 @@ class ArrowReader(Reader):
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
     ) -> Iterator[Chunk]:
-        del typed_passthrough, set_aside
         features = indices_of(self, (column.name for column in columns.features))
         passthrough = indices_of(self, keep)
         indices = list(dict.fromkeys([*features, *passthrough]))
@@ -212,5 +207,4 @@ class ArrowReader(Reader):
             yield TableChunk(self.location, start, table.num_rows, columns, table, take_passthrough)
 
     def passthrough_schema(self, keep: Sequence[str], typed: bool = True) -> pa.Schema:
-        del typed
         return pa.schema([self.schema.field(i) for i in indices_of(self, keep)])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import io
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -190,9 +188,8 @@ class TextInput:
 
 
 class TextReader(Reader):
-    """A reader of a text."""
+    """A reader of a text, or of bytes that come like one."""
 
-    untyped = True
     _text: TextInput
 
     @property
@@ -204,71 +201,6 @@ class TextReader(Reader):
 
     def close(self) -> None:
         self._text.close()
-
-
-@dataclass(frozen=True)
-class NotUtf8:
-    """Bytes that are not UTF-8, with their line, from 1, and their offset in the text."""
-
-    line: int
-    offset: int
-    data: bytes
-
-    def __str__(self) -> str:
-        return (
-            f"line {self.line}, byte {self.offset}: expected UTF-8 text, got {self.data!r}; convert it: "
-            "iconv -f LATIN1 -t UTF-8, or whatever it is"
-        )
-
-
-class Utf8:
-    """A check of a text, piece by piece."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._line, self._offset, self._rest = 1, 0, b""
-
-    def problem(self, data: bytes) -> NotUtf8 | None:
-        """Return the first invalid bytes up to the end of the next piece, if any. An empty piece ends the text."""
-        whole = self._rest + data
-        try:
-            self._decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            line = self._line + whole[: error.start].count(b"\n")
-            return NotUtf8(line, self._offset + error.start, whole[error.start : error.start + 4])
-        # the decoder holds the bytes of a character that continues in the next piece
-        held = len(self._decoder.getstate()[0])
-        self._rest = whole[len(whole) - held :]
-        self._line += whole[: len(whole) - held].count(b"\n")
-        self._offset += len(whole) - held
-        return None
-
-
-def first_not_utf8(text: DecompressedStream) -> NotUtf8 | None:
-    """Return the first bytes of a text that are not UTF-8, or None if there are none."""
-    look = Utf8()
-    while True:
-        data = text.read(1 << 20)
-        invalid = look.problem(data)
-        if invalid is not None or not data:
-            return invalid
-
-
-class Utf8Only(io.RawIOBase):
-    """A text that raises an error at bytes that are not UTF-8."""
-
-    def __init__(self, location: str, text: io.RawIOBase) -> None:
-        self._location, self._text, self._look = location, text, Utf8()
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._text.read(size)
-        invalid = self._look.problem(data)
-        if invalid is not None:
-            raise DataError(f"{self._location}: {invalid}")
-        return data
 
 
 def _packing(magic: bytes) -> str | None:

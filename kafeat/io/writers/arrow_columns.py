@@ -51,19 +51,18 @@ def schema_of(layout: Layout) -> pa.Schema:
     return pa.schema(fields, metadata=notes)
 
 
-def features_of(
-    block: Floats, schema: pa.Schema, layout: str, nulls: Mask | None = None, *, apart: bool = False
-) -> list[pa.Array]:
+def features_of(block: Floats, schema: pa.Schema, layout: Layout, *, apart: bool = False) -> list[pa.Array]:
     """Return a block as the last columns of a schema."""
-    if layout == "columns":
+    nulls = nulls_of(block, layout)
+    if layout.options.layout == "columns":
         return columns_of(block, nulls, apart=apart)
     return [lists_of(block, schema.field(-1).type, nulls)]
 
 
-def nulls_of(block: Floats) -> Mask | None:
+def nulls_of(block: Floats, layout: Layout) -> Mask | None:
     """Return a mask of the rows without features, or None. Features are never NaN, so one column is enough."""
-    nulls: Mask = np.isnan(block[:, 0])
-    return nulls if nulls.any() else None
+    nulls: Mask | None = np.isnan(block[:, 0]) if layout.nullable else None
+    return nulls if nulls is not None and nulls.any() else None
 
 
 def shared(values: Array, nulls: Mask | None = None) -> pa.Array:

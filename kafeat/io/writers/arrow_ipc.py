@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafeat.io.storage.atomic import AtomicFile
-from kafeat.io.writers.arrow_columns import features_of, nulls_of, schema_of, shared
+from kafeat.io.writers.arrow_columns import features_of, schema_of, shared
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool
 from kafeat.io.writers.text import ByteOutput
@@ -15,8 +15,6 @@ from kafeat.types import Floats, Mask
 
 class ArrowWriter(Writer):
     """A writer of one record batch for each block of rows."""
-
-    order = "F"
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
@@ -43,9 +41,8 @@ class ArrowWriter(Writer):
         piece = self._pool.back(block, good)
         block = piece.block
         if len(block):
-            nulls = nulls_of(block) if self.layout.nullable else None
             columns = [] if passthrough is None else [_values(column) for column in passthrough.columns]
-            columns += features_of(block, self._schema, self.layout.options.layout, nulls, apart=True)
+            columns += features_of(block, self._schema, self.layout, apart=True)
             self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
             # The reader of a pipe can start.
             self._file.flush()

@@ -10,21 +10,17 @@ import pyarrow.compute as pc
 
 from kafeat.io.columns.values import TEXT, as_text, widened
 from kafeat.io.storage.atomic import AtomicFile
-from kafeat.io.writers.arrow_columns import columns_of, nulls_of
 from kafeat.io.writers.base import Layout
-from kafeat.io.writers.text import ROWS, TextWriter, memory_of
-from kafeat.types import Floats, Mask
+from kafeat.io.writers.text import LineWriter
 
 _NULL, _NOTHING, _QUOTE = (pa.scalar(text, TEXT) for text in ("null", "", '"'))
 
 
-class JsonlWriter(TextWriter):
+class JsonlWriter(LineWriter):
     """A writer of one object for each row. Every number has the shortest form that reads back to the same value.
 
     Its keys are the passthrough columns, then the features, or one key for all features as one array.
     """
-
-    order = "F"
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
@@ -33,15 +29,10 @@ class JsonlWriter(TextWriter):
         names = [json.dumps(name, ensure_ascii=False) for name in (*layout.passthrough_names, *features)]
         self._keys = [pa.scalar(f"{',' if i else '{'}{name}:", TEXT) for i, name in enumerate(names)]
 
-    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
-        block = block if good is None else block[good]
-        features = columns_of(block, nulls_of(block) if self.layout.nullable else None)
-        kept = [] if passthrough is None else passthrough.columns
-        for start in range(0, len(block), ROWS):
-            values = [_values(_one(column.slice(start, ROWS))) for column in kept]
-            values += self._features([column.slice(start, ROWS) for column in features])
-            parts = [part for pair in zip(self._keys, values, strict=True) for part in pair]
-            self.put(memory_of(pc.binary_join_element_wise(*parts, pa.scalar("}\n", TEXT), _NOTHING)))
+    def _lines(self, passthrough: Sequence[pa.Array], features: Sequence[pa.Array]) -> pa.Array:
+        values = [*map(_values, passthrough), *self._features(features)]
+        parts = [part for pair in zip(self._keys, values, strict=True) for part in pair]
+        return pc.binary_join_element_wise(*parts, pa.scalar("}\n", TEXT), _NOTHING)
 
     def _features(self, numbers: Sequence[pa.Array]) -> list[pa.Array]:
         digits = [as_text(column, _NULL) for column in numbers]
@@ -51,10 +42,6 @@ class JsonlWriter(TextWriter):
         row = pc.binary_join_element_wise(pa.scalar("[", TEXT), inner, pa.scalar("]", TEXT), _NOTHING)
         # A row has all of its features, or none.
         return [pc.if_else(numbers[0].is_null(), _NULL, row) if numbers[0].null_count else row]
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 def _values(values: pa.Array) -> pa.Array:

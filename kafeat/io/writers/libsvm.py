@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -125,34 +124,26 @@ def _lines(rows: SparseRows, labels: pa.Array | None) -> pa.Buffer:
     return memory_of(pc.binary_join_element_wise(_ZERO if labels is None else labels, texts, _END, _NOTHING))
 
 
-@dataclass(frozen=True)
-class LibsvmLabels:
-    """The labels of one output. They are numbers whose column LIBSVM does not name; without a column they are 0."""
+def comparable_labels(
+    location: str, expected: KeptRows | None, got: KeptRows, at: int
+) -> tuple[KeptRows | None, KeptRows]:
+    """Return the labels of an output and of its input, as both were written; `at` is the first row.
 
-    location: str
-
-    def comparable(
-        self, expected: KeptRows | None, got: KeptRows, at: int
-    ) -> tuple[KeptRows | None, KeptRows]:
-        """Return both in the type of the input, in which they were written; `at` is the first row.
-
-        A label that is not 0 is refused if `expected` is None, as nothing tells what it should be.
-        """
-        if expected is None:
-            self._refuse_unknown(got, at)
-            return None, got
+    LIBSVM does not name the column of its label. A label that is not 0 is refused if `expected` is None, as nothing
+    tells what it should be.
+    """
+    if expected is not None:
         ours = _comparable(decoded(expected.column(0)))
         theirs = got.column(0).cast(ours.type, safe=False)
         return pa.table({"label": ours}), pa.table({"label": theirs})
-
-    def _refuse_unknown(self, got: KeptRows, at: int) -> None:
-        labels = got.column(0).to_numpy()
-        other = np.flatnonzero(labels != 0)
-        if len(other):
-            raise GateError(
-                f"{self.location}: {spell_row(at + int(other[0]))}: expected the label 0, as no column of the input is "
-                f"named, got {labels[other[0]]:g}; name the column that `transform --keep` copied with --label"
-            )
+    labels = got.column(0).to_numpy()
+    other = np.flatnonzero(labels != 0)
+    if len(other):
+        raise GateError(
+            f"{location}: {spell_row(at + int(other[0]))}: expected the label 0, as no column of the input is "
+            f"named, got {labels[other[0]]:g}; name the column that `transform --keep` copied with --label"
+        )
+    return None, got
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kafeat.errors import UsageError
 from kafeat.io.storage.atomic import AtomicFile
+from kafeat.io.storage.files import write_full
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool
 from kafeat.types import Floats, Mask
@@ -28,7 +28,7 @@ class NpyWriter(Writer):
         super().__init__(location, file, layout)
         width = len(layout.names)
         self._row = width * layout.dtype.itemsize
-        self._pool = BufferPool(layout.block_rows, layout.block_rows, width, layout.dtype, self.order)
+        self._pool = BufferPool(layout.block_rows, layout.block_rows, width, layout.dtype, self.wants)
         self._rows = 0
         self._stored: set[int] = set()
         self._file = io.FileIO(file.path, "wb")
@@ -39,7 +39,7 @@ class NpyWriter(Writer):
             raise UsageError(
                 f"{self.location}: expected a file, got a pipe: the number of rows is known at the end only"
             )
-        self._put(_header(self.layout.dtype, self.layout.rows or 0, len(self.layout.names)))
+        write_full(self._file, _header(self.layout.dtype, self.layout.rows or 0, len(self.layout.names)))
 
     def buffer(self, start: int, rows: int) -> Floats:
         return self._pool.take(rows)
@@ -50,7 +50,6 @@ class NpyWriter(Writer):
             self._stored.add(start)
 
     def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
-        del passthrough
         piece = self._pool.back(block, good)
         block = piece.block
         start, self._rows = self.layout.first + self._rows, self._rows + len(block)
@@ -61,37 +60,22 @@ class NpyWriter(Writer):
         elif self.file.regular:
             self._put_at(start, block)
         else:
-            self._put(np.ascontiguousarray(block, self.layout.dtype))
+            write_full(self._file, np.ascontiguousarray(block, self.layout.dtype))
         self._pool.free(piece)
 
     def _put_at(self, start: int, block: Floats) -> None:
-        rest, at = (
-            _bytes(np.ascontiguousarray(block, self.layout.dtype)),
-            HEADER + (start - self.layout.first) * self._row,
-        )
-        while rest.nbytes:
-            done = os.pwrite(self._file.fileno(), rest, at)
-            rest, at = rest[done:], at + done
-
-    def _put(self, data: Any) -> None:
-        rest = _bytes(data)
-        while rest.nbytes:
-            rest = rest[self._file.write(rest) :]
+        at = HEADER + (start - self.layout.first) * self._row
+        write_full(self._file, np.ascontiguousarray(block, self.layout.dtype), at)
 
     def _end(self) -> None:
         if self._late:
             self._file.seek(0)
-            self._put(_header(self.layout.dtype, self._rows, len(self.layout.names)))
+            write_full(self._file, _header(self.layout.dtype, self._rows, len(self.layout.names)))
         elif self._rows != self.layout.rows:
             raise AssertionError("fewer rows than were announced")
 
     def close(self) -> None:
         self._file.close()
-
-
-def _bytes(data: Any) -> memoryview:
-    view = memoryview(data)
-    return view.cast("B") if view.nbytes else memoryview(b"")
 
 
 def _header(dtype: np.dtype[Any], rows: int, width: int) -> bytes:

@@ -57,7 +57,6 @@ class NpzWriter(Writer):
         self._starts.write(bytes(_START.itemsize))
 
     def _write(self, block: Rows, passthrough: pa.Table | None, good: Mask | None) -> None:
-        del passthrough
         rows = sparse_rows(block, good)
         starts = np.asarray(rows.starts[1:], _START) + self._entries
         self._values.write(np.ascontiguousarray(rows.values, self._dtype).data)

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from kafeat.errors import UsageError
 from kafeat.io.storage.atomic import AtomicFile
-from kafeat.io.writers.arrow_columns import features_of, nulls_of, schema_of
+from kafeat.io.writers.arrow_columns import features_of, schema_of
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.buffer_pool import BufferPool, BufferSlice
 from kafeat.types import Floats, Mask
@@ -23,8 +23,6 @@ NULL_LISTS = 25  # the first pyarrow that writes null lists of fixed length; pya
 
 class ParquetWriter(Writer):
     """A writer of row groups of about 64 MiB (lists: 32), which hold whole blocks."""
-
-    order = "F"
 
     def __init__(self, location: str, file: AtomicFile, layout: Layout) -> None:
         super().__init__(location, file, layout)
@@ -82,14 +80,10 @@ class ParquetWriter(Writer):
 
     def _group(self) -> pa.Table:
         passthrough = pa.concat_tables(self._passthrough).columns if self._passthrough else []
-        parts = [self._features(piece.block) for piece in self._waiting]
+        parts = [features_of(piece.block, self._schema, self.layout) for piece in self._waiting]
         return pa.Table.from_arrays(
             [*passthrough, *map(pa.chunked_array, zip(*parts, strict=True))], schema=self._schema
         )
-
-    def _features(self, block: Floats) -> list[pa.Array]:
-        nulls = nulls_of(block) if self.layout.nullable else None
-        return features_of(block, self._schema, self.layout.options.layout, nulls)
 
     def _end(self) -> None:
         self._flush()

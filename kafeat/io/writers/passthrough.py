@@ -194,11 +194,6 @@ class ValueDifference:
     got: str
 
 
-def taken(passthrough: KeptRows, good: Mask) -> KeptRows:
-    """Return the rows that are good."""
-    return passthrough.filter(pa.array(good))
-
-
 def difference(expected: KeptRows, got: KeptRows) -> ValueDifference | None:
     """Return the first difference of two tables with the same columns and number of rows, or None.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from abc import abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,8 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafeat.io.storage.atomic import AtomicFile
-from kafeat.io.storage.files import standard_output, write_full
+from kafeat.io.storage.files import standard_stream, write_full
+from kafeat.io.writers.arrow_columns import columns_of, nulls_of
 from kafeat.io.writers.base import Layout, Writer
+from kafeat.types import Floats, Mask
 
 ROWS = 1024
 """Rows that are formatted at a time."""
@@ -26,7 +30,7 @@ class ByteOutput(io.RawIOBase):
     """
 
     def __init__(self, path: str) -> None:
-        self._file, self.discarding = standard_output() if path == "-" else io.FileIO(path, "wb"), False
+        self._file, self.discarding = standard_stream(1) if path == "-" else io.FileIO(path, "wb"), False
 
     def writable(self) -> bool:
         return True
@@ -71,6 +75,31 @@ class TextWriter(Writer):
             with suppress(pa.ArrowException, OSError):
                 self._packed.close()
         self._file.close()
+
+
+class LineWriter(TextWriter):
+    """A writer of one line for each row, which is made of the columns of some rows at a time."""
+
+    wants = "F"
+
+    @abstractmethod
+    def _lines(self, passthrough: Sequence[pa.Array], features: Sequence[pa.Array]) -> pa.Array:
+        """Return the lines of some rows, each with its end."""
+
+    def _write(self, block: Floats, passthrough: pa.Table | None, good: Mask | None) -> None:
+        block = block if good is None else block[good]
+        features = columns_of(block, nulls_of(block, self.layout))
+        kept = [] if passthrough is None else passthrough.columns
+        for start in range(0, len(block), ROWS):
+            lines = self._lines(
+                [_one_array(column.slice(start, ROWS)) for column in kept],
+                [column.slice(start, ROWS) for column in features],
+            )
+            self.put(memory_of(lines))
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 def memory_of(lines: pa.Array) -> pa.Buffer:

@@ -19,13 +19,14 @@ from kafeat.errors import KafeatError, without_secrets
 from kafeat.io.data_set import Part
 from kafeat.io.formats import format_of
 from kafeat.io.readers.base import Chunk
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.atomic import Guard, WrittenFile, check_place
 from kafeat.io.storage.base import Entry, Location
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part
-from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
+from kafeat.jobs.transform.options import RowOptions, TransformResult
 from kafeat.jobs.transform.side_files import rejects_name
 from kafeat.jobs.transform.transform import OpenTransform, transform_file
 from kafeat.model.feature_map import FeatureMap

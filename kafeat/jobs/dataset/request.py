@@ -9,12 +9,13 @@ from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
 from kafeat.io.formats import INPUTS, format_of
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine

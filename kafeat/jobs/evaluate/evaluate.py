@@ -18,6 +18,7 @@ from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_
 from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
 from kafeat.evaluation.report.figure_data import FigureData
 from kafeat.evaluation.summary import budgets, rates, spell, summarize
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, Sweep, list_candidates, read_sweep
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.measure import Evaluator, choose_rows, request_learner
@@ -26,7 +27,6 @@ from kafeat.jobs.evaluate.report import report_folder, write_report
 from kafeat.jobs.evaluate.request import EvaluationRequest, Say, Task
 from kafeat.jobs.fit.labels import check_label, label_names
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.transform.options import InputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import TableLike
 

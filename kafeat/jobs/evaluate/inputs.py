@@ -22,13 +22,13 @@ from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
 from kafeat.io.formats import FORMATS, format_of_bytes
 from kafeat.io.readers.base import Reader
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import Labels
 from kafeat.jobs.fit.sample import matrices
-from kafeat.jobs.transform.options import InputOptions
 from kafeat.maths.task import joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
 from kafeat.io.formats import INPUTS, format_of
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.atomic import check_place, naming, require_space
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.io.writers.base import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap

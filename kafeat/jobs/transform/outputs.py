@@ -13,9 +13,8 @@ from kafeat.contract.checks import round_to
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.formats import Format
 from kafeat.io.readers.base import Chunk
-from kafeat.io.writers.base import Writer
+from kafeat.io.writers.base import OutputOptions, Writer
 from kafeat.io.writers.class_column import ClassColumn
-from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import PREDICTION, PROBABILITY
 from kafeat.model.sparse_features import gives_sparse, run_sparse
@@ -25,10 +24,9 @@ from kafeat.runtime.threads import (
     RowPolicy,
     SparselyTransformed,
     Transformed,
-    TransformedChunk,
 )
 
-T = TypeVar("T", bound=TransformedChunk)
+T = TypeVar("T", bound=Transformed | SparselyTransformed)
 
 
 class Outputs(ABC, Generic[T]):
@@ -58,8 +56,8 @@ class Outputs(ABC, Generic[T]):
         """Write a chunk, or only its good rows if the writer drops the others."""
 
 
-class FeatureOutputs(Outputs[Transformed]):
-    """Features, computed in the memory of the writer."""
+class _Features(Outputs[T]):
+    """The features of a map."""
 
     what = "features"
 
@@ -69,33 +67,27 @@ class FeatureOutputs(Outputs[Transformed]):
         self.dtype = np.dtype(writing.dtype or fm.dtype)
         self.scale = fm.needed_unit_scale() if writing.unit_variance else None
 
+    def write(self, done: T, writer: Writer) -> None:
+        writer.write(done.features, done.chunk.passthrough, done.good if writer.layout.dropping else None)
+
+
+class FeatureOutputs(_Features[Transformed]):
+    """Features, computed in the memory of the writer."""
+
     def run(
         self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
     ) -> Iterator[Transformed]:
         return self._fm.run(chunks, writer, jobs, policy, unit_variance=self.scale is not None)
 
-    def write(self, done: Transformed, writer: Writer) -> None:
-        writer.write(done.features, done.chunk.passthrough, done.good if writer.layout.dropping else None)
 
-
-class SparseFeatureOutputs(Outputs[SparselyTransformed]):
+class SparseFeatureOutputs(_Features[SparselyTransformed]):
     """Features that are mostly 0, as sparse rows, for formats that store the others only."""
-
-    what = "features"
-
-    def __init__(self, fm: FeatureMap, writing: OutputOptions) -> None:
-        self._fm = fm
-        self.names, self.list_name = writing.feature_names(fm.n_components), writing.list_name
-        self.dtype = np.dtype(writing.dtype or fm.dtype)
 
     def run(
         self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
     ) -> Iterator[SparselyTransformed]:
         del writer
         return run_sparse(self._fm, chunks, self.dtype, count_jobs(jobs), policy)
-
-    def write(self, done: SparselyTransformed, writer: Writer) -> None:
-        writer.write(done.features, done.chunk.passthrough, done.good if writer.layout.dropping else None)
 
 
 class PredictionOutputs(Outputs[Transformed]):

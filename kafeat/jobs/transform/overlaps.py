@@ -16,7 +16,7 @@ from kafeat.io.formats import suffix_of
 from kafeat.io.storage.base import Location, StandardStream, lies_in
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.io.storage.object_uri import ObjectUri
+from kafeat.io.storage.object_store import ObjectUri
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions

@@ -14,13 +14,13 @@ from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.formats import Format, format_of
 from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.atomic import WrittenFile, require_space
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.base import Layout, Writer
+from kafeat.io.writers.base import Layout, OutputOptions, Writer
 from kafeat.io.writers.open import open_writer
-from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.options import STRICT, Counts, InputOptions, RowOptions, TransformResult
+from kafeat.jobs.transform.options import STRICT, Counts, RowOptions, TransformResult
 from kafeat.jobs.transform.outputs import outputs_of
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.side_files import open_rejects

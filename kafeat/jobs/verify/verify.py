@@ -13,12 +13,12 @@ from kafeat.errors import DataError, GateError, UsageError
 from kafeat.io.columns.selection import match
 from kafeat.io.formats import FORMATS
 from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
-from kafeat.io.writers.passthrough import KeptRows, taken
-from kafeat.jobs.transform.options import InputOptions
+from kafeat.io.writers.base import OutputOptions
+from kafeat.io.writers.passthrough import KeptRows
 from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
@@ -151,7 +151,7 @@ def _expected(
         kept = outputs.classes.table(kept, done.features, as_text=not typed)
     if done.good is None or on_bad_rows != "drop":
         return done.features, kept
-    return done.features[done.good], None if kept is None else taken(kept, done.good)
+    return done.features[done.good], None if kept is None else kept.filter(done.good)
 
 
 class _RandomChunks:

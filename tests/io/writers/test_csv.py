@@ -85,7 +85,7 @@ def test_a_packed_stream_whose_reader_leaves_says_nothing(packing):
         "import numpy as np, sys; from kafeat.io.writers.open import open_writer\n"
         "from kafeat.io.storage.location import parse_location\n"
         "from kafeat.io.writers.base import Layout\n"
-        "from kafeat.io.writers.options import OutputOptions\n"
+        "from kafeat.io.writers.base import OutputOptions\n"
         "X = np.random.default_rng(0).normal(size=(20000, 4)).astype('f4')\n"
         "try:\n"
         "    layout = Layout(list('abcd'), X.dtype, options=OutputOptions(compression=sys.argv[1]))\n"

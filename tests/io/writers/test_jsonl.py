@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kafeat
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from tests.io.writers.opening import open_writer

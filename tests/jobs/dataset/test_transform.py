@@ -21,11 +21,12 @@ import pytest
 import kafeat
 from kafeat.dataframes import SharedMap
 from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.engine import Engine, Stop
 from tests.conftest import Done

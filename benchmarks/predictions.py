@@ -18,7 +18,7 @@ import numpy as np
 
 import kafeat
 from kafeat.chain.blas import one_blas_thread
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 

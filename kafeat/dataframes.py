@@ -16,7 +16,7 @@ from kafeat.chain.program import Program
 from kafeat.errors import ArtifactError, UsageError
 from kafeat.io.columns.fields import indices_of, require, unique
 from kafeat.io.readers.base import Reader
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import artifact_bytes, loads
 from kafeat.model.predictor import PREDICTION

@@ -15,9 +15,9 @@ from kafeat.errors import UsageError
 
 if TYPE_CHECKING:
     from kafeat.evaluation.records import Report
+    from kafeat.io.readers.dataset import InputOptions
     from kafeat.jobs.evaluate.candidates import NamedRecipe
     from kafeat.jobs.evaluate.request import Task
-    from kafeat.jobs.transform.options import InputOptions
 
 
 _LEARNERS = click.Choice(

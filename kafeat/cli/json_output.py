@@ -16,7 +16,7 @@ def check_json(name: str | None) -> None:
     """Refuse a file that cannot be written; None is no file, and `-` is stdout."""
     from kafeat.io.storage.atomic import check_place
     from kafeat.io.storage.location import parse_location
-    from kafeat.io.storage.object_uri import ObjectUri
+    from kafeat.io.storage.object_store import ObjectUri
 
     place = parse_location(name or "")
     folder = os.path.dirname(place.path) or "."

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from kafeat.io.storage import formats
+from kafeat.io import formats
 from kafeat.io.storage.files import ReadOnce
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -173,7 +173,7 @@ def reading(command: F) -> F:
         limit: int | None,
         **rest: Any,
     ) -> Any:
-        from kafeat.jobs.transform.options import InputOptions
+        from kafeat.io.readers.dataset import InputOptions
 
         return command(*args, reading=InputOptions(input_format, delimiter, not no_header, limit), **rest)
 
@@ -223,7 +223,7 @@ class DatasetOptions:
     def over_parts(self, source: Location) -> bool:
         """Return True if the data set has parts. Refuse options that have no effect on a single file."""
         from kafeat.errors import UsageError
-        from kafeat.io.storage.data_set import is_data_set, must_exist
+        from kafeat.io.data_set import is_data_set, must_exist
 
         if self.rows_per_file is not None or is_data_set(source):
             return True

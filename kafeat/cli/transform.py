@@ -12,11 +12,12 @@ from kafeat.cli.options import DatasetOptions, scale_options
 from kafeat.errors import UsageError, counted
 
 if TYPE_CHECKING:
+    from kafeat.io.readers.dataset import InputOptions
     from kafeat.io.storage.base import Location
     from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.dataset.request import DatasetRequest
     from kafeat.jobs.transform.dry_run import DryRun
-    from kafeat.jobs.transform.options import InputOptions, TransformResult
+    from kafeat.jobs.transform.options import TransformResult
 
 
 @click.command(
@@ -160,7 +161,7 @@ def transform(
     a part. OUT is then a folder with one file of the same name for each part.
     """
     from kafeat.io.storage.location import parse_location
-    from kafeat.io.writers.options import OutputOptions
+    from kafeat.io.writers.base import OutputOptions
     from kafeat.jobs.dataset.request import DatasetRequest
     from kafeat.jobs.transform.options import BadRowsLimit, RowOptions
 

@@ -12,8 +12,8 @@ from kafeat.cli.command import GroupedCommand
 from kafeat.cli.overlaps import journal_of
 
 if TYPE_CHECKING:
+    from kafeat.io.readers.dataset import InputOptions
     from kafeat.io.storage.base import Location
-    from kafeat.jobs.transform.options import InputOptions
     from kafeat.jobs.tune.space import PredictorKind
     from kafeat.jobs.tune.tuning import Tuning
     from kafeat.maths.scoring import ScoringName

@@ -10,7 +10,7 @@ from kafeat.cli import log, options
 from kafeat.cli.command import GroupedCommand
 
 if TYPE_CHECKING:
-    from kafeat.jobs.transform.options import InputOptions
+    from kafeat.io.readers.dataset import InputOptions
 
 
 @click.command(
@@ -89,7 +89,7 @@ def verify(
     the last bit on the same type of processor with the same library versions. Elsewhere rounding may differ; the
     largest difference is shown.
     """
-    from kafeat.jobs.transform.options import InputOptions
+    from kafeat.io.readers.dataset import InputOptions
     from kafeat.jobs.verify.verify import verify_file
 
     result = verify_file(

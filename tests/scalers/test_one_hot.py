@@ -166,8 +166,8 @@ def test_by_position(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("1,x\n2,y\n")
     from kafeat.config import load_config
-    from kafeat.io.readers.open import open_reader
     from kafeat.jobs.fit.fit import fit_reader
+    from tests.io.tables import open_reader
 
     with open_reader(parse_location(path), None, header=False) as source:
         fm = fit_reader(load_config(config(columns=["c1"])), source, None)

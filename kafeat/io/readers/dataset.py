@@ -1,4 +1,4 @@
-"""Reader of a data set of many files: the rows of its parts, in the order of their names."""
+"""Open an input: one file in its format, or a data set of many, whose rows are read in the order of their names."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kafeat.errors import DataError
+from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field
 from kafeat.io.columns.selection import match
+from kafeat.io.data_set import Part, is_data_set, list_parts
+from kafeat.io.formats import FORMATS, INPUTS, delimiter_of, format_of, format_of_bytes, imported, spelled
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.readers.open import open_reader
-from kafeat.io.storage.base import Location
-from kafeat.io.storage.data_set import Part, is_data_set, list_parts
+from kafeat.io.storage.base import Location, StandardStream
 from kafeat.types import Array
 
 if TYPE_CHECKING:
@@ -28,65 +28,92 @@ EDGE = 1 << 16
 """Bytes at each end of a part that the digest of the data set covers."""
 
 
-def open_data(
-    location: Location,
-    format: str | None = None,
-    *,
-    delimiter: str = ",",
-    header: bool = True,
-    stamp: str | None = None,
-) -> Reader:
-    """Open a file or a data set. `stamp` is the expected stamp of a file."""
-    if is_data_set(location):
-        return DatasetReader(location, format, delimiter, header)
-    return open_reader(location, format, delimiter=delimiter, header=header, stamp=stamp)
+@dataclass(frozen=True)
+class InputOptions:
+    """Options for reading a file, or the files of a data set.
+
+    Attributes:
+        format: Format of the input; None takes it from the suffix.
+        delimiter: Delimiter of CSV.
+        header: True if the first line of a CSV holds the names of the columns.
+        limit: Number of rows to read; None reads all.
+    """
+
+    format: str | None = None
+    delimiter: str = ","
+    header: bool = True
+    limit: int | None = None
+
+    def open(self, place: Location, stamp: str | None = None) -> Reader:
+        """Open a file or a data set; a file whose stamp is no longer `stamp` is refused."""
+        opened = DatasetReader(place, self) if is_data_set(place) else self.open_file(place, stamp)
+        return opened if self.limit is None else opened.limited(self.limit)
+
+    def open_file(self, place: Location, stamp: str | None = None) -> Reader:
+        """Open a file, an object or standard input, with all rows. Arrow on standard input is recognised.
+
+        `stamp` is the stamp of the file when it was listed. Without it, the file must not change from now on.
+        """
+        if stamp is None:
+            entry = place.entry()
+            stamp = None if entry is None else entry.stamp
+        reader = self._reader(place)
+        reader.origin = None if stamp is None else (place, stamp)
+        return reader
+
+    def _reader(self, place: Location) -> Reader:
+        format = format_of(place, self.format, INPUTS)
+        if not format.reader:
+            raise UsageError(
+                f"{place}: expected an input format of {', '.join(INPUTS)}, got {format.name}: it is written only"
+            )
+        options: dict[str, Any] = {}
+        if isinstance(place, StandardStream):
+            if not format.piped:
+                piped = spelled(one.title for one in FORMATS.values() if one.piped and one.reader)
+                raise UsageError(
+                    f"-: expected {piped} on standard input, got {format.name}: it cannot be piped"
+                )
+            if self.format is None:
+                from kafeat.io.readers.text_stream import HashingStream
+
+                options["raw"] = HashingStream(place)
+                found = format_of_bytes(options["raw"].magic)
+                format = found if found is not None and found.piped else format
+        if format.name == "csv":
+            options |= {"delimiter": delimiter_of(place, self.delimiter), "header": self.header}
+        reader: Reader = imported(format.reader)(place, **options)
+        return reader
 
 
 def _width(fields: Sequence[Field]) -> int:
     return sum(field.width or 1 for field in fields)
 
 
-@dataclass(frozen=True)
-class _ReadOptions:
-    format: str | None
-    delimiter: str
-    header: bool
-
-    def open(self, part: Part) -> Reader:
-        return open_reader(
-            part.location, self.format, delimiter=self.delimiter, header=self.header, stamp=part.stamp
-        )
-
-
 class DatasetReader(Reader):
     """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
-    def __init__(self, location: Location, format: str | None, delimiter: str, header: bool) -> None:
-        self.location, self._options = str(location), _ReadOptions(format, delimiter, header)
+    def __init__(self, location: Location, options: InputOptions) -> None:
+        self.location, self._options = str(location), options
         self._coded: tuple[str, ...] = ()
-        self._parts = list_parts(location, format).parts
+        self._parts = list_parts(location, options.format).parts
         with self._first() as first:
             self.fields, self.positional, self.untyped = first.fields, first.positional, first.untyped
             self.sparse = first.sparse
-            self._notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
-            self._row_names = first.row_names
+            self.notes, self._first_location, self._seekable = first.notes, first.location, first.seekable
+            self.row_names = first.row_names
+
+    def _part(self, part: Part) -> Reader:
+        return self._options.open_file(part.location, part.stamp)
 
     def _first(self) -> Reader:
         """Open the first part with rows, as a part without rows shows no types. If none has rows, open the first."""
         for part in self._parts:
-            reader = self._options.open(part)
+            reader = self._part(part)
             if reader.rows != 0:
                 return reader
             reader.close()
-        return self._options.open(self._parts[0])
-
-    @property
-    def row_names(self) -> frozenset[str]:
-        return self._row_names
-
-    @property
-    def notes(self) -> dict[str, str]:
-        return dict(self._notes)
+        return self._part(self._parts[0])
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]  # counted when it is asked for
@@ -98,7 +125,7 @@ class DatasetReader(Reader):
         """The number of the first row of each part, and the number of all rows."""
         starts = [0]
         for part in self._parts:
-            with self._options.open(part) as reader:
+            with self._part(part) as reader:
                 if reader.rows is None:
                     return None
                 starts.append(starts[-1] + reader.rows)
@@ -115,21 +142,14 @@ class DatasetReader(Reader):
             return self
         view = copy(self)
         for part in self._parts:
-            with self._options.open(part) as reader:
+            with self._part(part) as reader:
                 view.fields = max(view.fields, reader.settled().fields, key=_width)
         return view
 
-    def chunks(
-        self,
-        columns: Columns,
-        keep: Sequence[str],
-        height: int,
-        *,
-        typed_passthrough: bool = True,
-        set_aside: bool = False,
-    ) -> Iterator[Chunk]:
-        # Each part checks its own rows. To know their sum, all parts would have to be opened first.
-        return self._chunks(columns, keep, height, typed_passthrough=typed_passthrough, set_aside=set_aside)
+    def _promised_rows(self) -> int | None:
+        return (
+            None  # each part checks its own rows; to know their sum, all parts would have to be opened first
+        )
 
     def _chunks(
         self, columns: Columns, keep: Sequence[str], height: int, *, typed_passthrough: bool, set_aside: bool
@@ -153,7 +173,7 @@ class DatasetReader(Reader):
     ) -> Iterator[Chunk] | None:
         """Return chunks of only the blocks that hold these rows (ascending), or None if rows cannot be found."""
         starts = self._starts
-        if starts is None or not self._seekable:
+        if starts is None or not self._seekable or self.limit is not None:
             return None
         return self._blocks_with(columns, keep, height, rows_wanted, starts)
 
@@ -175,7 +195,7 @@ class DatasetReader(Reader):
                 reader.check_unchanged()
 
     def _open(self, part: Part, columns: Columns, keep: Sequence[str]) -> Reader:
-        reader = self._options.open(part)
+        reader = self._part(part)
         try:
             if reader.rows != 0:
                 self._check(reader, columns, keep)

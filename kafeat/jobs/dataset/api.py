@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from kafeat.errors import PartsError, SystemRefusedError, UsageError
+from kafeat.io.data_set import is_data_set, must_exist
+from kafeat.io.formats import INPUTS, OUTPUTS
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.data_set import is_data_set, must_exist
-from kafeat.io.storage.formats import INPUTS, OUTPUTS
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.dataset.transform import Announce, stats_of_parts, transform_request
-from kafeat.jobs.transform.options import BadRowsLimit, InputOptions, RowOptions, TransformResult
+from kafeat.jobs.transform.options import BadRowsLimit, RowOptions, TransformResult
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.side_files import open_stats, stats
 from kafeat.jobs.transform.transform import transform_file

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
+from kafeat.io.data_set import Part
+from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import require_space
 from kafeat.io.storage.base import StandardStream
-from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part, plan_parts
 from kafeat.jobs.transform.dry_run import DryRun, estimate
@@ -45,7 +45,7 @@ def dry_run_parts(request: DatasetRequest) -> DatasetDryRun:
     if not parts and (kept or plan.parts is not None):
         return DatasetDryRun(0, True, kept, DryRun(0, True, outputs_of(fm, request.writing).width, 0, 0.0))
     largest = max(parts, key=lambda part: part.bytes, default=None) or _first_text_part(request)
-    writing = replace(request.writing, format=format_of(LocalPath(largest.name)))
+    writing = replace(request.writing, format=format_of(LocalPath(largest.name)).name)
     whole = estimate(
         fm,
         largest.location,

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
+from kafeat.io.data_set import MANIFEST, is_hidden
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.data_set import MANIFEST, is_hidden
 from kafeat.jobs.dataset.manifest import Drift, Manifest, PartFailure, PartRecord
 from kafeat.jobs.dataset.part import Outcome
 from kafeat.jobs.transform.outputs import Outputs

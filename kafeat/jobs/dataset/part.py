@@ -16,16 +16,17 @@ from itertools import chain, count, islice
 
 from kafeat.dataframes import SharedMap
 from kafeat.errors import KafeatError, without_secrets
+from kafeat.io.data_set import Part
+from kafeat.io.formats import format_of
 from kafeat.io.readers.base import Chunk
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.atomic import Guard, WrittenFile, check_place
 from kafeat.io.storage.base import Entry, Location
-from kafeat.io.storage.data_set import Part
-from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.local_path import LocalPath
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part
-from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
+from kafeat.jobs.transform.options import RowOptions, TransformResult
 from kafeat.jobs.transform.side_files import rejects_name
 from kafeat.jobs.transform.transform import OpenTransform, transform_file
 from kafeat.model.feature_map import FeatureMap
@@ -222,7 +223,7 @@ class KnownParts:
                 request.reading,
                 replace(
                     request.writing,
-                    format=format_of(LocalPath(part.name)),
+                    format=format_of(LocalPath(part.name)).name,
                     overwrite=self.plan.previous.may_replace(part.name),
                     sweep=False,
                 ),
@@ -262,7 +263,7 @@ class TextParts:
         part = Part("", request.source, entry.bytes if entry else 0, entry.stamp if entry else "")
         with request.reading.open(request.source, None if entry is None else entry.stamp) as opened:
             format = format_of(LocalPath(self._name(0)))
-            writing = replace(request.writing, format=format, overwrite=True, sweep=False)
+            writing = replace(request.writing, format=format.name, overwrite=True, sweep=False)
             stream = OpenTransform(self.fm, opened, format, writing, request.rules, request.engine.jobs)
             for name, start, chunks in self._cut(stream.chunks()):
                 yield self._write(replace(part, name=name), stream, chunks, start)

@@ -7,14 +7,15 @@ from functools import cached_property
 
 from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
+from kafeat.io.formats import INPUTS, format_of
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
-from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
@@ -210,7 +211,7 @@ def name_of_part(
     source: Location, reading: InputOptions, writing: OutputOptions, number: int, parts: int
 ) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    own = format_of(source, reading.format)
-    own = own if own in DENSE_OUTPUTS else "parquet"
+    own = format_of(source, reading.format, INPUTS)
+    format = writing.format or ("parquet" if own.sparse else own.name)
     base = "part" if isinstance(source, StandardStream) else stem(source.name)
-    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"
+    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{format}"

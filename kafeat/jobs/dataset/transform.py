@@ -13,15 +13,16 @@ from typing import Any, Protocol
 
 from kafeat._version import __version__
 from kafeat.chain.blas import one_blas_thread
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.base import Location, making
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import owning
 from kafeat.io.storage.temporary_files import remove_stale_below
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
 from kafeat.jobs.dataset.part import KnownParts, Outcome, TextParts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
-from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
+from kafeat.jobs.transform.options import STRICT, RowOptions
 from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.transform.side_files import command_of
 from kafeat.model.feature_map import FeatureMap

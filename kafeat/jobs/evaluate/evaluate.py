@@ -17,6 +17,7 @@ from kafeat.evaluation.evaluation import Evaluation
 from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
 from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
 from kafeat.evaluation.summary import budgets, rates, spell, summarize
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, Sweep, list_candidates, read_sweep
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.measure import Evaluator, choose_rows, request_learner
@@ -25,7 +26,6 @@ from kafeat.jobs.evaluate.report import report_folder, write_report
 from kafeat.jobs.evaluate.request import EvaluationRequest, Say, Task
 from kafeat.jobs.fit.labels import check_label, label_names
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.transform.options import InputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.pictures.figure_data import FigureData
 from kafeat.types import TableLike

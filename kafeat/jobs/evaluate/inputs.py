@@ -20,15 +20,15 @@ from kafeat.evaluation.learners import Blocks, Inputs
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import match
+from kafeat.io.formats import FORMATS, format_of_bytes
 from kafeat.io.readers.base import Reader
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.readers.open import is_arrow
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import Labels
 from kafeat.jobs.fit.sample import matrices
-from kafeat.jobs.transform.options import InputOptions
 from kafeat.maths.task import joined
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
@@ -295,5 +295,7 @@ def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableDa
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
-            format = reading.format or ("arrow" if is_arrow(copy.read(4)) else "csv")
+            format = reading.format or (
+                "arrow" if format_of_bytes(copy.read(6)) is FORMATS["arrow"] else "csv"
+            )
             yield RereadableData(LocalPath(copy.name), replace(reading, format=format), "-")

@@ -11,12 +11,12 @@ from kafeat.config import Config
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.learners import Truth, equivalent_predictor
 from kafeat.evaluation.scores import ModelScoring
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.labels import LabelSummary, joint_labels, parse_test_rows, plain_names
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import TrainingSource, check_rereadable, fit_predictor
-from kafeat.jobs.transform.options import InputOptions
 from kafeat.maths.scoring import check_scoring, score_of_constant, usual_scoring
 from kafeat.maths.task import PredictionTask, task_of
 from kafeat.model.feature_map import FeatureMap

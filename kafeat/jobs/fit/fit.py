@@ -18,7 +18,7 @@ from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
 from kafeat.io.readers.base import Reader
-from kafeat.io.readers.dataset import open_data
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.readers.memory import reader_of
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import (
@@ -95,7 +95,7 @@ def fit(
     messages = list[str]()
     listener = Listener(warn=messages.append)
     opened: AbstractContextManager[Reader] = (
-        open_data(parse_location(data))
+        InputOptions().open(parse_location(data))
         if isinstance(data, str | os.PathLike)
         else nullcontext(reader_of(data))
     )

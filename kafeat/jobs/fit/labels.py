@@ -12,8 +12,8 @@ import numpy as np
 
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError, quoted, spell_row
+from kafeat.io.columns.values import column_values, different_decimals, null_rows
 from kafeat.io.readers.base import Chunk
-from kafeat.io.writers.column_values import column_values, different_decimals, null_rows
 from kafeat.maths.task import MOST_CLASSES, PredictionTask, TaskKind, class_numbers, joined, task_of
 from kafeat.maths.units import power_of_two
 from kafeat.model.predictor import LabelType, PredictedLabels

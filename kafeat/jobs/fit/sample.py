@@ -21,9 +21,8 @@ from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.readers.dataset import DatasetReader
+from kafeat.io.readers.dataset import DatasetReader, InputOptions
 from kafeat.io.readers.memory import reader_of
-from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import (
     LabelColumns,
@@ -373,7 +372,11 @@ def read_given_rows(
         for name, rows in step.traits.given_rows.items():
             if name in rows_of:
                 continue
-            with open_reader(parse_location(rows)) if isinstance(rows, str) else reader_of(rows) as source:
+            with (
+                InputOptions().open_file(parse_location(rows))
+                if isinstance(rows, str)
+                else reader_of(rows) as source
+            ):
                 names = {field.name for field in source.fields}
                 matched = match(source, columns, [label for label in labels if label in names])
                 rows_of[name] = _all_rows(source, matched, config)

@@ -7,13 +7,14 @@ import tempfile
 from dataclasses import dataclass, replace
 
 from kafeat.errors import UsageError
+from kafeat.io.formats import INPUTS, format_of
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.atomic import check_place, naming, require_space
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.formats import COUNTED, OUTPUTS, format_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.io.writers.base import OutputOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
@@ -81,7 +82,7 @@ def estimate(
     jobs: int | None,
 ) -> DryRun:
     """Return the estimate for one file, without a look at the place of the output."""
-    format = format_of(target, writing.format, OUTPUTS)
+    format = format_of(target, writing.format).name
     ending = "".join(target.name.partition(".")[1:]) or f".{format}"
     chunks = _CHUNKS_A_THREAD * count_jobs(jobs)
     with tempfile.TemporaryDirectory(prefix="kafeat-") as folder:
@@ -97,7 +98,7 @@ def estimate(
             first_chunks=chunks,
         )
         written = os.path.getsize(sample)
-    known = format_of(source, reading.format) in COUNTED
+    known = format_of(source, reading.format, INPUTS).counted
     whole = done.rows_read < chunks * fm.chunk_rows
     rows = done.rows_read if whole or done.rows_in_all is None else done.rows_in_all
     times = rows / max(1, done.rows_read)

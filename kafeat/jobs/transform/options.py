@@ -11,9 +11,6 @@ from typing import Literal
 import numpy as np
 
 from kafeat.errors import DataError, GateError, UsageError, counted, quoted
-from kafeat.io.readers.base import Reader
-from kafeat.io.readers.dataset import open_data
-from kafeat.io.readers.limit import LimitedReader
 from kafeat.io.storage.atomic import WrittenFile
 from kafeat.io.storage.base import Location
 from kafeat.jobs.transform.outputs import Outputs
@@ -47,28 +44,6 @@ class BadRowsLimit:
     def allows(self, bad: int, rows: int) -> bool:
         """Return true if so many of the rows may be bad."""
         return bad <= (self.number * rows / 100 if self.is_percentage else self.number)
-
-
-@dataclass(frozen=True)
-class InputOptions:
-    """Options for reading a file, or the files of a data set.
-
-    Attributes:
-        format: Format of the input; None takes it from the suffix.
-        delimiter: Delimiter of CSV.
-        header: True if the first line of a CSV holds the names of the columns.
-        limit: Number of rows to read; None reads all.
-    """
-
-    format: str | None = None
-    delimiter: str = ","
-    header: bool = True
-    limit: int | None = None
-
-    def open(self, place: Location, stamp: str | None = None) -> Reader:
-        """Open a reader; a file whose stamp is no longer `stamp` is refused."""
-        source = open_data(place, self.format, delimiter=self.delimiter, header=self.header, stamp=stamp)
-        return source if self.limit is None else LimitedReader(source, self.limit)
 
 
 @dataclass(frozen=True)

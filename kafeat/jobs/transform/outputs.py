@@ -10,14 +10,11 @@ import numpy as np
 
 from kafeat.chain.program import What
 from kafeat.contract.checks import round_to
-from kafeat.contract.tile import SparseRows
 from kafeat.errors import InvalidValueError, UsageError
+from kafeat.io.formats import Format
 from kafeat.io.readers.base import Chunk
-from kafeat.io.storage.formats import SPARSE_OUTPUTS
-from kafeat.io.writers.base import Writer
+from kafeat.io.writers.base import OutputOptions, Writer
 from kafeat.io.writers.class_column import ClassColumn
-from kafeat.io.writers.npz import SparseWriter
-from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import PREDICTION, PROBABILITY
 from kafeat.runtime.environment import count_jobs
@@ -70,26 +67,22 @@ class Outputs:
     def write(self, done: Done, writer: Writer) -> None:
         """Write a chunk, or only its good rows if the writer drops the others."""
         good = done.good if writer.layout.dropping else None
-        table = done.chunk.passthrough
-        if isinstance(done.features, SparseRows):
-            if not isinstance(writer, SparseWriter):
-                raise TypeError(f"{type(writer).__name__} takes no sparse rows")
-            writer.write_sparse(done.features, table, good)
+        if self.what == "features":
+            writer.write(done.features, done.chunk.passthrough, good)
             return
-        block = done.features
-        if self.what == "predictions":
-            if self.classes is not None:
-                table = self.classes.table(table, block)
-            block = writer.buffer(done.chunk.start, done.chunk.rows)
-            place = round_to(done.features, block)
-            if place is not None:
-                problem = f"expected predictions that {block.dtype} can hold, got {done.features[place]:g}"
-                raise InvalidValueError(place[0], None, f"{problem}: choose a wider --output-dtype")
-            writer.filled(done.chunk.start, block)
+        table = done.chunk.passthrough
+        if self.classes is not None:
+            table = self.classes.table(table, done.floats)
+        block = writer.buffer(done.chunk.start, done.chunk.rows)
+        place = round_to(done.floats, block)
+        if place is not None:
+            problem = f"expected predictions that {block.dtype} can hold, got {done.floats[place]:g}"
+            raise InvalidValueError(place[0], None, f"{problem}: choose a wider --output-dtype")
+        writer.filled(done.chunk.start, block)
         writer.write(block, table, good)
 
 
-def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None) -> Outputs:
+def outputs_of(fm: FeatureMap, writing: OutputOptions, format: Format | None = None) -> Outputs:
     """Return the predictions of a map that ends in a predictor, unless features are wanted, else the features.
 
     A format of sparse rows gets sparse features of a map that has them. Predictions are numbers, or the probabilities
@@ -97,7 +90,7 @@ def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None
     """
     if fm.predictor is None or writing.features:
         # scaled features are made by the loop of dense ones
-        sparse = format in SPARSE_OUTPUTS and fm.gives_sparse and not writing.unit_variance
+        sparse = format is not None and format.sparse and fm.gives_sparse and not writing.unit_variance
         scale = fm.needed_unit_scale() if writing.unit_variance else None
         names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.dtype or fm.dtype)
         return Outputs(fm, "features", names, writing.list_name, dtype, scale=scale, sparse=sparse)
@@ -108,6 +101,6 @@ def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None
     dtype = np.dtype(writing.dtype or fm.program("predictions").dtype)
     if labels.classes is None:
         return Outputs(fm, "predictions", names, prefix + PREDICTION, dtype)
-    alone = format in ("npy", *SPARSE_OUTPUTS)
-    classes = None if alone else ClassColumn(prefix + PREDICTION, labels.classes)
+    together = format is None or format.passthrough == "columns"
+    classes = ClassColumn(prefix + PREDICTION, labels.classes) if together else None
     return Outputs(fm, "predictions", names, prefix + PROBABILITY, dtype, classes)

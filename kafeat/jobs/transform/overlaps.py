@@ -11,12 +11,12 @@ from itertools import combinations, permutations
 
 from kafeat.config import load_config
 from kafeat.errors import KafeatError, UsageError
+from kafeat.io.data_set import Parts, find_parts, is_data_set, locations_in
+from kafeat.io.formats import suffix_of
 from kafeat.io.storage.base import Location, StandardStream, lies_in
-from kafeat.io.storage.data_set import Parts, find_parts, is_data_set, locations_in
-from kafeat.io.storage.formats import suffix_of
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.io.storage.object_uri import ObjectUri
+from kafeat.io.storage.object_store import ObjectUri
 
 
 @dataclass(frozen=True)

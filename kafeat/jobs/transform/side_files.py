@@ -11,11 +11,11 @@ from typing import IO, Any
 
 from kafeat._version import __version__
 from kafeat.io.columns.columns import Columns
+from kafeat.io.formats import format_of
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
@@ -47,7 +47,7 @@ def stats(
         },
         "output": {
             "path": str(target),
-            "format": format_of(target, writing.format),
+            "format": format_of(target, writing.format).name,
             "rows": done.rows,
             "columns": done.columns,
             "dtype": done.dtype,

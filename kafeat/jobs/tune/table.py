@@ -15,8 +15,8 @@ from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import Field, require
 from kafeat.io.columns.times import text_to_seconds
+from kafeat.io.columns.values import text_values
 from kafeat.io.readers.base import Reader
-from kafeat.io.writers.column_values import text_values
 from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.fit.fit import columns_of
 from kafeat.jobs.fit.labels import LabelArgument, check_split, label_names, label_values

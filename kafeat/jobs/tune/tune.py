@@ -17,13 +17,13 @@ import numpy.typing as npt
 from kafeat._version import __version__
 from kafeat.config import Config
 from kafeat.errors import DataError, UsageError
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.jobs.evaluate.candidates import MOST_SEEDS
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.report import report_folder
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.fit.labels import LabelArgument, label_argument, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
-from kafeat.jobs.transform.options import InputOptions
 from kafeat.jobs.tune.journal import Journal
 from kafeat.jobs.tune.notes import commented, comments, notes
 from kafeat.jobs.tune.report import column_importance, write_tuning

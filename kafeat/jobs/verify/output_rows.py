@@ -14,7 +14,7 @@ from kafeat.errors import DataError, GateError, quoted, spell_row
 from kafeat.io.columns.columns import Column, Columns
 from kafeat.io.columns.fields import Field, as_spelled
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.writers.libsvm import LibsvmLabels
+from kafeat.io.writers.libsvm import comparable_labels
 from kafeat.io.writers.passthrough import KeptRows, difference
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
@@ -59,9 +59,9 @@ class OutputRows:
         copied = before[: len(before) - len(predicted)]
         self.keep = [] if made.positional else [name for name in copied if name in ours]
         written = [*self.keep, *predicted]
-        self._labels = LibsvmLabels(made.location) if made.sparse and before else None
+        self._labelled = made.sparse and bool(before)
         if made.sparse:
-            self.keep, written = as_spelled(source, kept if self._labels else []), before
+            self.keep, written = as_spelled(source, kept if self._labelled else []), before
         # Text of a CSV is compared as text.
         self.typed = not made.untyped or made.sparse
         self._chunks = made.chunks(columns, written, fm.chunk_rows, typed_passthrough=self.typed)
@@ -94,7 +94,7 @@ class OutputRows:
                 )
             largest = max(largest, self._difference(expected[: len(got)], got))
             expected = expected[len(got) :]
-            if got_kept is not None and (kept is not None or self._labels is not None):
+            if got_kept is not None and (kept is not None or self._labelled):
                 self._compare_kept(None if kept is None else kept.slice(0, len(got)), got_kept)
                 kept = None if kept is None else kept.slice(len(got))
             self.at += len(got)
@@ -114,8 +114,8 @@ class OutputRows:
         return features, None if kept is None else kept.slice(first, len(features))
 
     def _compare_kept(self, expected: KeptRows | None, got: KeptRows) -> None:
-        if self._labels is not None:
-            expected, got = self._labels.comparable(expected, got, self.at)
+        if self._labelled:
+            expected, got = comparable_labels(self._made.location, expected, got, self.at)
         first = None if expected is None else difference(expected, got)
         if first is not None:
             raise GateError(

@@ -13,12 +13,13 @@ from click.testing import CliRunner
 import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import SystemRefusedError, UsageError
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset.dry_run import DatasetDryRun, dry_run_parts
 from kafeat.jobs.dataset.request import DatasetRequest
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import STRICT, InputOptions
+from kafeat.jobs.transform.options import STRICT
 from kafeat.runtime.backends import Engine
 
 ROWS, WIDTH = (400, 800, 1200), 8

@@ -11,15 +11,16 @@ import pytest
 import kafeat
 from kafeat.dataframes import shared
 from kafeat.errors import SystemRefusedError
-from kafeat.io.storage.data_set import list_parts
+from kafeat.io.data_set import list_parts
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import NAME, Owner, Token, owning
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.runtime.backends import _threads
 from kafeat.runtime.engine import Engine, Stop
 

@@ -15,9 +15,10 @@ from scipy.stats import binomtest
 import kafeat
 from kafeat.cli.transform import transform
 from kafeat.errors import GateError, UsageError
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.transform import transform_parts
-from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
+from kafeat.jobs.transform.options import RowOptions, TransformResult
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.column_ranges import DriftTest, FeatureMean

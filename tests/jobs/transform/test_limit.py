@@ -12,11 +12,12 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import DataError
+from kafeat.io.readers.dataset import InputOptions
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.fit.fit import fit_reader
 from kafeat.jobs.transform.dry_run import dry_run_transform
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.transform import transform_file
 
 SAMPLES = Path(__file__).parents[3] / "sample_data"

@@ -14,7 +14,7 @@ import kafeat
 from kafeat.cli.main import kafeat as command
 from kafeat.errors import DataError, GateError
 from kafeat.io.storage.location import parse_location
-from kafeat.io.writers.options import OutputOptions
+from kafeat.io.writers.base import OutputOptions
 from kafeat.jobs.transform.options import RowOptions
 from kafeat.jobs.transform.side_files import open_stats, stats
 from kafeat.jobs.transform.transform import transform_file

@@ -1,4 +1,4 @@
-"""Whole columns of numbers or text as NumPy arrays, for labels and what stands beside them."""
+"""Columns as plain values: categories as what they stand for, values as text, and whole columns as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -7,10 +7,41 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafeat.io.columns.numbers import indices_of, is_number, is_text, to_doubles
-from kafeat.io.writers.passthrough import decoded
 from kafeat.types import Array
+
+TEXT = pa.large_string()
+
+
+def widened(values: pa.Array) -> pa.Array:
+    """Return float16 as float32, which holds the same values: Arrow cannot format float16."""
+    return values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
+
+
+def as_text(values: pa.Array, null: str | pa.Scalar | None = None) -> pa.Array:
+    """Return the values as text. Nulls stay, or become `null`."""
+    text = widened(values).cast(TEXT)
+    return pc.fill_null(text, null) if null is not None and text.null_count else text
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as plain values: categories, runs and views as what they stand for."""
+    kind = plain(pa.nulls(0, column.type)).type
+    return pa.chunked_array([plain(chunk) for chunk in column.chunks], kind)
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """Return the same of an array."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(values.indices, plain(values.dictionary)).dictionary_decode()
+    if pa.types.is_run_end_encoded(kind):
+        return plain(pc.run_end_decode(values))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return values.cast(pa.string() if pa.types.is_string_view(kind) else pa.binary())
+    return values
 
 
 def column_values(column: pa.ChunkedArray) -> Array | None:

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafeat.errors import DataError, SystemRefusedError, UsageError, quoted
+from kafeat.io.formats import FORMATS, INPUTS, format_of, suffix_of
 from kafeat.io.storage.base import Entry, Location, lies_in
-from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of, suffix_of
 from kafeat.io.storage.json_text import read_json
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
-from kafeat.io.storage.object_uri import is_remote, scheme_only
+from kafeat.io.storage.object_store import is_remote, scheme_only
 
 MANIFEST = "_kafeat.json"
 
@@ -119,9 +119,10 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
     """
     out: dict[str, Part] = {}
     for part in parts:
-        own_format = format_of(LocalPath(part.name), input_format)
-        target_format = format or (own_format if own_format in DENSE_OUTPUTS else "parquet")
-        name = part.name if _is_of(part.name, target_format) else f"{stem(part.name)}.{target_format}"
+        own = format_of(LocalPath(part.name), input_format, INPUTS)
+        target_format = format or ("parquet" if own.sparse else own.name)
+        keeps = suffix_of(LocalPath(part.name)) in FORMATS[target_format].suffixes
+        name = part.name if keeps else f"{stem(part.name)}.{target_format}"
         if name in out:
             raise UsageError(
                 f"{part.location}: expected parts with different names in the output, got {quoted(name)} for "
@@ -129,13 +130,6 @@ def renamed(parts: Iterable[Part], format: str | None, input_format: str | None)
             )
         out[name] = replace(part, name=name)
     return list(out.values())
-
-
-def _is_of(name: str, format: str) -> bool:
-    try:
-        return format_of(LocalPath(name)) == format
-    except UsageError:
-        return False
 
 
 def stem(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -18,11 +19,21 @@ from sklearn.datasets import load_digits
 from kafeat.chain.blas import one_blas_thread
 from kafeat.cli import log, main
 from kafeat.contract.step import Sample, Step
+from kafeat.maths import metric
+from kafeat.maths.fourier import learning as frequency_fit
 
 # A machine that does something else is no fault of an example.
 settings.register_profile("no deadline", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=25)  # of `make test`
 settings.load_profile("no deadline")
+
+# Thousands of tests and the libraries that they import are half a million objects, of which none becomes garbage.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +75,16 @@ def features() -> Callable[[Step, np.ndarray, int], np.ndarray]:
 def one_limit() -> Iterator[None]:
     """One limit on BLAS threads for a whole file: tests that compute without `transform` need it for the same bytes."""
     with one_blas_thread():
+        yield
+
+
+@pytest.fixture(scope="module")
+def short_learning() -> Iterator[None]:
+    """Learned frequencies and metrics have tests of their own: other tests do not depend on how long they learn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frequency_fit, "_STEPS", 20)
+        patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
+        patch.setattr(metric, "_FREQUENCIES", 64)
         yield
 
 

@@ -18,7 +18,6 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import GateError, UsageError
-from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
 from kafeat.maths.kernel import TiledKernel, kernel_names
 from kafeat.model.feature_map import FeatureMap
@@ -26,7 +25,7 @@ from kafeat.registry import map_kinds
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
-pytestmark = pytest.mark.usefixtures("one_limit")
+pytestmark = pytest.mark.usefixtures("one_limit", "short_learning")
 
 import kafeat.onnx  # noqa: E402
 from kafeat.onnx import agreement  # noqa: E402
@@ -39,14 +38,6 @@ Fit = Callable[[str, str], FeatureMap]
 RNG = np.random.default_rng(7)
 SIGNED = RNG.normal(size=(120, 6)).astype(np.float32)
 POSITIVE = np.abs(SIGNED)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _short_learning():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frequency_fit, "_STEPS", 20)
-        patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
-        yield
 
 
 @pytest.fixture(scope="module")

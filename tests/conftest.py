@@ -19,6 +19,7 @@ from sklearn.datasets import load_digits
 from kafeat.chain.blas import one_blas_thread
 from kafeat.cli import log, main
 from kafeat.contract.step import Sample, Step
+from kafeat.evaluation import costs
 from kafeat.maths import metric
 from kafeat.maths.fourier import learning as frequency_fit
 
@@ -26,6 +27,8 @@ from kafeat.maths.fourier import learning as frequency_fit
 settings.register_profile("no deadline", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=25)  # of `make test`
 settings.load_profile("no deadline")
+
+HERE = Path(__file__).parent
 
 # Thousands of tests and the libraries that they import are half a million objects, of which none becomes garbage.
 gc.disable()
@@ -78,14 +81,24 @@ def one_limit() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def short_learning() -> Iterator[None]:
-    """Learned frequencies and metrics have tests of their own: other tests do not depend on how long they learn."""
+@pytest.fixture(scope="module", autouse=True)
+def _short_learning(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Learned frequencies and metrics have tests in two folders: others do not depend on how long they learn."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frequency_fit, "_STEPS", 20)
-        patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
-        patch.setattr(metric, "_FREQUENCIES", 64)
+        if request.path.relative_to(HERE).parts[0] not in ("maths", "samplers"):
+            patch.setattr(frequency_fit, "_STEPS", 20)
+            patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
+            patch.setattr(metric, "_FREQUENCIES", 64)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def timed_once() -> Iterator[float]:
+    """Work is timed once after its first run; the value is for how many seconds it is repeated otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+        enough = costs._ENOUGH
+        patch.setattr(costs, "_ENOUGH", 0.0)
+        yield enough
 
 
 class Done(NamedTuple):

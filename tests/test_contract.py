@@ -33,7 +33,7 @@ ROWS = MOST_ROWS + 88
 
 pytestmark = [
     pytest.mark.parametrize("kind", map_kinds()),
-    pytest.mark.usefixtures("one_limit", "short_learning"),
+    pytest.mark.usefixtures("one_limit"),
 ]
 
 

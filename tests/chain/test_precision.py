@@ -28,9 +28,6 @@ NYSTROEM = {"kind": "nystroem", "n_components": 32}
 STANDARDIZE, MINMAX, PCA = {"kind": "standardize"}, {"kind": "minmax"}, {"kind": "pca"}
 
 
-pytestmark = pytest.mark.usefixtures("short_learning")
-
-
 def normal(d: int = 4) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((N, d))
 

@@ -37,7 +37,6 @@ def started(tmp_path):
 
 
 @pytest.mark.parametrize("kind", kinds())
-@pytest.mark.usefixtures("short_learning")
 def test_every_kind_can_be_fitted_as_started(kind, started, configs):
     if kind == "projection":
         # `auto` refuses a width that reduces nothing: 12 rows within 0.1 need 4 ln 12/(0.1²/2 − 0.1³/3) = 2,130 outputs

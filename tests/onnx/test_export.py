@@ -25,7 +25,7 @@ from kafeat.registry import map_kinds
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
-pytestmark = pytest.mark.usefixtures("one_limit", "short_learning")
+pytestmark = pytest.mark.usefixtures("one_limit")
 
 import kafeat.onnx  # noqa: E402
 from kafeat.onnx import agreement  # noqa: E402

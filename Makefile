@@ -62,7 +62,7 @@ NUMPY := tests/compiled tests/contract tests/maths/fourier/test_cosines.py tests
 	tests/scalers/test_quantile.py tests/scalers/test_power.py
 test: $(VENV)/.installed
 	$(PYTEST) --hypothesis-profile=quick -m "not slow"
-	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow" $(NUMPY)
+	KAFEAT_COMPILED=0 $(PYTEST) --hypothesis-profile=quick -m "not slow and not one_core" $(NUMPY)
 
 test-all: $(VENV)/.installed
 	$(PYTEST)
@@ -81,7 +81,7 @@ TESTS ?=
 coverage: $(VENV)/.installed
 	rm -rf build/coverage && mkdir -p build/coverage
 	-$(COVERED) $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow" $(TESTS)
-	-$(COVERED) KAFEAT_COMPILED=0 $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow" $(or $(TESTS),$(NUMPY))
+	-$(COVERED) KAFEAT_COMPILED=0 $(PYTEST) -p tests_by_line --hypothesis-profile=quick -m "not slow and not one_core" $(or $(TESTS),$(NUMPY))
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage json --quiet --ignore-errors -o build/coverage.json
 	@$(BIN)/coverage report --ignore-errors --sort=cover --skip-covered | sed -n '1,32p;$$p'

@@ -30,13 +30,16 @@ settings.load_profile("no deadline")
 
 HERE = Path(__file__).parent
 
-# Thousands of tests and the libraries that they import are half a million objects, of which none becomes garbage.
-gc.disable()
 
-
-def pytest_collection_finish() -> None:
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Thousands of tests and the libraries that they import are half a million objects: none becomes garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -54,7 +54,8 @@ demo: $(VENV)/.installed
 # once. Compiled modules are kept, whatever the environment says: hundreds of tests start a process that imports them.
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-# What has a compiled loop is tested without it as well; `make test-all` takes every kind, `make test-numpy` everything.
+# What has a compiled loop is tested without it as well, but for tests marked `one_core`; `make test-all` takes those and
+# every kind, `make test-numpy` everything.
 NUMPY := tests/compiled tests/contract tests/maths/fourier/test_cosines.py tests/maths/fourier/test_sincos.py tests/maths/kernels \
 	tests/samplers/test_fourier.py tests/samplers/test_nystroem.py tests/samplers/test_homogeneous.py \
 	tests/maths/test_sketch_loop.py tests/samplers/test_tensor_sketch.py \

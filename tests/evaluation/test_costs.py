@@ -20,7 +20,7 @@ from kafeat.evaluation.costs import (
 
 
 @pytest.fixture
-def clock(monkeypatch):
+def clock(monkeypatch, timed_once):
     """A clock that only work moves."""
 
     class Clock:
@@ -31,6 +31,7 @@ def clock(monkeypatch):
             return seconds
 
     clock = Clock()
+    monkeypatch.setattr(kafeat.evaluation.costs, "_ENOUGH", timed_once)
     monkeypatch.setattr(kafeat.evaluation.costs.time, "perf_counter", lambda: clock.now)
     return clock
 

@@ -18,7 +18,6 @@ import pytest
 import kafeat
 from kafeat.config import load_config
 from kafeat.errors import GateError, UsageError
-from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
 from kafeat.maths.kernel import TiledKernel
 from kafeat.maths.kernels import kernel_names
@@ -40,14 +39,6 @@ Fit = Callable[[str, str], FeatureMap]
 RNG = np.random.default_rng(7)
 SIGNED = RNG.normal(size=(120, 6)).astype(np.float32)
 POSITIVE = np.abs(SIGNED)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _short_learning():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frequency_fit, "_STEPS", 20)
-        patch.setattr(frequency_fit, "_LEAST_STEPS", 20)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -307,16 +298,15 @@ def test_indicators_of_missing_numbers() -> None:
 
 @pytest.mark.parametrize("cyclic", [False, True])
 def test_parts_of_times_are_those_of_the_calendar(cyclic: bool) -> None:
-    """Every day of 800 years around the change of a leap rule, its first and its last moment, and the first years.
+    """Days of 800 years around the change of a leap rule, their first and last moments, and the first years.
 
-    Where they are cyclic, every seventh day: the parts are the same.
+    The first moments are of every day where parts are not cyclic. Otherwise every seventh day is enough.
     """
     parts = ["year", "month", "day", "day_of_year", "weekday", "hour", "minute", "second", "days"]
     step = {"kind": "date_parts", "columns": ["c1"], "parts": parts, "cyclic": cyclic}
-    day = 86_400.0 * np.concatenate(
-        [np.arange(-150_000, 150_000, 1 if not cyclic else 7), [-719_162, 2_932_896]]
-    )
     for offset in (0.0, 86_399.999, 43_199.5):
+        days = np.arange(-150_000, 150_000, 7 if cyclic or offset else 1)
+        day = 86_400.0 * np.concatenate([days, [-719_162, 2_932_896]])
         X = np.column_stack([np.zeros(len(day)), day + offset])
         fm = kafeat.fit({"steps": [step], "dtype": "float64"}, X[:1000])
         G, Z = run(kafeat.onnx.to_model(fm), X), fm.transform(X)

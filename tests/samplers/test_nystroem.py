@@ -211,6 +211,7 @@ def test_rcond_cuts_small_eigenvalues() -> None:
     assert fm.chain.steps[0].state["rank"] == np.count_nonzero(values > 1e-2 * values[-1])
 
 
+@pytest.mark.one_core
 def test_directions_that_the_fit_sample_hardly_has_do_not_decide_on_new_rows() -> None:
     # 36 columns of four bands: neighbours differ by rounding in the fit sample, and more in new rows. In five tables of
     # 1,000 new rows each, some 550 and 440 are wrong. The two differ in fewer than 400 rows, so 110 is 5 deviations.

@@ -7,93 +7,85 @@ from collections.abc import Sequence
 import numpy as np
 
 from kafeat.maths.fourier.structured import StructuredAngles
-from kafeat.onnx.graph import Graph, Value
+from kafeat.onnx.graph import Graph, Value, beside, where
 from kafeat.types import Array, Floats, State
 
 
-def log1p(graph: Graph, x: Value) -> Value:
+def log1p(x: Value) -> Value:
     """log(1 + x) to the last digits also for tiny x: log(u)·x/(u − 1) with u = fl(1 + x), and x where u is 1.
 
     The rounding of u is in both factors and cancels (Kahan; Higham 2002, section 1.14.1).
     """
-    u = graph.op("Add", x, 1.0)
-    less = graph.op("Sub", u, 1.0)
-    tiny = graph.op("Equal", less, 0.0)
-    divisor = graph.op("Where", tiny, 1.0, less)
-    return graph.op("Where", tiny, x, graph.op("Mul", graph.op("Log", u), graph.op("Div", x, divisor)))
+    u = x + 1.0
+    less = u - 1.0
+    tiny = less.op("Equal", 0.0)
+    divisor = where(tiny, 1.0, less)
+    return where(tiny, x, u.op("Log") * (x / divisor))
 
 
-def positive_or_one(graph: Graph, x: Value) -> Value:
+def positive_or_one(x: Value) -> Value:
     """x where it is above 0, and 1 elsewhere: what norms divide by."""
-    return graph.op("Where", graph.op("Greater", x, 0.0), x, 1.0)
+    return where(x > 0.0, x, 1.0)
 
 
-def refuse_negative(graph: Graph, x: Value) -> None:
+def refuse_negative(x: Value) -> None:
     """Histogram kernels are defined for x ≥ 0."""
-    graph.refuse(graph.op("Less", x, 0.0))
+    x.graph.refuse(x < 0.0)
 
 
-def same_in_all_rows(graph: Graph, x: Value, values: Array) -> Value:
+def same_in_all_rows(x: Value, values: Array) -> Value:
     """A matrix with a row of `values` for every row of x."""
-    rows = graph.op("Gather", graph.op("Shape", x), np.array([0]), axis=0)
-    return graph.op("Expand", values[None, :], graph.op("Concat", rows, np.array([len(values)]), axis=0))
+    rows = x.op("Shape").op("Gather", np.array([0]), axis=0)
+    return x.graph.op("Expand", values[None, :], rows.op("Concat", np.array([len(values)]), axis=0))
 
 
-def flattened(graph: Graph, x: Value, width: int) -> Value:
+def flattened(x: Value, width: int) -> Value:
     """(n, ...) as (n, width)."""
-    return graph.op("Reshape", x, np.array([-1, width]))
+    return x.op("Reshape", np.array([-1, width]))
 
 
-def product(graph: Graph, x: Value, matrix: Floats) -> Value:
+def product(x: Value, matrix: Floats) -> Value:
     """x Mᵀ of a matrix M (m, d)."""
-    return graph.matmul(x, np.ascontiguousarray(matrix.T))
+    return x.matmul(np.ascontiguousarray(matrix.T))
 
 
 Complex = tuple[Value, Value]
 """The real and the imaginary part."""
 
 
-def linear_form(graph: Graph, x: Value, matrix: Array, n_features: int) -> Value:
+def linear_form(x: Value, matrix: Array, n_features: int) -> Value:
     """M [x, 1] of a real matrix M (m, n_features + 1), or M x of one without the last column."""
-    dots = product(graph, x, matrix[:, :n_features])
-    return graph.op("Add", dots, matrix[:, -1]) if matrix.shape[1] > n_features else dots
+    dots = product(x, matrix[:, :n_features])
+    return dots + matrix[:, -1] if matrix.shape[1] > n_features else dots
 
 
-def complex_product(graph: Graph, x: Value, matrices: Sequence[Array], n_features: int) -> Complex:
+def complex_product(x: Value, matrices: Sequence[Array], n_features: int) -> Complex:
     """The entrywise product of the forms of complex matrices."""
     total: Complex | None = None
     for matrix in matrices:
-        re, im = (
-            linear_form(graph, x, np.ascontiguousarray(part), n_features)
-            for part in (matrix.real, matrix.imag)
-        )
-        total = (re, im) if total is None else _times(graph, total, (re, im))
+        parts = (np.ascontiguousarray(part) for part in (matrix.real, matrix.imag))
+        re, im = (linear_form(x, part, n_features) for part in parts)
+        total = (re, im) if total is None else _times(total, (re, im))
     if total is None:
         raise ValueError("expected at least one factor")
     return total
 
 
-def _times(graph: Graph, a: Complex, b: Complex) -> Complex:
-    def mul(u: Value, v: Value) -> Value:
-        return graph.op("Mul", u, v)
-
-    re = graph.op("Sub", mul(a[0], b[0]), mul(a[1], b[1]))
-    return re, graph.op("Add", mul(a[0], b[1]), mul(a[1], b[0]))
+def _times(a: Complex, b: Complex) -> Complex:
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
 
 
-def emit_cosines(
-    graph: Graph, state: State, n_features: int, x: Value, input_scale: Floats | None = None
-) -> Value:
+def emit_cosines(state: State, n_features: int, x: Value, input_scale: Floats | None = None) -> Value:
     """√a_j [cos ω_j·x, sin ω_j·x], or √(2a_j) cos(ω_j·x + b_j) where there are phases b."""
-    frequencies = _frequencies(graph, state, n_features)
+    frequencies = _frequencies(x.graph, state, n_features)
     m = len(frequencies)
     weights = state["weights"] if "weights" in state else np.array(1.0 / m)
-    angles = product(graph, x, frequencies if input_scale is None else frequencies * input_scale)
+    angles = product(x, frequencies if input_scale is None else frequencies * input_scale)
     if "phases" in state:
-        angles = graph.op("Add", angles, state["phases"])
-        return graph.op("Mul", graph.cos(angles), np.sqrt(2.0 * weights))
-    both = graph.beside([graph.cos(angles), graph.op("Sin", angles)])
-    return graph.op("Mul", both, np.sqrt(np.tile(weights, 2) if weights.ndim else weights))
+        return (angles + state["phases"]).cos() * np.sqrt(2.0 * weights)
+    both = beside([angles.cos(), angles.op("Sin")])
+    amplitudes: Floats = np.sqrt(np.tile(weights, 2) if weights.ndim else weights)
+    return both * amplitudes
 
 
 def _frequencies(graph: Graph, state: State, n_features: int) -> Floats:
@@ -103,31 +95,31 @@ def _frequencies(graph: Graph, state: State, n_features: int) -> Floats:
     return StructuredAngles.matrix(state, n_features)
 
 
-def expm1(graph: Graph, x: Value) -> Value:
+def expm1(x: Value) -> Value:
     """e^x − 1 to the last digits also for tiny x: (u − 1)·x/log(u) with u = fl(e^x), and x where u is 1.
 
     Below −80 it is −1 to the last digit, and log(u) is no number soon.
     """
-    x = graph.op("Max", x, -80.0)
-    u = graph.op("Exp", x)
-    less = graph.op("Sub", u, 1.0)
-    tiny = graph.op("Equal", less, 0.0)
-    divisor = graph.op("Where", tiny, 1.0, graph.op("Log", u))
-    return graph.op("Where", tiny, x, graph.op("Mul", less, graph.op("Div", x, divisor)))
+    x = x.op("Max", -80.0)
+    u = x.op("Exp")
+    less = u - 1.0
+    tiny = less.op("Equal", 0.0)
+    divisor = where(tiny, 1.0, u.op("Log"))
+    return where(tiny, x, less * (x / divisor))
 
 
-def normal_quantile(graph: Graph, p: Value, most: float) -> Value:
+def normal_quantile(p: Value, most: float) -> Value:
     """Φ⁻¹(p), from −`most` to `most`; p below 1.4e-11 counts as that. Source: Wichura 1988, algorithm AS 241."""
-    centred = graph.op("Sub", p, 0.5)
-    middle = graph.op("Sub", 0.425**2, graph.op("Mul", centred, centred))
-    near = graph.op("Mul", centred, _ratio(graph, graph.op("Max", middle, 0.0), _NEAR))
-    tail = graph.op("Max", graph.op("Min", p, graph.op("Sub", 1.0, p)), float(np.exp(-25.0)))
-    distance = graph.op("Sub", graph.op("Sqrt", graph.op("Neg", graph.op("Log", tail))), 1.6)
-    far = graph.op("Mul", _ratio(graph, distance, _FAR), graph.op("Sign", centred))
-    value = graph.op("Where", graph.op("Greater", graph.op("Abs", centred), 0.425), far, near)
-    value = graph.op("Where", graph.op("LessOrEqual", p, 0.0), -most, value)
-    value = graph.op("Where", graph.op("GreaterOrEqual", p, 1.0), most, value)
-    return graph.op("Clip", value, -most, most)
+    centred = p - 0.5
+    middle = 0.425**2 - centred * centred
+    near = centred * _ratio(middle.op("Max", 0.0), _NEAR)
+    tail = p.op("Min", 1.0 - p).op("Max", float(np.exp(-25.0)))
+    distance = (-tail.op("Log")).op("Sqrt") - 1.6
+    far = _ratio(distance, _FAR) * centred.op("Sign")
+    value = where(abs(centred) > 0.425, far, near)
+    value = where(p <= 0.0, -most, value)
+    value = where(p >= 1.0, most, value)
+    return value.op("Clip", -most, most)
 
 
 # Numerators and denominators, from the constant on.
@@ -153,13 +145,14 @@ _FAR = (
 )  # fmt: skip
 
 
-def _ratio(graph: Graph, x: Value, coefficients: tuple[Sequence[float], Sequence[float]]) -> Value:
-    return graph.op("Div", *(_polynomial(graph, x, one) for one in coefficients))
+def _ratio(x: Value, coefficients: tuple[Sequence[float], Sequence[float]]) -> Value:
+    above, below = (_polynomial(x, one) for one in coefficients)
+    return above / below
 
 
-def _polynomial(graph: Graph, x: Value, coefficients: Sequence[float]) -> Value:
+def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     """By Horner's rule; coefficients from the constant on."""
-    total = graph.constant(coefficients[-1])
+    total = x.graph.constant(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
-        total = graph.op("Add", graph.op("Mul", total, x), coefficient)
+        total = total * x + coefficient
     return total

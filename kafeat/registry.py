@@ -6,7 +6,6 @@ One kind, one name: the file `tensor_sketch.py` holds the class `TensorSketch`, 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from itertools import product
 from math import prod
@@ -23,22 +22,6 @@ from kafeat.contract.describe import Described, expected, nearest, one_of, spell
 from kafeat.contract.discovery import load_class, names_in
 from kafeat.contract.step import ANY_STEP, Step, dump_step
 from kafeat.errors import UsageError
-
-__all__ = [
-    "SEARCHES",
-    "STEP",
-    "VALIDATE",
-    "AnyStep",
-    "accepted",
-    "build_step",
-    "check_kind",
-    "kinds",
-    "map_kinds",
-    "predictors",
-    "samplers",
-    "scalers",
-    "step_class",
-]
 
 STEP = Described("a step (a kind, or a mapping with a kind)", "steps")
 
@@ -147,17 +130,10 @@ def _search(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         return {"validate": [float(v) if isinstance(v, float) else v for v in wanted["validate"]]}
     if name == "n_components" and list(wanted) == ["target_error"]:
         target = wanted["target_error"]
-        if _is_number(target) and 0 < target < 1:
+        if type(target) in (int, float) and 0 < target < 1:
             return {"target_error": target}
     text = ", ".join(f"{key}: {spell(value)}" for key, value in wanted.items())
     raise _refusal((name,), wanted, {"expected": SEARCHES.get(name, VALIDATE), "got": f"{{{text}}}"})
-
-
-def _is_number(value: object) -> bool:
-    """Return True for a plain number that float64 can hold."""
-    if not isinstance(value, int | float) or type(value) not in (int, float):
-        return False
-    return abs(value) <= sys.float_info.max
 
 
 AnyStep: TypeAlias = Annotated[

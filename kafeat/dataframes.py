@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,11 +15,13 @@ from kafeat.chain.bound_chain import PREDICTION_DTYPE
 from kafeat.contract.step import Transform
 from kafeat.errors import ArtifactError, UsageError
 from kafeat.io.columns.fields import indices_of, require, unique
-from kafeat.io.readers.base import Reader
+from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import artifact_bytes, loads
 from kafeat.model.predictor import PREDICTION
+from kafeat.runtime.threads import FeatureTarget, Transformed, run_in_this_thread
+from kafeat.types import Floats
 
 Content = Literal["features", "unit variance", "predictions"]
 
@@ -104,6 +106,55 @@ def _digest(data: bytes) -> str:
 
 
 @dataclass(frozen=True)
+class FrameOptions:
+    """The arguments of `transform` and `predict` that say which columns a frame gets."""
+
+    keep: Sequence[str] = ()
+    layout: Literal["columns", "list"] = "columns"
+    prefix: str | None = None
+    dtype: str | None = None
+    content: Content = "features"
+
+    def frame(self, source: Reader, fm: FeatureMap, dtypes: Sequence[str]) -> Frame:
+        """Return the output columns; refuse unknown, repeated and clashing columns."""
+        keep, predicts = self.keep, self.content == "predictions"
+        if self.layout not in ("columns", "list"):
+            raise UsageError(f"layout: expected columns or list, got {self.layout!r}")
+        if self.dtype is not None and self.dtype not in dtypes:
+            raise UsageError(f"dtype: expected one of {', '.join(dtypes)}, got {self.dtype!r}")
+        if isinstance(keep, str) and keep != "all":
+            raise UsageError(f"keep: expected a list of columns or 'all', got {keep!r}")
+        kept = tuple(field.name for field in source.fields) if keep == "all" else tuple(keep)
+        require(source, kept, "keep")
+        indices_of(source, kept)
+        if not unique(kept):
+            raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
+        if self.content == "unit variance":
+            fm.needed_unit_scale()
+        names, class_name = self._names(fm)
+        both = [name for name in kept if name in {*names, class_name}]
+        if both:
+            made = "predictions" if predicts else "features"
+            raise UsageError(
+                f"keep: expected columns with other names than the {made}, got {', '.join(both)}; "
+                f"choose another prefix for the {made}"
+            )
+        dtype = np.dtype(self.dtype or (PREDICTION_DTYPE if predicts else fm.dtype))
+        return Frame(kept, keep == "all", self.layout, names, dtype, self.content, class_name)
+
+    def _names(self, fm: FeatureMap) -> tuple[tuple[str, ...], str | None]:
+        """Return the names of the columns of numbers, and that of the column of classes if there is one."""
+        if self.content != "predictions":
+            options = OutputOptions(prefix=self.prefix)
+            if self.layout == "list":
+                return (options.list_name,), None
+            return tuple(options.feature_names(fm.n_components)), None
+        predictor, prefix = fm.needed_predictor(), self.prefix or ""
+        class_name = None if predictor.labels.classes is None else f"{prefix}{PREDICTION}"
+        return tuple(f"{prefix}{name}" for name in predictor.output_names), class_name
+
+
+@dataclass(frozen=True)
 class Frame:
     """The output columns: passthrough columns, then the features, one column each or one column of lists.
 
@@ -119,80 +170,24 @@ class Frame:
     content: Content = "features"
     class_name: str | None = None
 
-    @property
-    def order(self) -> Literal["C", "F"]:
-        """The memory order in which features become columns without a copy, as for a file of that layout."""
-        return "F" if self.layout == "columns" and self.content != "predictions" else "C"
-
     def transform(self, fm: FeatureMap) -> Transform:
         """Return what makes the numbers of the frame."""
         if self.content == "predictions":
             return fm.predicting
         return fm.scaled if self.content == "unit variance" else fm.transformer
 
-    @property
-    def made_in(self) -> np.dtype[Any]:
-        """The dtype of `empty`: that of the columns, but float64 for predictions, which are rounded later."""
-        return PREDICTION_DTYPE if self.content == "predictions" else self.dtype
+    def run(self, fm: FeatureMap, chunks: Iterator[Chunk], target: FeatureTarget) -> Iterator[Transformed]:
+        """Transform the chunks of a partition in this thread."""
+        dtype = PREDICTION_DTYPE if self.content == "predictions" else np.dtype(fm.dtype)
+        return run_in_this_thread(self.transform(fm), dtype, chunks, target)
 
     @property
     def not_features(self) -> tuple[str, ...]:
         """Columns that a map without names skips; if all columns are kept, features are among them."""
         return () if self.keeps_all else self.keep
 
-    def empty(self, rows: int, width: int) -> np.ndarray[Any, Any]:
-        """Return memory for the features of `rows` rows."""
-        return np.empty((rows, width), self.made_in, order=self.order)
-
-    def computed_in(self, fm: FeatureMap) -> np.dtype[Any]:
-        """Return the dtype that the numbers are computed in."""
-        return PREDICTION_DTYPE if self.content == "predictions" else np.dtype(fm.dtype)
-
-
-def frame_of(
-    source: Reader,
-    fm: FeatureMap,
-    keep: Sequence[str],
-    layout: Literal["columns", "list"],
-    prefix: str | None,
-    dtype: str | None,
-    dtypes: Sequence[str],
-    content: Content = "features",
-) -> Frame:
-    """Return the output columns for these options; refuse unknown, repeated and clashing columns."""
-    if layout not in ("columns", "list"):
-        raise UsageError(f"layout: expected columns or list, got {layout!r}")
-    if dtype is not None and dtype not in dtypes:
-        raise UsageError(f"dtype: expected one of {', '.join(dtypes)}, got {dtype!r}")
-    if isinstance(keep, str) and keep != "all":
-        raise UsageError(f"keep: expected a list of columns or 'all', got {keep!r}")
-    kept = tuple(field.name for field in source.fields) if keep == "all" else tuple(keep)
-    require(source, kept, "keep")
-    indices_of(source, kept)
-    if not unique(kept):
-        raise UsageError(f"keep: expected every column once, got {', '.join(kept)}")
-    if content == "unit variance":
-        fm.needed_unit_scale()
-    names, class_name = _names(fm, layout, prefix, content)
-    made = "predictions" if content == "predictions" else "features"
-    both = [name for name in kept if name in {*names, class_name}]
-    if both:
-        raise UsageError(
-            f"keep: expected columns with other names than the {made}, got {', '.join(both)}; "
-            f"choose another prefix for the {made}"
-        )
-    default = PREDICTION_DTYPE if content == "predictions" else fm.dtype
-    return Frame(kept, keep == "all", layout, names, np.dtype(dtype or default), content, class_name)
-
-
-def _names(
-    fm: FeatureMap, layout: str, prefix: str | None, content: Content
-) -> tuple[tuple[str, ...], str | None]:
-    """Return the names of the columns of numbers, and that of the column of classes if there is one."""
-    options = OutputOptions(prefix=prefix)
-    if content != "predictions":
-        names = (options.list_name,) if layout == "list" else tuple(options.feature_names(fm.n_components))
-        return names, None
-    predictor, prefix = fm.needed_predictor(), prefix or ""
-    class_name = None if predictor.labels.classes is None else f"{prefix}{PREDICTION}"
-    return tuple(f"{prefix}{name}" for name in predictor.output_names), class_name
+    def empty(self, rows: int, width: int) -> Floats:
+        """Return memory for the numbers of some rows, in the order in which features become columns without a copy."""
+        if self.content == "predictions":
+            return np.empty((rows, width), PREDICTION_DTYPE)  # rounded to the dtype of the columns later
+        return np.empty((rows, width), self.dtype, order="F" if self.layout == "columns" else "C")

@@ -118,7 +118,7 @@ def test_the_maps_used_last_are_kept():
 def test_a_column_that_is_there_twice_cannot_be_kept():
     twice = BatchReader("<DataFrame>", pa.schema([("a", pa.null()), ("b", pa.null()), ("a", pa.null())]))
     with pytest.raises(DataError, match="column 'a': expected one column of that name, got 2"):
-        dataframes.frame_of(twice, fitted(), ["a"], "columns", None, None, ["float32"])
+        dataframes.FrameOptions(keep=["a"]).frame(twice, fitted(), ["float32"])
 
 
 def test_what_is_no_map_is_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -49,30 +50,26 @@ def product(x: Value, matrix: Floats) -> Value:
     return x.matmul(np.ascontiguousarray(matrix.T))
 
 
-Complex = tuple[Value, Value]
-"""The real and the imaginary part."""
+def form_product(x: Value, matrices: Sequence[Array], n_features: int) -> list[Value]:
+    """The entrywise product of M [x, 1] of matrices M (m, n_features + 1), or of M x of those without the last column.
+
+    It is one value for real matrices, and the real and the imaginary part for complex ones.
+    """
+    return reduce(_times, (_form(x, matrix, n_features) for matrix in matrices))
 
 
-def linear_form(x: Value, matrix: Array, n_features: int) -> Value:
-    """M [x, 1] of a real matrix M (m, n_features + 1), or M x of one without the last column."""
-    dots = product(x, matrix[:, :n_features])
-    return dots + matrix[:, -1] if matrix.shape[1] > n_features else dots
+def _form(x: Value, matrix: Array, n_features: int) -> list[Value]:
+    values = []
+    for part in (matrix.real, matrix.imag) if np.iscomplexobj(matrix) else (matrix,):
+        dots = product(x, part[:, :n_features])
+        values.append(dots + part[:, -1] if part.shape[1] > n_features else dots)
+    return values
 
 
-def complex_product(x: Value, matrices: Sequence[Array], n_features: int) -> Complex:
-    """The entrywise product of the forms of complex matrices."""
-    total: Complex | None = None
-    for matrix in matrices:
-        parts = (np.ascontiguousarray(part) for part in (matrix.real, matrix.imag))
-        re, im = (linear_form(x, part, n_features) for part in parts)
-        total = (re, im) if total is None else _times(total, (re, im))
-    if total is None:
-        raise ValueError("expected at least one factor")
-    return total
-
-
-def _times(a: Complex, b: Complex) -> Complex:
-    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+def _times(a: list[Value], b: list[Value]) -> list[Value]:
+    if len(a) == 1:
+        return [a[0] * b[0]]
+    return [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
 
 
 def emit_cosines(state: State, n_features: int, x: Value, input_scale: Floats | None = None) -> Value:

@@ -139,7 +139,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
 
     def transform(self, X: Any) -> Floats:
         """Return the features z(X), (n, n_components)."""
-        check_is_fitted(self)
         fm = self.feature_map_
         source = self._source(X, fm.config, reset=False)
         with as_value_errors():
@@ -150,7 +149,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
 
     def inverse_transform(self, X: Any) -> Floats:
         """Return rows (n, d) with the features X (n, n_components), of least norm, if all steps have an inverse."""
-        check_is_fitted(self)
         with as_value_errors():
             return self.feature_map_.inverse_transform(check_array(X))
 

@@ -10,7 +10,7 @@ from kafeat.chain.chain import FittedStep
 from kafeat.maths.exact_terms import ExactTerms
 from kafeat.maths.hadamard import written_out
 from kafeat.maths.spectrum import Spectrum
-from kafeat.onnx.elementary import Complex, complex_product, linear_form, product, same_in_all_rows
+from kafeat.onnx.elementary import form_product, product, same_in_all_rows
 from kafeat.onnx.graph import Graph, Value, beside
 from kafeat.onnx.subsets import all_sets, larger_sets, sets_of_size
 from kafeat.samplers.polynomial_features import PolynomialFeatures, count_monomials, monomial_weights
@@ -107,25 +107,26 @@ def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
     scale[-1] = np.sqrt(step.coef0)
     pairs = zip(fitted.state["buckets"], fitted.state["signs"] * scale, strict=True)
     spectra = [_spectrum(buckets, values, taken.length) for buckets, values in pairs]
-    spectrum = complex_product(x, spectra, d)
-    if terms is not None:
-        carried = complex_product(x, [_carried(spectra, terms)], d)
-        spectrum = spectrum[0] - carried[0], spectrum[1] - carried[1]
+    spectrum = _without_terms(x, spectra, terms, d)
     z = (_in_time if step.domain == "time" else _in_frequency)(spectrum, taken)
     left = 0 if terms is None else step.n_components - terms.count(d) - taken.count
     return _beside_terms(x, terms, [z], left)
 
 
-def _carried(matrices: list[Array], terms: ExactTerms) -> Array:
-    """The matrix M (m, d + 1) for which M [x, 1] are the terms of Π_q M_q [x, 1] that other outputs carry."""
+def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms | None, d: int) -> list[Value]:
+    """Π_q M_q [x, 1] without the terms that other outputs carry, as real and imaginary parts if M_q is complex."""
+    parts = form_product(x, matrices, d)
+    if terms is None:
+        return parts
     constants = np.stack([matrix[:, -1] for matrix in matrices])
+    # the matrix M (m, d + 1) for which M [x, 1] are these terms
     carried = np.zeros_like(matrices[0])
     carried[:, -1] = constants.prod(axis=0)
     if terms.linear is not None:
         for q, matrix in enumerate(matrices):
             others = np.delete(constants, q, axis=0).prod(axis=0)
             carried[:, :-1] += others[:, None] * matrix[:, :-1]
-    return carried
+    return [part - one for part, one in zip(parts, form_product(x, [carried], d), strict=True)]
 
 
 def _beside_terms(x: Value, terms: ExactTerms | None, parts: list[Value], left: int) -> Value:
@@ -146,13 +147,13 @@ def _spectrum(buckets: Array, values: Array, D: int) -> Array:
     return spectrum
 
 
-def _in_frequency(spectrum: Complex, taken: Spectrum) -> Value:
+def _in_frequency(spectrum: list[Value], taken: Spectrum) -> Value:
     """Re P_k and Im P_k in turn, those that are taken."""
     places = taken.frequencies + taken.size * taken.imaginary
     return beside(spectrum).columns(places) * taken.amplitudes
 
 
-def _in_time(spectrum: Complex, taken: Spectrum) -> Value:
+def _in_time(spectrum: list[Value], taken: Spectrum) -> Value:
     """The inverse transform as a matrix: of a real sketch one of each ±k says all."""
     D = taken.length
     spectrum[0].graph.reserve(2 * (D // 2 + 1), D)
@@ -166,17 +167,7 @@ def emit_tensor_srht(fitted: FittedStep, x: Value) -> Value:
     """Products of sampled Hadamard transforms, written out as matrices."""
     step, d = cast(TensorSrht, fitted.step), fitted.n_features_in
     matrices, terms = _hadamard_factors(x.graph, step, fitted), step.exact_terms(fitted.state)
-    carried = [] if terms is None else [_carried(matrices, terms)]
-    if step.complex_to_real:
-        parts = list(complex_product(x, matrices, d))
-        for matrix in carried:
-            of_terms = complex_product(x, [matrix], d)
-            parts = [part - one for part, one in zip(parts, of_terms, strict=True)]
-    else:
-        z = linear_form(x, matrices[0], d)
-        for matrix in matrices[1:]:
-            z = z * linear_form(x, matrix, d)
-        parts = [z - linear_form(x, matrix, d) for matrix in carried] or [z]
+    parts = _without_terms(x, matrices, terms, d)
     taken = len(parts) * fitted.state["rows"].shape[1] + (0 if terms is None else terms.count(d))
     return _beside_terms(x, terms, parts, step.n_components - taken)
 

@@ -16,11 +16,9 @@ from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.columns import coded, numbers_of
-from kafeat.onnx.model import INPUT, OUTPUT, PREDICTIONS
+from kafeat.onnx.model import INPUT
 from kafeat.runtime.threads import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask
-
-Run = Callable[[Floats], Floats]
 
 # A step at which float64 itself resolves how far the features move, and draws of it.
 _STEP = 1e-6
@@ -49,13 +47,14 @@ def compare(fm: FeatureMap, data: bytes) -> Agreement:
     Z, given = features(fm, codes), as_given(fm.columns, codes)
     refused: Mask = np.asarray(np.isnan(Z).any(axis=1))
     allowed = rounding(fm, codes[~refused])
-    difference, agrees = _compared(graph(given), Z, refused)
-    agrees &= graph(codes[:0]).shape == (0, fm.n_components)
+    made, *predicted = graph(given)
+    difference, agrees = _compared(made, Z, refused)
+    agrees &= graph(codes[:0])[0].shape == (0, fm.n_components)
     beyond = difference > allowed
     agrees &= not beyond.any()
     if fm.predictor is not None:
         P = _computed(fm, codes, fm.predicting, PREDICTION_DTYPE)
-        apart, fits = _compared(_session(data, PREDICTIONS)(given), P, refused)
+        apart, fits = _compared(predicted[0], P, refused)
         agrees &= fits and bool((apart <= prediction_rounding(fm, Z[~refused], allowed)).all())
     if not len(difference):
         return Agreement(0, len(codes), 0.0, 0.0, agrees)
@@ -74,7 +73,8 @@ def _compared(G: Floats, Z: Floats, refused: Mask) -> tuple[Floats, bool]:
     return difference, fits
 
 
-def _session(data: bytes, output: str = OUTPUT) -> Run:
+def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
+    """Return what computes the outputs of a graph, in their order."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -90,12 +90,7 @@ def _session(data: bytes, output: str = OUTPUT) -> Run:
             f"opset: expected a model that onnxruntime {onnxruntime.__version__} runs, got: {error}"
         ) from None
 
-    def run(X: Floats) -> Floats:
-        (Z,) = session.run([output], {INPUT: X})
-        result: Floats = Z
-        return result
-
-    return run
+    return lambda X: session.run(None, {INPUT: X})
 
 
 def features(fm: FeatureMap, codes: Floats) -> Floats:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from kafeat.maths.fourier.structured import StructuredAngles
-from kafeat.onnx.graph import Graph, Value, beside, where
-from kafeat.types import Array, Floats, State
+from kafeat.onnx.graph import Value, beside, where
+from kafeat.types import Array, Floats
 
 
 def log1p(x: Value) -> Value:
@@ -48,48 +46,6 @@ def flattened(x: Value, width: int) -> Value:
 def product(x: Value, matrix: Floats) -> Value:
     """x Mᵀ of a matrix M (m, d)."""
     return x.matmul(np.ascontiguousarray(matrix.T))
-
-
-def form_product(x: Value, matrices: Sequence[Array], n_features: int) -> list[Value]:
-    """The entrywise product of M [x, 1] of matrices M (m, n_features + 1), or of M x of those without the last column.
-
-    It is one value for real matrices, and the real and the imaginary part for complex ones.
-    """
-    return reduce(_times, (_form(x, matrix, n_features) for matrix in matrices))
-
-
-def _form(x: Value, matrix: Array, n_features: int) -> list[Value]:
-    values = []
-    for part in (matrix.real, matrix.imag) if np.iscomplexobj(matrix) else (matrix,):
-        dots = product(x, part[:, :n_features])
-        values.append(dots + part[:, -1] if part.shape[1] > n_features else dots)
-    return values
-
-
-def _times(a: list[Value], b: list[Value]) -> list[Value]:
-    if len(a) == 1:
-        return [a[0] * b[0]]
-    return [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
-
-
-def emit_cosines(state: State, n_features: int, x: Value, input_scale: Floats | None = None) -> Value:
-    """√a_j [cos ω_j·x, sin ω_j·x], or √(2a_j) cos(ω_j·x + b_j) where there are phases b."""
-    frequencies = _frequencies(x.graph, state, n_features)
-    m = len(frequencies)
-    weights = state["weights"] if "weights" in state else np.array(1.0 / m)
-    angles = product(x, frequencies if input_scale is None else frequencies * input_scale)
-    if "phases" in state:
-        return (angles + state["phases"]).cos() * np.sqrt(2.0 * weights)
-    both = beside([angles.cos(), angles.op("Sin")])
-    amplitudes: Floats = np.sqrt(np.tile(weights, 2) if weights.ndim else weights)
-    return both * amplitudes
-
-
-def _frequencies(graph: Graph, state: State, n_features: int) -> Floats:
-    if "frequencies" in state:
-        return state["frequencies"]
-    graph.reserve(len(state["radii"]), n_features)
-    return StructuredAngles.matrix(state, n_features)
 
 
 def expm1(x: Value) -> Value:
@@ -153,3 +109,93 @@ def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     for coefficient in coefficients[-2::-1]:
         total = total * x + coefficient
     return total
+
+
+# Numbers that a row takes in each operator: what a batch needs of memory is some of these per row.
+_NUMBERS = 4096
+
+
+def blocks(rows: Floats) -> Iterator[Floats]:
+    """The rows of a matrix (m, d), as many at a time as an operator takes."""
+    some = max(1, _NUMBERS // rows.shape[1])
+    return (rows[start : start + some] for start in range(0, len(rows), some))
+
+
+Parts = list[Value | None]
+"""Sums over sets of some of the columns each, (n, rows, columns); None: 0. Halves of the columns are merged."""
+Merge = Callable[[Parts, Parts], Parts]
+"""The sums over sets of the columns of both."""
+
+
+def sets_of_size(x: Value, rows: Floats, size: int) -> Value:
+    """Σ_{|S| = size} Π_{i ∈ S} x_i r_i of every row r of a matrix (m, d), (n, m)."""
+    return _merged(x, rows, 0.0, lambda term: [term, *[None] * (size - 1)], _of_sizes)
+
+
+def larger_sets(x: Value, rows: Floats, least: int) -> Value:
+    """Σ_{|S| ≥ least} Π_{i ∈ S} x_i r_i, least = 1 or 2, (n, m)."""
+    if least == 1:
+        return _merged(x, rows, 0.0, lambda term: [term], _of_one)
+    return _merged(x, rows, 0.0, lambda term: [term, None], _of_two)
+
+
+def all_sets(x: Value, rows: Floats, share: float = 1.0) -> Value:
+    """Π_i (share + x_i r_i), (n, m)."""
+    return _merged(x, rows, share, lambda term: [term], lambda a, b: [_times(a[0], b[0])])
+
+
+def _merged(x: Value, rows: Floats, share: float, start: Callable[[Value], Parts], merge: Merge) -> Value:
+    """The last part of all columns."""
+    x, sums = x.with_axis(1), []
+    for block in blocks(rows):
+        terms = x * block
+        parts, width = start(terms + share if share else terms), rows.shape[1]
+        while width > 1:
+            half = width // 2
+            merged = merge(_span(parts, 0, half), _span(parts, half, 2 * half))
+            if width % 2:
+                rests = _span(parts, width - 1, width)
+                merged = [_beside(one, rest) for one, rest in zip(merged, rests, strict=True)]
+            parts, width = merged, width - half
+        last = parts[-1] or terms * 0.0
+        sums.append(last.op("Squeeze", np.array([2])))
+    return beside(sums)
+
+
+def _of_sizes(a: Parts, b: Parts) -> Parts:
+    sums: Parts = []
+    for q in range(len(a)):
+        total = _plus(a[q], b[q])
+        for s in range(q):
+            total = _plus(total, _times(a[s], b[q - 1 - s]))
+        sums.append(total)
+    return sums
+
+
+def _of_one(a: Parts, b: Parts) -> Parts:
+    return [_plus(_plus(a[0], b[0]), _times(a[0], b[0]))]
+
+
+def _of_two(a: Parts, b: Parts) -> Parts:
+    """Single columns, and sets of two or more: those of one half, and any of one beside any of the other."""
+    of_both = _times(_plus(a[0], a[1]), _plus(b[0], b[1]))
+    return [_plus(a[0], b[0]), _plus(_plus(a[1], b[1]), of_both)]
+
+
+def _plus(a: Value | None, b: Value | None) -> Value | None:
+    return a + b if a and b else a or b
+
+
+def _times(a: Value | None, b: Value | None) -> Value | None:
+    return a * b if a and b else None
+
+
+def _span(parts: Parts, start: int, stop: int) -> Parts:
+    return [part and part.span(start, stop, axis=2) for part in parts]
+
+
+def _beside(part: Value | None, rest: Value | None) -> Value | None:
+    """Both side by side, the rest being one column; where it has nothing, 0."""
+    if part is None:
+        return None  # no half had any, and then one column has none
+    return part.op("Concat", rest or part.span(0, 1, axis=2) * 0.0, axis=2)

@@ -12,9 +12,16 @@ from kafeat.chain.chain import FittedStep
 from kafeat.errors import UsageError
 from kafeat.maths.kernel import KernelParameters
 from kafeat.maths.kernels.series import scaled_series
-from kafeat.onnx.elementary import log1p, positive_or_one, product, refuse_negative
+from kafeat.onnx.elementary import (
+    all_sets,
+    blocks,
+    log1p,
+    positive_or_one,
+    product,
+    refuse_negative,
+    sets_of_size,
+)
 from kafeat.onnx.graph import Value, beside
-from kafeat.onnx.subsets import all_sets, sets_of_size
 from kafeat.samplers.nystroem import Nystroem
 from kafeat.types import Array, Floats
 
@@ -153,17 +160,13 @@ def _squared(x: Value, of: Landmarks, factor: float) -> Value:
     return sums.op("Max" if factor > 0.0 else "Min", 0.0)
 
 
-# Numbers that a row takes in each operator: what a batch needs of memory is some of these per row.
-_NUMBERS = 4096
-
 Terms = Callable[[Value, Floats], Value]
 """From x (n, 1, d) and landmarks (some, d) to what is summed, (n, some, d)."""
 
 
 def _summed(x: Value, landmarks: Floats, terms: Terms) -> Value:
-    rows, (m, d) = x.with_axis(1), landmarks.shape
-    some = max(1, _NUMBERS // d)
-    return beside([terms(rows, landmarks[start : start + some]).sum(2) for start in range(0, m, some)])
+    rows = x.with_axis(1)
+    return beside([terms(rows, block).sum(2) for block in blocks(landmarks)])
 
 
 def laplacian(x: Value, of: Landmarks) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import cast
 
 import numpy as np
@@ -10,9 +12,8 @@ from kafeat.chain.chain import FittedStep
 from kafeat.maths.exact_terms import ExactTerms
 from kafeat.maths.hadamard import written_out
 from kafeat.maths.spectrum import Spectrum
-from kafeat.onnx.elementary import form_product, product, same_in_all_rows
+from kafeat.onnx.elementary import all_sets, larger_sets, product, same_in_all_rows, sets_of_size
 from kafeat.onnx.graph import Graph, Value, beside
-from kafeat.onnx.subsets import all_sets, larger_sets, sets_of_size
 from kafeat.samplers.polynomial_features import PolynomialFeatures, count_monomials, monomial_weights
 from kafeat.samplers.random_maclaurin import RandomMaclaurin
 from kafeat.samplers.random_subsets import RandomSubsets
@@ -115,7 +116,7 @@ def emit_tensor_sketch(fitted: FittedStep, x: Value) -> Value:
 
 def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms | None, d: int) -> list[Value]:
     """Π_q M_q [x, 1] without the terms that other outputs carry, as real and imaginary parts if M_q is complex."""
-    parts = form_product(x, matrices, d)
+    parts = _form_product(x, matrices, d)
     if terms is None:
         return parts
     constants = np.stack([matrix[:, -1] for matrix in matrices])
@@ -126,7 +127,29 @@ def _without_terms(x: Value, matrices: list[Array], terms: ExactTerms | None, d:
         for q, matrix in enumerate(matrices):
             others = np.delete(constants, q, axis=0).prod(axis=0)
             carried[:, :-1] += others[:, None] * matrix[:, :-1]
-    return [part - one for part, one in zip(parts, form_product(x, [carried], d), strict=True)]
+    return [part - one for part, one in zip(parts, _form_product(x, [carried], d), strict=True)]
+
+
+def _form_product(x: Value, matrices: Sequence[Array], n_features: int) -> list[Value]:
+    """The entrywise product of M [x, 1] of matrices M (m, n_features + 1), or of M x of those without the last column.
+
+    It is one value for real matrices, and the real and the imaginary part for complex ones.
+    """
+    return reduce(_times, (_form(x, matrix, n_features) for matrix in matrices))
+
+
+def _form(x: Value, matrix: Array, n_features: int) -> list[Value]:
+    values = []
+    for part in (matrix.real, matrix.imag) if np.iscomplexobj(matrix) else (matrix,):
+        dots = product(x, part[:, :n_features])
+        values.append(dots + part[:, -1] if part.shape[1] > n_features else dots)
+    return values
+
+
+def _times(a: list[Value], b: list[Value]) -> list[Value]:
+    if len(a) == 1:
+        return [a[0] * b[0]]
+    return [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
 
 
 def _beside_terms(x: Value, terms: ExactTerms | None, parts: list[Value], left: int) -> Value:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafeat.chain.chain import FittedStep
 from kafeat.onnx import elementary
-from kafeat.onnx.elementary import positive_or_one
+from kafeat.onnx.elementary import positive_or_one, product
 from kafeat.onnx.graph import Value, beside, where
 from kafeat.scalers.minmax import Minmax
 from kafeat.scalers.normalize import Normalize
@@ -32,6 +32,12 @@ def emit_log1p(fitted: FittedStep, x: Value) -> Value:
     del fitted
     x.graph.refuse(x <= -1.0)
     return elementary.log1p(x)
+
+
+def emit_metric(fitted: FittedStep, x: Value) -> Value:
+    """xL, or x times the weight of its column."""
+    root = fitted.state["root"]
+    return x * root if root.ndim == 1 else product(x, root.T)
 
 
 def emit_minmax(fitted: FittedStep, x: Value) -> Value:
@@ -76,6 +82,12 @@ def emit_missing_indicator(fitted: FittedStep, x: Value) -> Value:
     if not len(columns):
         return x
     return beside([x, x.columns(columns).op("IsNaN").cast(x.graph.dtype)])
+
+
+def emit_pca(fitted: FittedStep, x: Value) -> Value:
+    """(x − μ)V/σ."""
+    state = fitted.state
+    return product(x - state["mean"], state["components"]) / state["scale"]
 
 
 def emit_power(fitted: FittedStep, x: Value) -> Value:

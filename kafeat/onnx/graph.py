@@ -43,12 +43,12 @@ class Graph:
         self._nodes.append(helper.make_node(kind, names, [output], name=output, **attributes))
         return Value(self, output)
 
-    def constant(self, values: Array | float, dtype: np.dtype[Any] | None = None) -> Value:
-        """An array as a constant, reals in `dtype` or that of the graph."""
+    def constant(self, values: Array | float) -> Value:
+        """An array as a constant, reals in the dtype of the graph."""
         array = np.asarray(values)
         if array.dtype.kind == "f":
             with np.errstate(over="ignore", under="ignore"):
-                array = array.astype(dtype or self.dtype)
+                array = array.astype(self.dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
             self._check_size(array.nbytes)
@@ -96,16 +96,15 @@ class Graph:
         """z (n, D), NaN in the rows that were refused."""
         if not self._refused:
             return z
-        bad = self._refused[0] if len(self._refused) == 1 else self.op("Max", *self._refused)
-        return where(bad.op("Greater", self.constant(0.5, _FLOAT32)), np.nan, z)
+        with self.computing_in(_FLOAT32):
+            bad = (self._refused[0] if len(self._refused) == 1 else self.op("Max", *self._refused)) > 0.5
+        return where(bad, np.nan, z)
 
-    def proto(
-        self, name: str, inputs: list[onnx.ValueInfoProto], outputs: dict[Value, onnx.ValueInfoProto]
-    ) -> onnx.GraphProto:
-        """The graph; `outputs` say which values are handed out, and under which names."""
+    def proto(self, given: onnx.ValueInfoProto, outputs: dict[Value, onnx.ValueInfoProto]) -> onnx.GraphProto:
+        """The graph with the input `given`; `outputs` say which values are handed out, and under which names."""
         for value, info in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value.name], [info.name], name=info.name))
-        return helper.make_graph(self._nodes, name, inputs, list(outputs.values()), self._tensors)
+        return helper.make_graph(self._nodes, "kafeat", [given], list(outputs.values()), self._tensors)
 
 
 def _operator(kind: str, *, reflected: bool = False) -> Callable[[Value, Operand], Value]:

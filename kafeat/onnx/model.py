@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import numpy as np
 import onnx
@@ -55,17 +56,12 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     graph, reads = Graph(opset, dtype), fm.input_dtype
     x = emit_columns(fm.columns, Value(graph, INPUT), reads)
     z = graph.features(emit_chain(fm.chain, x, reads))
-    inputs = helper.make_tensor_value_info(INPUT, helper.np_dtype_to_tensor_dtype(reads), ["N", d])
-    made = helper.make_tensor_value_info(OUTPUT, helper.np_dtype_to_tensor_dtype(dtype), ["N", D])
-    opsets = [helper.make_opsetid("", opset)]
-    outputs = {z: made}
+    outputs = {z: _info(OUTPUT, dtype, D)}
     if fm.predictor is not None:
-        shape: list[str | int | None] = ["N", fm.predictor.n_outputs]
-        outputs[emit_predictor(fm, z)] = helper.make_tensor_value_info(
-            PREDICTIONS, helper.np_dtype_to_tensor_dtype(PREDICTION_DTYPE), shape
-        )
+        outputs[emit_predictor(fm, z)] = _info(PREDICTIONS, PREDICTION_DTYPE, fm.predictor.n_outputs)
+    opsets = [helper.make_opsetid("", opset)]
     proto = helper.make_model(
-        graph.proto("kafeat", [inputs], outputs),
+        graph.proto(_info(INPUT, reads, d), outputs),
         opset_imports=opsets,
         # The lowest that goes with the operators, for the sake of old programs.
         ir_version=helper.find_min_ir_version_for(opsets),
@@ -75,6 +71,10 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
     )
     helper.set_model_props(proto, _metadata(fm))
     return proto
+
+
+def _info(name: str, dtype: np.dtype[Any], width: int) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), ["N", width])
 
 
 def emit_predictor(fm: FeatureMap, z: Value) -> Value:

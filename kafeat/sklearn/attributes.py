@@ -97,15 +97,11 @@ class Attributes:
         value = self[name]
         if type(value) is not np.ndarray or value.dtype.kind not in "fiu":
             raise self.refuse(name, "a dense array of numbers", type(value).__name__)
-        fits = len(shape) == value.ndim and all(
-            n in (None, m) for n, m in zip(shape, value.shape, strict=False)
-        )
-        if not fits:
-            raise self.refuse(
-                name,
-                f"the shape ({', '.join('any' if n is None else str(n) for n in shape)})",
-                value.shape,
-            )
+        if len(shape) != value.ndim or any(
+            n not in (None, m) for n, m in zip(shape, value.shape, strict=True)
+        ):
+            spelled = ", ".join("any" if n is None else str(n) for n in shape)
+            raise self.refuse(name, f"the shape ({spelled})", value.shape)
         return value
 
     def floats(self, name: str, shape: tuple[int | None, ...]) -> Floats:

@@ -171,7 +171,7 @@ def _lazy(
     return part.map_partitions(
         _partition,
         _task(_TaskInputs(sent, frame, tuple(reads))),
-        meta=_assembled(part._meta, fm, frame, frame.empty(0, frame.transform(fm).n_features_out)),
+        meta=_assembled(part._meta, fm, frame, frame.empty(fm, 0)),
         enforce_metadata=False,  # every task would carry the names of all features
         token=_KEY,
     )
@@ -212,7 +212,7 @@ def _partition(
     part: pd.DataFrame, work: _TaskInputs, partition_info: dict[str, Any] | None = None
 ) -> pd.DataFrame:
     fm, frame = work.sent.map, work.frame
-    out = frame.empty(len(part), frame.transform(fm).n_features_out)
+    out = frame.empty(fm, len(part))
     if len(part):  # an empty column of objects does not show what it would hold
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
@@ -284,7 +284,7 @@ def _transform_array(array: da.Array, sent: SharedMap, options: FrameOptions) ->
 
 def _block(block: Array, work: _TaskInputs, block_id: tuple[int, ...] | None = None) -> Floats:
     fm, frame = work.sent.map, work.frame
-    out = frame.empty(len(block), frame.transform(fm).n_features_out)
+    out = frame.empty(fm, len(block))
     number = "" if block_id is None else f" {block_id[0]}"
     _fill(MemoryReader(block, f"<block{number}>"), fm, frame, out)
     return out.astype(frame.dtype, copy=False)

@@ -33,17 +33,16 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class SharedMap:
-    """A reference to a map: its path, or the bytes of its model file. `digest` is their SHA-256 in hex."""
+    """A reference to a map: the path of its model file, or its bytes. `digest` is their SHA-256 in hex."""
 
     digest: str
-    path: str | None = None
-    data: bytes | None = field(default=None, repr=False)
+    file: str | bytes = field(repr=False)
 
     @property
     def map(self) -> FeatureMap:
         """The map, loaded and checked on the first use in a process.
 
-        Raises `ArtifactError` if the file at `path` has another digest.
+        Raises `ArtifactError` if the file has another digest by now.
         """
         with _lock:
             fm = _loaded.get(self.digest) or self._read()
@@ -51,18 +50,16 @@ class SharedMap:
         return fm
 
     def _read(self) -> FeatureMap:
-        if self.data is not None:
-            return loads(self.data, "<map>")
-        if self.path is None:
-            raise TypeError("a shared map has a path or bytes")
-        data = artifact_bytes(self.path)
+        if isinstance(self.file, bytes):
+            return loads(self.file, "<map>")
+        data = artifact_bytes(self.file)
         digest = _digest(data)
         if digest != self.digest:
             raise ArtifactError(
-                f"{self.path}: expected the map with the SHA-256 {self.digest}, got {digest}: "
+                f"{self.file}: expected the map with the SHA-256 {self.digest}, got {digest}: "
                 "every machine has to see the same file, and it must not change while the job runs"
             )
-        return loads(data, self.path)
+        return loads(data, self.file)
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return "kafeat-map", self.digest
@@ -78,12 +75,12 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
         return model
     if isinstance(model, FeatureMap):
         data = model.dumps()
-        made = SharedMap(_digest(data), data=data)
+        made = SharedMap(_digest(data), data)
     elif isinstance(model, str | os.PathLike):
         name = os.fspath(model)
         data = artifact_bytes(name)
         # Other processes may run in other folders.
-        made = SharedMap(_digest(data), path=name if "://" in name else os.path.abspath(name))
+        made = SharedMap(_digest(data), name if "://" in name else os.path.abspath(name))
         model = loads(data, name)
     else:
         raise UsageError(f"model: expected a path or a FeatureMap, got {type(model).__name__}")
@@ -186,8 +183,9 @@ class Frame:
         """Columns that a map without names skips; if all columns are kept, features are among them."""
         return () if self.keeps_all else self.keep
 
-    def empty(self, rows: int, width: int) -> Floats:
+    def empty(self, fm: FeatureMap, rows: int) -> Floats:
         """Return memory for the numbers of some rows, in the order in which features become columns without a copy."""
+        width = self.transform(fm).n_features_out
         if self.content == "predictions":
             return np.empty((rows, width), PREDICTION_DTYPE)  # rounded to the dtype of the columns later
         return np.empty((rows, width), self.dtype, order="F" if self.layout == "columns" else "C")

@@ -190,9 +190,8 @@ def _partition(
     chunks = BatchReader(place, first.schema, chain([first], batches)).chunks(
         columns, frame.keep, fm.chunk_rows
     )
-    width = frame.transform(fm).n_features_out
-    rows = max(1, _BATCH_BYTES // (width * frame.dtype.itemsize))
-    for done in frame.run(fm, chunks, _NewMemory(frame, width)):
+    rows = max(1, _BATCH_BYTES // (frame.transform(fm).n_features_out * frame.dtype.itemsize))
+    for done in frame.run(fm, chunks, _NewMemory(frame, fm)):
         kept = [] if done.chunk.passthrough is None else done.chunk.passthrough.combine_chunks().columns
         arrays = [*kept, *_arrays(done.features.astype(frame.dtype, copy=False), frame)]
         table = pa.Table.from_arrays(arrays, names=[*frame.keep, *frame.names])
@@ -205,11 +204,11 @@ def _partition(
 class _NewMemory:
     """A target of features with new memory for every chunk, as Spark may keep references to it."""
 
-    def __init__(self, frame: Frame, width: int) -> None:
-        self._frame, self._width = frame, width
+    def __init__(self, frame: Frame, fm: FeatureMap) -> None:
+        self._frame, self._fm = frame, fm
 
     def buffer(self, start: int, rows: int) -> Floats:
-        return self._frame.empty(rows, self._width)
+        return self._frame.empty(self._fm, rows)
 
     def filled(self, start: int, block: Floats) -> None:
         return

@@ -85,8 +85,8 @@ def test_another_file_is_refused_and_a_loaded_map_is_not_read_again(tmp_path: Pa
 
 def test_damaged_bytes_are_refused():
     sent = shared(fitted())
-    assert sent.data is not None
-    damaged = SharedMap(sent.digest, data=sent.data[:-200] + bytes(200))
+    assert isinstance(sent.file, bytes)
+    damaged = SharedMap(sent.digest, sent.file[:-200] + bytes(200))
     with pytest.raises(ArtifactError, match="<map>: expected a kafeat model"):
         _ = travelled(damaged).map
 

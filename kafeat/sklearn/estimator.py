@@ -21,9 +21,6 @@ from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
 
-# The name of the rows of several batches in errors.
-_PLACE = "<partial_fit>"
-
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Explicit kernel features z with z(x)·z(y) ≈ k(x, y), as a transformer for pipelines and searches.
@@ -160,7 +157,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
             n_rows, config = self._sampled.chosen.n_rows, self._sampled.config
             with as_value_errors(n_rows):
                 sampled = replace(self._sampled, config=self._with_landmarks_of(config, n_rows))
-                self._map = sampled.learn(_PLACE, self._digest, final=False)
+                self._map = sampled.learn("<partial_fit>", self._digest, final=False)
         return self._map
 
     def __sklearn_is_fitted__(self) -> bool:

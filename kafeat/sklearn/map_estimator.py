@@ -31,8 +31,6 @@ from kafeat.registry import build_step
 from kafeat.sklearn.named_steps import changed, parameters, plain, recipes_of, seed_of
 from kafeat.types import Array
 
-DEFAULT_STEPS = {"kind": "nystroem"}
-
 _NEGATIVE = re.compile(r": expected a value (of at least 0|above -[^,]*), got -")
 
 _REMEDIES = {
@@ -45,7 +43,7 @@ _REMEDIES = {
 class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """An estimator that is made of the steps of a config."""
 
-    _default_steps: ClassVar[Any] = DEFAULT_STEPS
+    _default_steps: ClassVar[Any] = {"kind": "nystroem"}
     _map: FittedMap
 
     def __init__(
@@ -123,7 +121,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         config = load_config(self.config)
         if self.random_state is None:
             return config
-        seed = load_config({"seed": seed_of(self.random_state), "steps": [DEFAULT_STEPS]}).seed
+        seed = type(self)(random_state=self.random_state)._config().seed
         return config.model_copy(update={"seed": seed})
 
     def _fit(self, X: Any, y: Any) -> Self:
@@ -133,7 +131,8 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         config = self._with_landmarks_of(self._with_dtype(config, source), source.rows)
         with as_value_errors(source.rows):
             labels, jobs = self._labels(y, config), joblib.effective_n_jobs(self.n_jobs)
-            self._map = fit_reader(config, source, labels, jobs=jobs, listener=self._listener)
+            listener = Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
+            self._map = fit_reader(config, source, labels, jobs=jobs, listener=listener)
         return self
 
     def _labels(self, y: Any, config: Config) -> Array | None:
@@ -168,11 +167,6 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 stacklevel=4,
             )
         return config.model_copy(update={"steps": tuple(build_step(recipe) for recipe in recipes)})
-
-    @property
-    def _listener(self) -> Listener:
-        """Return callbacks of a fit that pass its warnings on."""
-        return Listener(warn=partial(warnings.warn, category=KafeatWarning, stacklevel=2))
 
     def _source(self, X: Any, config: Config, reset: bool) -> Reader:
         """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""

@@ -24,7 +24,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import BatchReader, MemoryReader, TableReader
 from kafeat.io.writers.arrow_columns import lists_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.threads import InMemory
+from kafeat.runtime.run import fill
 from kafeat.types import Array, Floats
 
 try:
@@ -171,7 +171,7 @@ def _lazy(
     return part.map_partitions(
         _partition,
         _task(_TaskInputs(sent, frame, tuple(reads))),
-        meta=_assembled(part._meta, fm, frame, frame.empty(fm, 0)),
+        meta=_assembled(part._meta, fm, frame, frame.memory(fm).buffer(0, 0)),
         enforce_metadata=False,  # every task would carry the names of all features
         token=_KEY,
     )
@@ -212,7 +212,7 @@ def _partition(
     part: pd.DataFrame, work: _TaskInputs, partition_info: dict[str, Any] | None = None
 ) -> pd.DataFrame:
     fm, frame = work.sent.map, work.frame
-    out = frame.empty(fm, len(part))
+    out = frame.memory(fm).buffer(0, len(part))
     if len(part):  # an empty column of objects does not show what it would hold
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
@@ -221,10 +221,7 @@ def _partition(
 
 
 def _fill(source: Reader, fm: FeatureMap, frame: Frame, out: Floats) -> None:
-    columns = match(source, fm.columns, ())
-    chunks = source.chunks(columns, (), fm.chunk_rows)
-    for _ in frame.run(fm, chunks, InMemory(out)):
-        pass
+    fill(frame.program(fm), source, match(source, fm.columns, ()), fm.chunk_rows, out, 1, in_memory=True)
 
 
 def _table(part: pd.DataFrame, reads: Iterable[str], place: str) -> pa.Table:
@@ -276,7 +273,7 @@ def _transform_array(array: da.Array, sent: SharedMap, options: FrameOptions) ->
         array,
         _task(work),
         name=f"{_KEY}-{tokenize(array, work)}",
-        chunks=(array.chunks[0], (frame.transform(fm).n_features_out,)),
+        chunks=(array.chunks[0], (frame.program(fm).width,)),
         dtype=frame.dtype,
         meta=np.empty((0, 0), frame.dtype),
     )
@@ -284,7 +281,7 @@ def _transform_array(array: da.Array, sent: SharedMap, options: FrameOptions) ->
 
 def _block(block: Array, work: _TaskInputs, block_id: tuple[int, ...] | None = None) -> Floats:
     fm, frame = work.sent.map, work.frame
-    out = frame.empty(fm, len(block))
+    out = frame.memory(fm).buffer(0, len(block))
     number = "" if block_id is None else f" {block_id[0]}"
     _fill(MemoryReader(block, f"<block{number}>"), fm, frame, out)
     return out.astype(frame.dtype, copy=False)

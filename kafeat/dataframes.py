@@ -5,23 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from kafeat.chain.bound_chain import PREDICTION_DTYPE
-from kafeat.contract.step import Transform
+from kafeat.chain.program import Program
 from kafeat.errors import ArtifactError, UsageError
 from kafeat.io.columns.fields import indices_of, require, unique
-from kafeat.io.readers.base import Chunk, Reader
+from kafeat.io.readers.base import Reader
 from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import artifact_bytes, loads
 from kafeat.model.predictor import PREDICTION
-from kafeat.runtime.threads import FeatureTarget, Transformed, run_in_this_thread
-from kafeat.types import Floats
+from kafeat.runtime.run import NewArrays
 
 Content = Literal["features", "unit variance", "predictions"]
 
@@ -91,7 +90,7 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
 
 def _remember(digest: str, fm: FeatureMap) -> None:
     """Keep a map as the latest. Its derived arrays are computed here, under the lock: once for all threads."""
-    _ = fm.transformer
+    fm.program()
     _loaded.pop(digest, None)
     _loaded[digest] = fm
     while len(_loaded) > _MOST:
@@ -167,25 +166,20 @@ class Frame:
     content: Content = "features"
     class_name: str | None = None
 
-    def transform(self, fm: FeatureMap) -> Transform:
+    def program(self, fm: FeatureMap) -> Program:
         """Return what makes the numbers of the frame."""
         if self.content == "predictions":
-            return fm.predicting
-        return fm.scaled if self.content == "unit variance" else fm.transformer
+            return fm.program("predictions")
+        return fm.program(unit_variance=self.content == "unit variance")
 
-    def run(self, fm: FeatureMap, chunks: Iterator[Chunk], target: FeatureTarget) -> Iterator[Transformed]:
-        """Transform the chunks of a partition in this thread."""
-        dtype = PREDICTION_DTYPE if self.content == "predictions" else np.dtype(fm.dtype)
-        return run_in_this_thread(self.transform(fm), dtype, chunks, target)
+    def memory(self, fm: FeatureMap) -> NewArrays:
+        """Return a target whose features become columns without a copy, in the order of a file of that layout."""
+        width = self.program(fm).width
+        if self.content == "predictions":
+            return NewArrays(width, PREDICTION_DTYPE)  # rounded to the dtype of the columns later
+        return NewArrays(width, self.dtype, "F" if self.layout == "columns" else "C")
 
     @property
     def not_features(self) -> tuple[str, ...]:
         """Columns that a map without names skips; if all columns are kept, features are among them."""
         return () if self.keeps_all else self.keep
-
-    def empty(self, fm: FeatureMap, rows: int) -> Floats:
-        """Return memory for the numbers of some rows, in the order in which features become columns without a copy."""
-        width = self.transform(fm).n_features_out
-        if self.content == "predictions":
-            return np.empty((rows, width), PREDICTION_DTYPE)  # rounded to the dtype of the columns later
-        return np.empty((rows, width), self.dtype, order="F" if self.layout == "columns" else "C")

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from kafeat.chain import precision
-from kafeat.chain.bound_chain import PREDICTION_DTYPE
 from kafeat.chain.chain import Chain, FittedStep
-from kafeat.contract.step import DOUBLE, Transform
+from kafeat.chain.program import What
+from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.columns import coded, numbers_of
 from kafeat.onnx.model import INPUT
-from kafeat.runtime.threads import InMemory, RowPolicy, run
+from kafeat.runtime.run import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask
 
 # A step at which float64 itself resolves how far the features move, and draws of it.
@@ -53,8 +53,7 @@ def compare(fm: FeatureMap, data: bytes) -> Agreement:
     beyond = difference > allowed
     agrees &= not beyond.any()
     if fm.predictor is not None:
-        P = _computed(fm, codes, fm.predicting, PREDICTION_DTYPE)
-        apart, fits = _compared(predicted[0], P, refused)
+        apart, fits = _compared(predicted[0], features(fm, codes, "predictions"), refused)
         agrees &= fits and bool((apart <= prediction_rounding(fm, Z[~refused], allowed)).all())
     if not len(difference):
         return Agreement(0, len(codes), 0.0, 0.0, agrees)
@@ -93,16 +92,13 @@ def _session(data: bytes) -> Callable[[Floats], list[Floats]]:
     return lambda X: session.run(None, {INPUT: X})
 
 
-def features(fm: FeatureMap, codes: Floats) -> Floats:
-    """z of rows whose categories are codes; NaN in a row that is refused."""
-    return _computed(fm, codes, fm.transformer, np.dtype(fm.dtype))
-
-
-def _computed(fm: FeatureMap, codes: Floats, transform: Transform, dtype: np.dtype[Any]) -> Floats:
-    out = np.empty((len(codes), transform.n_features_out), dtype)
-    source, columns = replace(fm, columns=fm.columns.as_read)._source(codes)
+def features(fm: FeatureMap, codes: Floats, what: What = "features") -> Floats:
+    """Return the features or the predicted numbers of rows whose categories are codes; NaN in a row that is refused."""
+    read = replace(fm, columns=fm.columns.as_read)
+    program, (source, columns) = read.program(what), read.source(codes)
+    out = np.empty((len(codes), program.width), program.dtype)
     chunks = source.chunks(columns, (), fm.chunk_rows)
-    for _ in run(transform, dtype, chunks, InMemory(out), 1, RowPolicy(set_aside=True)):
+    for _ in run(program, chunks, InMemory(out), 1, RowPolicy(set_aside=True), in_memory=True):
         pass
     return out
 
@@ -117,7 +113,7 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
     chain = fm.chain
     X: Floats = codes.astype(np.float64)
     moved = float(np.finfo(DOUBLE).eps) * _moved(chain, X)
-    terms = max(_LEAST_TERMS, fm.transformer.widest)
+    terms = max(_LEAST_TERMS, *(transform.widest for transform in fm.transforms))
     eps = float(np.finfo(fm.dtype).eps)
     after_cast = Chain(chain.steps[chain.cast_after :], chain.outputs)
     if after_cast.steps:

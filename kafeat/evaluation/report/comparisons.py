@@ -11,10 +11,10 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethod
 
 from kafeat.evaluation.costs import cost_rows
 from kafeat.evaluation.records import Summary, estimate_of, known_mean
-from kafeat.evaluation.report.canvas import Style, cycle, legend
-from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.summary import is_number, scoring_of, spell, spread_of, stated
 from kafeat.maths.scoring import spell_score
+from kafeat.pictures.canvas import Style, cycle, legend
+from kafeat.pictures.figure_data import MapFigures
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import numpy as np
 
 from kafeat.evaluation.recommendation import choose, same_but
 from kafeat.evaluation.records import Named, Rate, Summary
-from kafeat.evaluation.report import comparisons, portraits
-from kafeat.evaluation.report.canvas import Picture, drawn
-from kafeat.evaluation.report.figure_data import MapFigures
-from kafeat.evaluation.scores import ModelFigures
+from kafeat.evaluation.report import comparisons
 from kafeat.evaluation.summary import spell
+from kafeat.pictures import portraits
+from kafeat.pictures.canvas import Picture, drawn
+from kafeat.pictures.figure_data import MapFigures, ModelFigures
 
 
 def pictures(

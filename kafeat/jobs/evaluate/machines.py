@@ -15,9 +15,9 @@ import numpy as np
 from kafeat.evaluation.costs import MOST_TRACED, PeakMemory, repeated, seconds_of
 from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth, predictions
 from kafeat.evaluation.preparation import Split
-from kafeat.evaluation.report.figure_data import LearningFigures, Surface
-from kafeat.evaluation.scores import Curve, Scoring
+from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, TimedInputs
+from kafeat.pictures.figure_data import Curve, LearningFigures, Surface
 from kafeat.types import Array, Floats, Mask
 
 

@@ -23,7 +23,6 @@ from kafeat.evaluation.kernel_error import (
 from kafeat.evaluation.learners import Learner, Truth, equivalent_learner
 from kafeat.evaluation.preparation import Split, split
 from kafeat.evaluation.records import EvaluationRecord, Named
-from kafeat.evaluation.report.figure_data import FigureData, LearningFigures
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.candidates import Candidate, Fit
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
@@ -36,6 +35,7 @@ from kafeat.maths.scoring import score_of_constant
 from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import first_importance
+from kafeat.pictures.figure_data import FigureData, LearningFigures
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array, Floats, Mask
 
@@ -220,7 +220,8 @@ class Evaluator:
         record = cast(EvaluationRecord, values)
         if self._figure_data is not None:
             importance = first_importance(fit.map)
-            self._figure_data.keep(record, subject.map, X, K, Z, subject.between, importance, figures)
+            chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
+            self._figure_data.keep(record, chain, dtype, X, K, Z, subject.between, importance, figures)
         return record
 
     def _model(
@@ -326,16 +327,16 @@ _OF_PCA = (
 def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Floats, Floats]:
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
-    _ = subject.map.transformer  # compute derived arrays before the time is measured
+    subject.map.program()  # compute derived arrays before the time is measured
     transform_seconds = repeated(seconds_of(lambda: subject.transform(X)))
     Z: Floats = subject.transform(X).astype(np.float64)
     started = time.perf_counter()
     K: Floats = subject.map.exact_kernel(X)
     exact_seconds = time.perf_counter() - started
-    reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(subject.map, X))
-    centred = kernel_before_pca(subject.map, X)
+    reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(chain, X))
+    centred = kernel_before_pca(chain, X)
     if centred is not None:
-        K, Z, reference = centred, np.asarray(components(subject.map, Z)), _OF_PCA
+        K, Z, reference = centred, np.asarray(components(chain, Z)), _OF_PCA
         more |= kernel_pca(K, Z)
     values = {
         "transform_seconds": transform_seconds, "exact_seconds": exact_seconds,

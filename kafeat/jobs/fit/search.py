@@ -27,8 +27,8 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.errors import DataError, InvalidValueError, UsageError
-from kafeat.evaluation.kernel_error import relative_frobenius
 from kafeat.evaluation.learners import FeaturesScorer, features_score
+from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.model.provenance import Search
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats

@@ -333,7 +333,7 @@ class Chain:
         """
         inputs = pair
         for i, fitted in enumerate(self.steps):
-            if isinstance(pair, Gram) and fitted.step.needs_coordinates:
+            if isinstance(pair, Gram) and fitted.step.traits.needs_coordinates:
                 if not isinstance(inputs, Coordinates):
                     raise TypeError(f"{fitted.step.kind} needs coordinates, and there are none")
                 before = self.first(i).bind(dtype)
@@ -345,8 +345,11 @@ class Chain:
 
     def numbers(self, X: Floats) -> Floats:
         """Rows X (n, d) after the leading steps that read missing numbers or categories: plain numbers."""
-        steps = [f.step for f in self.steps]
-        most = max((i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.reads_columns), default=0)
+        steps = [f.step.traits for f in self.steps]
+        most = max(
+            (i + 1 for i, s in enumerate(steps) if s.missing == "fill" or s.reads_columns),
+            default=0,
+        )
         if not most or not all(s.missing != "refuse" or s.reads_columns for s in steps[:most]):
             return X
         return self.first(most).transform(X)
@@ -355,13 +358,14 @@ class Chain:
         """Say where the exact kernel is one of computed features; None if it never is."""
         notes, after_sampler, computed = [], False, None
         for i, fitted in enumerate(self.steps):
-            if after_sampler and fitted.step.needs_coordinates:
+            if after_sampler and fitted.step.traits.needs_coordinates:
                 computed = i
             # A scaler turns coordinates into coordinates, unless it stands after a sampler itself.
             after_sampler = _gives_gram(fitted.step, after_sampler)
-            if fitted.step.own_kernel is not None:
+            own = fitted.step.traits.own_kernel
+            if own is not None:
                 notes.append(
-                    f"steps[{i}] ({fitted.step.kind}): {fitted.step.own_kernel} has no given kernel: its exact kernel "
+                    f"steps[{i}] ({fitted.step.kind}): {own} has no given kernel: its exact kernel "
                     "is that of the features themselves, so their error is only rounding"
                 )
         if computed is not None:
@@ -379,5 +383,5 @@ def leading_scalers(steps: Sequence[Step]) -> int:
 
 def _gives_gram(step: Step, after_sampler: bool) -> bool:
     if isinstance(step, Scaler):
-        return after_sampler and not step.needs_coordinates
+        return after_sampler and not step.traits.needs_coordinates
     return True

@@ -197,7 +197,7 @@ class FeatureMap:
 
         None for a map that cannot be saved, as its kernel is a Python function.
         """
-        if any(fitted.step.unsaved for fitted in self.chain.steps):
+        if any(fitted.step.traits.unsaved for fitted in self.chain.steps):
             return None
         return hashlib.sha256(self.dumps()).hexdigest()
 

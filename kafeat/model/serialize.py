@@ -75,8 +75,8 @@ def write_content(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _chain_content(chain: Chain) -> list[dict[str, Any]]:
     """Return recipe, input width and state of each step."""
     for i, fitted in enumerate(chain.steps):
-        if fitted.step.unsaved is not None:
-            raise UsageError(f"steps[{i}].{fitted.step.unsaved}: such a map cannot be saved")
+        if fitted.step.traits.unsaved is not None:
+            raise UsageError(f"steps[{i}].{fitted.step.traits.unsaved}: such a map cannot be saved")
     return [
         {
             "recipe": fitted.step.recipe(),

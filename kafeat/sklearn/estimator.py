@@ -180,7 +180,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         return self.feature_map_.n_components
 
     def _labels(self, y: Any, config: Config) -> Array | None:
-        takes = config.needs_label or any(step.takes_label for step in config.map_steps)
+        takes = config.needs_label or any(step.traits.takes_label for step in config.map_steps)
         return None if not takes or (y is None and not config.needs_label) else checked_labels(y)
 
     def _config(self) -> Config:

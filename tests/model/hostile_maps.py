@@ -209,7 +209,7 @@ def outcome(content: Content, X: np.ndarray) -> str:
         return "refused"
     try:
         Z = fm.chain.transform(X.astype(fm.dtype))
-        if not fm.chain.steps[0].step.no_exact:
+        if not fm.chain.steps[0].step.traits.no_exact:
             fm.exact_kernel(X)
     except KafeatError:
         return "an error"

@@ -187,8 +187,8 @@ class Candidate:
         """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""
         steps = [one.step for one in self.model.chain.steps] if self.model is not None else []
         for step in [*steps, *(self.config.map_steps if self.config is not None else ())]:
-            if step.no_exact:
-                raise UsageError(f"evaluate: {step.no_exact}")
+            if step.traits.no_exact:
+                raise UsageError(f"evaluate: {step.traits.no_exact}")
 
     def fit(
         self,

@@ -64,8 +64,6 @@ def _emitters() -> dict[str, Emit]:
         for name, member in vars(import_module(module.name)).items():
             if name.startswith("emit_") and member.__module__ == module.name:
                 emitters[name.removeprefix("emit_")] = member
-            elif name == "emit":  # a file of one kind
-                emitters[module.name.rpartition(".")[2]] = member
     return emitters
 
 

@@ -17,7 +17,7 @@ from kafeat.scalers.date_parts import EARLIEST, FIRST, LATEST, PERIODS, DatePart
 _ERA = 146_097  # days of 400 years
 
 
-def emit(fitted: FittedStep, x: Value) -> Value:
+def emit_date_parts(fitted: FittedStep, x: Value) -> Value:
     """The other columns, and the parts of every time beside them."""
     step, columns = cast(DateParts, fitted.step), fitted.state["columns"]
     others = np.setdiff1d(np.arange(fitted.n_features_in), columns)

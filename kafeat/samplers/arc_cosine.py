@@ -21,9 +21,9 @@ from kafeat.contract.step import (
     refuse_odd,
 )
 from kafeat.contract.tile import is_feature_major, shaped
-from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
+from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.arc_cosine import ArcCosineKernel
+from kafeat.maths.kernels.dot_products import ArcCosineKernel
 from kafeat.types import Floats, Shape, State
 
 

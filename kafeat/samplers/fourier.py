@@ -39,7 +39,8 @@ from kafeat.maths.fourier.features import (
 )
 from kafeat.maths.fourier.structured import STRUCTURED_DTYPES
 from kafeat.maths.fourier.transform import Features
-from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel, find_kernel, kernel_names
+from kafeat.maths.kernel import KernelParameters, ShiftInvariantKernel
+from kafeat.maths.kernels import find_kernel, kernel_names
 from kafeat.types import Shape, State
 
 _DIRECTIONS = ("orthogonal", "structured", "fastfood")

@@ -14,10 +14,10 @@ from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Step, Traits, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import is_feature_major, runs, shaped
-from kafeat.maths.homogeneous import windows
-from kafeat.maths.homogeneous.additive import additive_kernel, additive_names, spectral_kernel
-from kafeat.maths.homogeneous.windows import ratio_weights, widest_ratio
+from kafeat.maths import windows
 from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.histograms import ADDITIVE, spectral_kernel
+from kafeat.maths.windows import ratio_weights, widest_ratio
 from kafeat.types import Floats, Shape, State
 
 # Weight of ratios that the sample does not show, so that a fitted window is defined, and sane, on other data too.
@@ -35,7 +35,7 @@ _MOST_ENTRIES = 1 << 26
 if TYPE_CHECKING:
     KernelName = str
 else:
-    KernelName = Literal[additive_names()]
+    KernelName = Literal[tuple(ADDITIVE)]
 
 
 class Homogeneous(Step):
@@ -155,7 +155,7 @@ class Homogeneous(Step):
         """𝒦(ω) and k̂(ω) of the map at ω = `ratios`."""
         waves = np.cos(np.outer(ratios, state["frequencies"])) @ state["coefficients"][1:]
         near: Floats = state["coefficients"][0] + 2.0 * waves
-        return additive_kernel(self.kernel).signature(ratios), near
+        return ADDITIVE[self.kernel].signature(ratios), near
 
     def sampled_spectrum(self, state: State) -> tuple[Floats, Floats] | None:
         """The frequencies jL, 0 first, and κ_j/L, which stands for κ(jL); None for an order of 0."""
@@ -186,7 +186,7 @@ class Homogeneous(Step):
         return _HomogeneousLoop(self, state, n_features_in, dtype, run)
 
     def exact(self, state: State, pair: KernelInputs) -> KernelInputs:
-        return additive_kernel(self.kernel).gram(pair, KernelParameters(homogeneity=self.homogeneity))
+        return ADDITIVE[self.kernel].gram(pair, KernelParameters(homogeneity=self.homogeneity))
 
 
 def _some_rows(X: Floats, order: int, rng: np.random.Generator) -> Floats:

@@ -13,7 +13,7 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import Sample, Step, Traits, Transform, parameter
 from kafeat.contract.tile import Rows, SparseRows, dense
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.intersection import IntersectionKernel
+from kafeat.maths.kernels.histograms import IntersectionKernel
 from kafeat.types import Array, Floats, Mask, Shape, State
 
 

@@ -29,19 +29,13 @@ from kafeat.contract.step import (
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.bandwidth import Rule, resolve_gamma
 from kafeat.maths.dot_products import COEFFICIENTS, Coefficients, check_series
-from kafeat.maths.kernel import (
-    DifferentiableKernel,
-    KernelParameters,
-    TiledKernel,
-    find_kernel,
-    kernel_names,
-    spelled_out,
-)
+from kafeat.maths.kernel import DifferentiableKernel, KernelParameters, TiledKernel, spelled_out
+from kafeat.maths.kernels import find_kernel, kernel_names
+from kafeat.maths.kernels.column_sets import degree_warning
 from kafeat.maths.nystroem.kernel import CLEARLY, LandmarkKernel, evaluate
 from kafeat.maths.nystroem.landmarks import OF_LABEL, POINTS, ROWS, Given
 from kafeat.maths.nystroem.projection import fitted, leading, learn_preimages, trapezoid, whitening
 from kafeat.maths.nystroem.transform import InFloat64, LandmarkFeatures, drowned, gain_of
-from kafeat.maths.subsets import degree_warning
 from kafeat.maths.task import MOST_CLASSES, count_classes
 from kafeat.types import Array, Floats, Shape, State
 

@@ -24,9 +24,9 @@ from kafeat.contract.step import (
 from kafeat.contract.tile import is_feature_major, shaped
 from kafeat.errors import InvalidValueError
 from kafeat.maths.dot_products import GAMMA, Gamma, fit_gamma
-from kafeat.maths.fourier.directions import DIRECTIONS, Directions, draw_directions
+from kafeat.maths.fourier.features import DIRECTIONS, Directions, draw_directions
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.exponential import ExponentialKernel
+from kafeat.maths.kernels.dot_products import ExponentialKernel
 from kafeat.types import Floats, Shape, State
 
 # Enough for a median; the tilt is flat around its best value.

@@ -24,7 +24,7 @@ from kafeat.maths.hadamard import (
     written_out,
 )
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.linear import LinearKernel
+from kafeat.maths.kernels.dot_products import LinearKernel
 from kafeat.types import Floats, Scratch, Shape, State
 
 

@@ -28,8 +28,7 @@ from kafeat.maths.dot_products import (
     polynomial,
 )
 from kafeat.maths.kernel import KernelParameters, spelled_out
-from kafeat.maths.kernels.exponential import ExponentialKernel
-from kafeat.maths.kernels.series import SeriesKernel
+from kafeat.maths.kernels.dot_products import ExponentialKernel, SeriesKernel
 from kafeat.types import Array, Floats, Shape, State
 
 _PAIRS = 1_000

@@ -21,8 +21,9 @@ from kafeat.contract.step import (
     refuse_parameter,
 )
 from kafeat.maths.dot_products import GAMMA, Degree, Gamma, fit_gamma
-from kafeat.maths.kernel import KernelParameters, find_kernel
-from kafeat.maths.subsets import all_sets, degree_warning, larger_sets, sets_of_size
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
+from kafeat.maths.kernels.column_sets import all_sets, degree_warning, larger_sets, sets_of_size
 from kafeat.types import Array, Floats, Shape, State
 
 # Numbers in a buffer: rows and outputs that are taken at a time, so that sums stay in the second-level cache.

@@ -33,8 +33,7 @@ from kafeat.maths.fourier.features import (
 )
 from kafeat.maths.fourier.transform import Features, log_warp
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.skewed_chi2 import SkewedChi2Kernel
-from kafeat.maths.kernels.skewed_intersection import SkewedIntersectionKernel
+from kafeat.maths.kernels.skewed import SkewedChi2Kernel, SkewedIntersectionKernel
 from kafeat.types import Shape, State
 
 

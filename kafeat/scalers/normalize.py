@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.contract.kernel_inputs import Gram, KernelInputs
 from kafeat.contract.step import PositiveFloat, Sample, Scaler, Traits, parameter
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.cosine import CosineKernel
+from kafeat.maths.kernels.dot_products import CosineKernel
 from kafeat.types import Array, Floats, Shape, State
 
 

@@ -25,8 +25,9 @@ from kafeat.config import load_config
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.errors import ConfigError, DataError
 from kafeat.io.columns.columns import Columns
-from kafeat.maths.homogeneous.additive import spectral_kernel
-from kafeat.maths.kernel import KernelParameters, find_kernel
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
+from kafeat.maths.kernels.histograms import spectral_kernel
 from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.transform import gain_of
 from kafeat.model.feature_map import FeatureMap

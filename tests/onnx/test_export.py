@@ -20,7 +20,8 @@ from kafeat.config import load_config
 from kafeat.errors import GateError, UsageError
 from kafeat.maths.fourier import learning as frequency_fit
 from kafeat.maths.fourier import supervised
-from kafeat.maths.kernel import TiledKernel, kernel_names
+from kafeat.maths.kernel import TiledKernel
+from kafeat.maths.kernels import kernel_names
 from kafeat.model.feature_map import FeatureMap
 from kafeat.registry import map_kinds
 

@@ -12,9 +12,9 @@ import kafeat
 from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ConfigError, DataError
-from kafeat.maths.homogeneous.additive import additive_kernel, spectral_kernel
-from kafeat.maths.homogeneous.windows import ratio_weights
 from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels.histograms import ADDITIVE, spectral_kernel
+from kafeat.maths.windows import ratio_weights
 from kafeat.samplers.homogeneous import Homogeneous
 
 PERIOD = {
@@ -191,7 +191,7 @@ SPECTRAL = ("chi2", "intersection", "jensen_shannon")
 
 def entry(kernel: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The exact kernel of single numbers, (n, m)."""
-    return additive_kernel(kernel).gram(Coordinates(x[:, None], y[:, None]), KernelParameters()).dots
+    return ADDITIVE[kernel].gram(Coordinates(x[:, None], y[:, None]), KernelParameters()).dots
 
 
 def error(step: Homogeneous, w: np.ndarray, X: np.ndarray | None = None) -> np.ndarray:

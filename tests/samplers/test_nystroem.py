@@ -15,7 +15,8 @@ from kafeat.contract.kernel_inputs import Coordinates
 from kafeat.contract.step import Sample
 from kafeat.errors import ArtifactError, ConfigError, DataError, UsageError
 from kafeat.jobs.inspect import inspect
-from kafeat.maths.kernel import KernelParameters, find_kernel
+from kafeat.maths.kernel import KernelParameters
+from kafeat.maths.kernels import find_kernel
 from kafeat.maths.nystroem.kernel import LandmarkKernel
 from kafeat.maths.nystroem.projection import fitted, whitening
 from kafeat.model import artifact

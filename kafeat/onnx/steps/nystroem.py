@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.chain.chain import FittedStep
 from kafeat.errors import UsageError
 from kafeat.maths.kernel import KernelParameters
-from kafeat.maths.kernels.series import scaled_series
+from kafeat.maths.kernels.dot_products import scaled_series
 from kafeat.onnx.elementary import (
     all_sets,
     blocks,

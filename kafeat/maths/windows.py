@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kafeat.maths.homogeneous.additive import spectral_kernel
+from kafeat.maths.kernels.histograms import spectral_kernel
 from kafeat.types import Floats
 
 Coefficients = tuple[Floats, Floats]

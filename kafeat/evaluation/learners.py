@@ -11,7 +11,7 @@ import numpy as np
 
 from kafeat.errors import DataError, UsageError
 from kafeat.evaluation.kernel_ridge import KernelRidge
-from kafeat.evaluation.preparation import NO_SCALING, Scaling
+from kafeat.evaluation.preparation import NO_SCALING, Scaling, Truth
 from kafeat.maths.ridge import FOLDS, NormalEquations
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import Kind, PredictionTask, task_of
@@ -22,7 +22,7 @@ Blocks = Callable[[Mask], Iterator[tuple[Array, Floats]]]
 """Yield the rows in a mask (n,) in blocks: their numbers (r,) and their values (r, width)."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Inputs:
     """A table that can be read repeatedly: raw columns, or features of a map."""
 
@@ -64,15 +64,6 @@ class Model(Protocol):
     def penalty(self) -> float: ...
     @property
     def converged(self) -> bool: ...
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The task, the labels (n,) and the folds (n,) of all rows."""
-
-    task: PredictionTask
-    labels: Array
-    folds: Array
 
 
 class Training(Protocol):

@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from kafeat.errors import DataError, UsageError, first_line
-from kafeat.evaluation.learners import Inputs, Learner, Model, Training, Truth
-from kafeat.evaluation.preparation import NO_SCALING, Scaling, scaling_of, unit_scaling_of
+from kafeat.evaluation.learners import Inputs, Learner, Model, Training
+from kafeat.evaluation.preparation import NO_SCALING, Scaling, Truth, scaling_of, unit_scaling_of
 from kafeat.maths.ridge import rounding_of
 from kafeat.maths.task import PredictionTask
 from kafeat.types import Array, Floats, Mask
@@ -127,13 +127,13 @@ class LinearMachine(Learner):
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         scaling = _scaling(inputs, train)
         rows, Z = inputs.matrix(train, _MOST_BYTES, scaling)
-        y = answers(truth, rows)
+        y = truth.answers(rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
         return HeldRows(self._make, truth, rows, Z, y, scaling, _rows_of, -(-len(Z) // _CHOSEN_ON))
 
     def on_kernel(self, K: Floats, rows: Array, truth: Truth) -> Training:
-        y = answers(truth, rows)
+        y = truth.answers(rows)
         if len(np.unique(y)) == 1:
             return Constant(truth.task, y[0])
         return HeldRows(self._exact, truth, rows, K, y, NO_SCALING, _square_of)
@@ -227,12 +227,6 @@ def _kernel_svm(cost: float, task: PredictionTask) -> Any:
     return make(kernel="precomputed", C=cost, max_iter=_PAIRS)
 
 
-def answers(truth: Truth, rows: Array) -> Array:
-    """Return the class numbers (r,) of these rows, or their scaled numbers."""
-    labels = truth.labels[rows]
-    return truth.task.targets(labels)[:, 0] if truth.task.classes is None else truth.task.numbers(labels)
-
-
 def _fitted(estimator: Any, Z: Floats, y: Array) -> tuple[Any, bool]:
     """Fit an estimator; return it, and True if the solver converged."""
     with warnings.catch_warnings(record=True) as warned:
@@ -314,7 +308,7 @@ class OnlineMachine(Learner):
 
     def on_rows(self, inputs: Inputs, train: Mask, truth: Truth) -> Training:
         scaling = unit_scaling_of((Z for _, Z in inputs.blocks(train)), inputs.standardize)
-        labels = answers(truth, np.flatnonzero(train))
+        labels = truth.answers(np.flatnonzero(train))
         if len(np.unique(labels)) == 1:
             return Constant(truth.task, labels[0])
         n = int(train.sum())
@@ -399,7 +393,7 @@ class OnlineTraining:
         """Return the error of each on the rows held out: rows of a wrong class, or the squared error."""
         missed = np.zeros(len(estimators))
         for rows, Z in self.blocks(held, 0):
-            y = answers(self.truth, rows)
+            y = self.truth.answers(rows)
             for i, estimator in enumerate(estimators):
                 predicted = estimator.predict(Z)
                 wrong = predicted != y if self.truth.task.classes is not None else (predicted - y) ** 2
@@ -410,7 +404,7 @@ class OnlineTraining:
         classes = self.truth.task.classes
         more = {} if classes is None else {"classes": np.arange(len(classes))}
         for numbers, Z in self.blocks(rows, number):
-            y = answers(self.truth, numbers)
+            y = self.truth.answers(numbers)
             for estimator in estimators:
                 with refusals():
                     estimator.partial_fit(Z, y, **more)

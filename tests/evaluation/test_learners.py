@@ -7,8 +7,8 @@ import pytest
 
 from kafeat.errors import UsageError
 from kafeat.evaluation.choose_learner import LEARNERS, learner_of
-from kafeat.evaluation.learners import Inputs, Truth, features_score, score
-from kafeat.evaluation.preparation import split, unit_scaling_of
+from kafeat.evaluation.learners import Inputs, features_score, score
+from kafeat.evaluation.preparation import Truth, split, unit_scaling_of
 from kafeat.maths.task import task_of
 
 

@@ -26,10 +26,11 @@ from kafeat.io.readers.open import is_arrow
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
+from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.labels import Labels
 from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
-from kafeat.maths.task import joined
+from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import printable
 from kafeat.types import Array, Floats, Mask
@@ -51,12 +52,6 @@ class KernelMatrix:
         return block
 
 
-def kernel_matrix(fm: FeatureMap) -> KernelMatrix | None:
-    """Return the matrix that a map of row numbers is made of; None for other maps."""
-    kernel = getattr(fm.chain.steps[0].step, "kernel", None)
-    return kernel if isinstance(kernel, KernelMatrix) else None
-
-
 class EvaluatedMap:
     """A map and the data that it is evaluated on."""
 
@@ -65,15 +60,15 @@ class EvaluatedMap:
         fm: FeatureMap,
         data: RereadableData,
         n: int,
-        reserved: list[str],
-        jobs: int | None,
-        dtype: str | None,
+        request: EvaluationRequest,
         fitted_on: Array | None = None,
     ) -> None:
-        self._matrix = kernel_matrix(fm)
+        kernel = getattr(fm.chain.steps[0].step, "kernel", None)
+        self._matrix = kernel if isinstance(kernel, KernelMatrix) else None
         self._fitted_on = np.arange(n) if fitted_on is None else fitted_on
-        self._fm, self._data, self._n, self._reserved, self._jobs = fm, data, n, reserved, jobs
-        self.dtype = np.dtype(dtype or fm.dtype)
+        self._fm, self._data, self._n, self._jobs = fm, data, n, request.jobs
+        self._reserved = reserved = request.reserved
+        self.dtype = np.dtype(request.output_dtype or fm.dtype)
         # Categories are coded when rows are read, so this map takes the codes.
         self.map = replace(fm, columns=fm.columns.as_read)
         with data.open() as source:
@@ -111,12 +106,8 @@ class EvaluatedMap:
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     @property
-    def raw(self) -> Inputs:
+    def raw(self) -> TimedInputs:
         """The columns that the map reads: missing numbers filled, and categories coded, as it does."""
-        return self.timed_raw().inputs
-
-    def timed_raw(self) -> TimedInputs:
-        """Return the raw columns, with a clock."""
         return TimedInputs(self._raw_width, self._matrices, self.numbers, standardize=True)
 
     @property
@@ -158,17 +149,13 @@ class EvaluatedMap:
         return self.map.transform(X, self._jobs, out=np.empty((len(X), self.map.n_components), self.dtype))
 
     @property
-    def features(self) -> Inputs:
+    def features(self) -> TimedInputs:
         """The map's features."""
-        return self.timed_features().inputs
-
-    def timed_features(self) -> TimedInputs:
-        """Return the map's features, with a clock."""
         return TimedInputs(self._fm.n_components, self._matrices, self.transform)
 
 
-class TimedInputs:
-    """Inputs of a learner that count the seconds of reading and of making features, which are no part of learning.
+class TimedInputs(Inputs):
+    """Inputs that count the seconds of reading and of making features, which are no part of learning.
 
     Attributes:
         made: The rows and seconds of every pass that made features.
@@ -177,7 +164,7 @@ class TimedInputs:
     def __init__(
         self, width: int, read: Blocks, make: Callable[[Floats], Floats], standardize: bool = False
     ) -> None:
-        self.inputs = Inputs(width, self._blocks, standardize)
+        super().__init__(width, self._timed, standardize)
         self._read, self._make, self._reading = read, make, 0.0
         self.made: list[tuple[int, float]] = []
 
@@ -190,7 +177,7 @@ class TimedInputs:
         """Return the median seconds of the passes over this number of rows."""
         return float(np.median([seconds for n, seconds in self.made if n == rows]))
 
-    def _blocks(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
+    def _timed(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:
         pieces, one = self._read(rows), len(self.made)
         self.made.append((0, 0.0))
         while True:
@@ -271,6 +258,14 @@ class RereadableData:
                 for name, labels in read.items():
                     parts[name].append(labels.read(chunk))
         return rows, {name: joined(part) if part else np.empty(0) for name, part in parts.items()}
+
+    def task_of(self, labels: Array, kind: TaskKind) -> PredictionTask:
+        """Return the task of these labels; an error names the data."""
+        try:
+            return task_of(labels, kind)
+        except DataError as error:
+            with self.open() as source:
+                raise DataError(f"{source.location}: {error}") from None
 
 
 _ROWS = 1 << 16

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -20,8 +20,8 @@ from kafeat.evaluation.kernel_error import (
     kernel_error,
     kernel_pca,
 )
-from kafeat.evaluation.learners import Learner, Truth, equivalent_learner
-from kafeat.evaluation.preparation import Split, split
+from kafeat.evaluation.learners import Learner, equivalent_learner
+from kafeat.evaluation.preparation import Split, Truth, split
 from kafeat.evaluation.records import EvaluationRecord, Named
 from kafeat.evaluation.report.figure_data import FigureData, LearningFigures
 from kafeat.evaluation.scores import Scoring
@@ -33,7 +33,6 @@ from kafeat.jobs.evaluate.request import EvaluationRequest, Say
 from kafeat.jobs.fit.labels import check_split, joint_labels, parse_test_rows, plain_names, spell_value
 from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.scoring import score_of_constant
-from kafeat.maths.task import task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import first_importance
 from kafeat.runtime.environment import count_jobs
@@ -45,36 +44,15 @@ _VALIDATION_PART, _LEAST_TO_CHOOSE = 4, 40
 _LEAST_ROWS = 5
 
 
-@dataclass(frozen=True)
-class EvaluatedRows:
-    """The rows of one split of the data.
-
-    Attributes:
-        split: Which rows are tested on.
-        seed: Seed of the choice of these rows; None if a column names them.
-        validation: Training rows that the recommendation is chosen on; None if there is nothing to choose.
-        truth: The labels; None without any.
-    """
-
-    split: Split
-    seed: int | None
-    validation: Mask | None
-    truth: Truth | None
-
-    @property
-    def held_out(self) -> Mask:
-        """The rows that no recipe is fitted on."""
-        return self.split.test if self.validation is None else self.split.test | self.validation
-
-    def compared(self, candidate: Candidate, most: int) -> Array:
-        """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
-        held = candidate.config is not None or self.split.by_column
-        return self.split.some(self.split.test if held else np.ones(len(self.split.test), bool), most)
+def compared_rows(rows: Split, candidate: Candidate, most: int) -> Array:
+    """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
+    held = candidate.config is not None or rows.seed is None
+    return rows.some(rows.test if held else np.ones(len(rows.test), bool), most)
 
 
 def choose_rows(
     data: RereadableData, request: EvaluationRequest, candidates: Sequence[Candidate], splits: int
-) -> list[EvaluatedRows]:
+) -> list[Split]:
     """Read the labels and return the rows of every split, the first by the seed of the recipes."""
     check_split(request.split, request.labels)
     of_split = [] if request.split is None else [request.split]
@@ -85,32 +63,16 @@ def choose_rows(
                 f"{source.location}: expected at least {_LEAST_ROWS} rows to evaluate on, got {n}"
             )
     test = None if request.split is None else _test_rows(request.split, columns[request.split])
-    labels = (
-        joint_labels({name: columns[name] for name in request.labels}, data.name) if request.labels else None
-    )
     base = candidates[0].base_seed
+    divided = [split(n, base + i, test) for i in range(splits)]
+    if not request.labels:
+        return divided
+    labels = joint_labels({name: columns[name] for name in request.labels}, data.name)
+    task = data.task_of(labels, request.task)
     return [
-        _rows_of(split(n, base + i, test), None if test is not None else base + i, data, labels, request, candidates)
-        for i in range(splits)
-    ]  # fmt: skip
-
-
-def _rows_of(
-    chosen: Split,
-    seed: int | None,
-    data: RereadableData,
-    labels: Array | None,
-    request: EvaluationRequest,
-    candidates: Sequence[Candidate],
-) -> EvaluatedRows:
-    if labels is None:
-        return EvaluatedRows(chosen, seed, None, None)
-    try:
-        truth = Truth(task_of(labels, request.task), labels, chosen.folds)
-    except DataError as error:
-        with data.open() as source:
-            raise DataError(f"{source.location}: {error}") from None
-    return EvaluatedRows(chosen, seed, _validation_rows(chosen, candidates), truth)
+        replace(one, validation=_validation_rows(one, candidates), truth=Truth(task, labels, one.folds))
+        for one in divided
+    ]
 
 
 def _validation_rows(chosen: Split, candidates: Sequence[Candidate]) -> Mask | None:
@@ -118,7 +80,7 @@ def _validation_rows(chosen: Split, candidates: Sequence[Candidate]) -> Mask | N
 
     Recipes are not fitted on them, so that a map that learns from the label is not preferred for having seen it.
     """
-    train = ~chosen.test
+    train = chosen.train
     settings = {(one.name, repr(one.setting)) for one in candidates}
     if len(settings) < 2 or train.sum() < _LEAST_TO_CHOOSE:
         return None
@@ -129,8 +91,7 @@ def _validation_rows(chosen: Split, candidates: Sequence[Candidate]) -> Mask | N
 
 def check_labels(chosen: Split, truth: Truth, label: str) -> None:
     """Refuse a split without rows to train or test on, and test rows of unknown classes alone."""
-    test = chosen.test
-    train = ~test
+    test, train = chosen.test, chosen.train
     if train.sum() < 2 or not test.any():
         raise DataError(
             f"label: expected rows to train and rows to test on, got {train.sum()} and {test.sum()}"
@@ -173,7 +134,7 @@ class Evaluator:
         data: RereadableData,
         request: EvaluationRequest,
         learner: Learner | None,
-        rows: EvaluatedRows,
+        rows: Split,
         figure_data: FigureData | None,
     ) -> None:
         self._data, self._request, self._rows, self._figure_data = data, request, rows, figure_data
@@ -183,9 +144,7 @@ class Evaluator:
             self._scoring = Scoring.of(
                 rows.truth.task, request.scoring, learner.probabilities, request.learner
             )
-            self._machines = Machines(
-                learner, rows.split, rows.truth, rows.validation, self._scoring, request.exact_rows, request.penalty
-            )  # fmt: skip
+            self._machines = Machines(learner, rows, rows.truth, self._scoring, request)
 
     def record(self, candidate: Candidate, say: Say | None, listener: Listener) -> EvaluationRecord:
         """Evaluate one map; `listener` follows the fit of a recipe."""
@@ -194,12 +153,9 @@ class Evaluator:
         request, rows = self._request, self._rows
         fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
         tell(f"{candidate.spelled}: comparing")
-        n_rows = len(rows.split.test)
-        subject = EvaluatedMap(
-            fit.map, self._data, n_rows, request.reserved, request.jobs, request.output_dtype,
-            np.flatnonzero(~rows.held_out),
-        )  # fmt: skip
-        compared, X = subject.select_rows(rows.compared(candidate, request.rows))
+        n_rows = len(rows.test)
+        subject = EvaluatedMap(fit.map, self._data, n_rows, request, np.flatnonzero(~rows.held_out))
+        compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
         measured, K, Z = _kernel_keys(subject, X)
         seen = candidate.rows_seen(fit.map, self._data, compared, n_rows)
         values = {
@@ -235,7 +191,7 @@ class Evaluator:
             fm = with_predictor(
                 fm, candidate.config, self._data, request, truth.labels, rows.held_out, listener
             )
-        scored = score_model(fm, subject, truth, rows.split.test, request, self._scoring.first)
+        scored = score_model(fm, subject, truth, rows.test, request, self._scoring.first)
         if scored is None:
             if fm.predictor is not None:
                 own = ", ".join(fm.predictor.labels.names) or "other labels"
@@ -245,7 +201,7 @@ class Evaluator:
                 )
             return None
         if candidate.config is None:
-            seen = test_rows_seen(fm, self._data, rows.split.test)
+            seen = test_rows_seen(fm, self._data, rows.test)
         return scored._replace(keys={**scored.keys, "test_rows_seen_model": seen})
 
     def _scores(
@@ -257,28 +213,26 @@ class Evaluator:
         """
         rows, request = self._rows, self._request
         if rows.truth is not None:
-            check_labels(rows.split, rows.truth, request.labels[0])
+            check_labels(rows, rows.truth, request.labels[0])
         raw, features = machines.raw(subject), machines.features(subject)
         exact, same_rows = machines.exact(subject, features)
         # A model was fitted before, at no cost here.
         cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
-        n_test = int(rows.split.test.sum())
+        n_test, n_train = int(rows.test.sum()), int(rows.train.sum())
         task = self._scoring.task
         values = {
             "label": plain_names(request.labels), "split": request.split,
             "task": task.kind, "classes": None if task.classes is None else len(task.classes),
             "learner": request.learner, "scoring": self._scoring.first,
-            "rows_train": len(rows.split.test) - n_test, "rows_test": n_test,
+            "rows_train": n_train, "rows_test": n_test,
             **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
-            "equivalent_map": equivalent_learner(
-                request.learner, self._scoring.task.kind, features.trained.model.penalty
-            ),
+            "equivalent_map": equivalent_learner(request.learner, task.kind, features.trained.model.penalty),
             "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
-            "rows_exact": len(exact.rows), "rows_test_exact": exact.rows_test,
+            "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(exact.tested[1]),
             "score_constant": self._constant(),
-            "score_map_exact_rows": same_rows.scores.score,
-            "total_seconds_map_exact_rows": same_rows.keys("map", *cost)["total_seconds_map"],
-            **_known(score_uncertainty_map=features.scores.uncertainty),
+            "score_map_exact_rows": same_rows.scores["score"],
+            "total_seconds_map_exact_rows": same_rows.total_seconds(cost[0]),
+            **_known(score_uncertainty_map=self._scoring.uncertainty(*features.tested)),
         }  # fmt: skip
         if rows.validation is not None:
             score, uncertainty = machines.features_validated(subject)
@@ -294,7 +248,7 @@ class Evaluator:
 
     def _constant(self) -> float | None:
         """Return the score of a constant prediction of the test rows, learned from the training rows."""
-        truth, test = self._rows.truth, self._rows.split.test
+        truth, test = self._rows.truth, self._rows.test
         if truth is None:
             return None
         known, labels = truth.labels[~test], truth.labels[test]

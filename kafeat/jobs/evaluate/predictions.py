@@ -9,7 +9,8 @@ import numpy as np
 
 from kafeat.config import Config
 from kafeat.errors import DataError, GateError, UsageError
-from kafeat.evaluation.learners import Truth, equivalent_predictor
+from kafeat.evaluation.learners import equivalent_predictor
+from kafeat.evaluation.preparation import Truth
 from kafeat.evaluation.scores import ModelFigures, ModelScoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.jobs.evaluate.request import EvaluationRequest
@@ -18,7 +19,6 @@ from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import TrainingSource, check_rereadable, fit_predictor
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.maths.scoring import check_scoring, score_of_constant, usual_scoring
-from kafeat.maths.task import PredictionTask, task_of
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor
@@ -141,11 +141,11 @@ def _scored(
     if not n:
         raise DataError(f"{data.name}: expected rows to score, got none")
     labels = joint_labels({one: columns[one] for one in names}, data.name)
-    task = _task(labels, "regression" if own.classes is None else "classification", data)
+    task = data.task_of(labels, "regression" if own.classes is None else "classification")
     deciding = scoring or usual_scoring(task.kind)
     check_scoring(deciding, task.kind)
     every, request = np.ones(n, dtype=bool), EvaluationRequest(labels=names, jobs=jobs)
-    subject = EvaluatedMap(fm, data, n, list(names), jobs, None)
+    subject = EvaluatedMap(fm, data, n, request)
     truth = Truth(task, labels, np.zeros(n, dtype=np.intp))
     scored = score_model(fm, subject, truth, every, request, deciding)
     if scored is None:
@@ -158,11 +158,3 @@ def _scored(
         "score_constant": score_of_constant(deciding, task, labels, labels),
         "test_rows_seen_model": test_rows_seen(fm, data, every),
     }  # fmt: skip
-
-
-def _task(labels: Array, kind: Any, data: RereadableData) -> PredictionTask:
-    try:
-        return task_of(labels, kind)
-    except DataError as error:
-        with data.open() as source:
-            raise DataError(f"{source.location}: {error}") from None

@@ -21,7 +21,7 @@ from kafeat.evaluation.summary import FIGURES, budgets, summarize
 from kafeat.jobs.evaluate.candidates import list_candidates
 from kafeat.jobs.evaluate.evaluate import gate
 from kafeat.jobs.evaluate.inputs import rereadable
-from kafeat.jobs.evaluate.measure import choose_rows
+from kafeat.jobs.evaluate.measure import choose_rows, compared_rows
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.maths.scoring import figure_names, figure_of
 from kafeat.maths.task import task_of
@@ -49,7 +49,7 @@ def test_kernels_of_a_config_are_compared_on_rows_that_it_was_not_fitted_on(ring
     (candidate,) = list_candidates([], [CONFIG], [], 1)
     with rereadable(rings[0], None) as source:
         (rows,) = choose_rows(source, request, [candidate], 1)
-    assert rows.split.test[rows.compared(candidate, 100)].all()
+    assert rows.test[compared_rows(rows, candidate, 100)].all()
 
 
 @pytest.fixture(scope="module")

@@ -322,7 +322,8 @@ def _refuse_others() -> None:
 
 
 def _show(record: Mapping[str, Any]) -> None:
-    from kafeat.cli.evaluate_tables import TableColumn, fitting
+    from kafeat.cli.evaluate_tables import fitting
+    from kafeat.evaluation.costs import TableColumn
 
     console = log.console()
     names, figures = zip(*_figures(record), strict=True)

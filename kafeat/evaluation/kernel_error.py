@@ -10,7 +10,6 @@ import numpy as np
 from kafeat.chain.chain import Chain
 from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.errors import DataError
-from kafeat.evaluation.records import ClosedForm, Distortion, KernelError, KernelPca
 from kafeat.maths.units import power_of_two
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Floats
@@ -24,7 +23,7 @@ def relative_frobenius(K: Floats, Z: Floats) -> float:
     return _ratio(float(np.linalg.norm(error)), float(np.linalg.norm(K)))
 
 
-def kernel_error(K: Floats, Z: Floats) -> KernelError:
+def kernel_error(K: Floats, Z: Floats) -> dict[str, float]:
     """Return the errors of K̂ = ZZᵀ, with features Z (n, D), against the exact kernel K (n, n), all float64.
 
     They are relative_frobenius ‖K − K̂‖_F/‖K‖_F, relative_spectral ‖K − K̂‖₂/‖K‖₂, and, over all entries of K̂ − K,
@@ -68,7 +67,7 @@ def _ratio(error: float, size: float) -> float:
     return error / size if size > 0.0 else (0.0 if error == 0.0 else float("inf"))
 
 
-def distortion(K: Floats, Z: Floats) -> Distortion:
+def distortion(K: Floats, Z: Floats) -> dict[str, float]:
     """Return the maximum and mean of |‖z(x) − z(y)‖²/‖x − y‖² − 1| over all pairs of rows, and a bound ε.
 
     K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with
@@ -157,7 +156,7 @@ def signature_curves(fm: FeatureMap, X: Floats) -> SignatureCurves | None:
     return None
 
 
-def closed_form(fm: FeatureMap, X: Floats) -> ClosedForm:
+def closed_form(fm: FeatureMap, X: Floats) -> dict[str, float]:
     """Return the largest and the mean closed-form error of a homogeneous map over the ratios of rows X."""
     curve = error_curve(fm, X)
     if curve is None:
@@ -192,7 +191,7 @@ def components(fm: FeatureMap, Z: Floats) -> Floats:
     return centred
 
 
-def kernel_pca(K: Floats, Z: Floats) -> KernelPca:
+def kernel_pca(K: Floats, Z: Floats) -> dict[str, float]:
     """Compare components Z (n, r) with exact kernel PCA: of the centred kernel K (n, n) of the same rows.
 
     `kernel_pca_error_least` is the relative Frobenius error of the best matrix of rank r, `kernel_pca_spectrum` is

@@ -10,11 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from kafeat.evaluation.costs import cost_rows
-from kafeat.evaluation.records import Summary, estimate_of, known_mean
+from kafeat.evaluation.records import Summary, estimate_of
 from kafeat.evaluation.report.canvas import Style, cycle, legend
 from kafeat.evaluation.report.figure_data import MapFigures
-from kafeat.evaluation.summary import is_number, scoring_of, spell, spread_of, stated
-from kafeat.maths.scoring import spell_score
+from kafeat.evaluation.summary import is_number, score_name, spell, spread_of, stated, stated_mean
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def error_over(
     for (name, entries), hue in zip(axis.lines(summaries).items(), cycle(style), strict=False):
         _bars(axes, axis, entries, "relative_frobenius", hue, name)
         if "relative_spectral" in entries[0]:
-            spectral = [_stated(entry, "relative_spectral") for entry in entries]
+            spectral = [_mean(entry, "relative_spectral") for entry in entries]
             axes.plot([axis.of(entry) for entry in entries], spectral, "--", lw=1.2, color=hue)
         first = entries[0]["relative_frobenius"]["mean"]
         if first and (top is None or first > top[1]):
@@ -103,7 +102,7 @@ def score_over(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axi
         _exact(axes, style, lines, axis, f"exact kernel, {summaries[0]['rows_exact']:,} rows")
     if axis in (COLUMNS, SECONDS):
         _points(axes, style, summaries, axis)
-    axes.set(ylabel=spell_score(scoring_of(summaries[0])))
+    axes.set(ylabel=score_name(summaries[0]))
     _along(axes, axis, summaries)
     legend(axes, style)
 
@@ -113,10 +112,10 @@ def _points(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) 
     rows, exact = cost_rows(summaries), f"kernel machine on {summaries[0]['rows_exact']:,} rows"
     for which, mark, label in (("raw", "s", "linear machine on raw columns"), ("exact", "D", exact)):
         points = [row for row in rows if row.which == which]
-        x = [row.width if axis == COLUMNS else row.total for row in points]
-        y = [
-            np.nan if row.score["mean"] is None else stated(summaries[0], row.score["mean"]) for row in points
+        x = [
+            row.width if axis == COLUMNS else _mean(row.entry, f"total_seconds_{row.which}") for row in points
         ]
+        y = [_mean(row.entry, f"score_{row.which}") for row in points]
         axes.scatter(x, y, marker=mark, s=36, color=style.ink, label=label, zorder=3)
 
 
@@ -160,7 +159,7 @@ def rates_of(axes: Sequence[Axes], style: Style, exhibits: Sequence[MapFigures])
 def _exact(axes: Axes, style: Style, lines: Mapping[str, Sequence[Summary]], axis: Axis, label: str) -> None:
     """Plot the score of the exact kernel: one line for all maps, or one per map if their kernels differ."""
     points_of: dict[str, list[tuple[float, float]]] = {
-        name: [(axis.of(entry), _stated(entry, "score_exact")) for entry in entries]
+        name: [(axis.of(entry), _mean(entry, "score_exact")) for entry in entries]
         for name, entries in lines.items()
     }
     scores = {score for points in points_of.values() for _, score in points}
@@ -187,7 +186,7 @@ def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
         D = [COLUMNS.of(entry) for entry in entries]
         for key, dash, label in (("transform_seconds", "-", name), ("total_seconds_map", "--", None)):
             if key in entries[0]:
-                seconds = [known_mean(estimate_of(entry, key)) for entry in entries]
+                seconds = [_mean(entry, key) for entry in entries]
                 axes.plot(D, seconds, dash, marker="o", ms=4, color=hue, label=label)
     axes.set(yscale="log", ylabel="seconds")
     _along(axes, COLUMNS, summaries)
@@ -197,7 +196,7 @@ def times_over_columns(axes: Axes, style: Style, summaries: Sequence[Summary]) -
 def _bars(
     axes: Axes, axis: Axis, entries: Sequence[Summary], key: str, hue: str, label: str, line: str = "-"
 ) -> None:
-    means = [_stated(entry, key) for entry in entries]
+    means = [_mean(entry, key) for entry in entries]
     errors = [spread_of(entry, estimate_of(entry, key)) or 0.0 for entry in entries]
     axes.errorbar(
         [axis.of(entry) for entry in entries], means, yerr=errors,
@@ -205,12 +204,10 @@ def _bars(
     )  # fmt: skip
 
 
-def _stated(entry: Summary, key: str) -> float:
+def _mean(entry: Summary, key: str) -> float:
     """Return a mean as it is usually stated, NaN if it is undefined."""
-    mean = estimate_of(entry, key)["mean"]
-    if mean is None:
-        return float("nan")
-    return stated(entry, mean) if key.startswith("score") else mean
+    mean = stated_mean(entry, key)
+    return float("nan") if mean is None else mean
 
 
 def _along(axes: Axes, axis: Axis, summaries: Sequence[Summary]) -> None:

@@ -13,9 +13,9 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import kafeat
-import kafeat.evaluation.kernel_ridge
 import kafeat.jobs.evaluate.machines
 import kafeat.jobs.evaluate.measure
+import kafeat.maths.ridge
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.recommendation import choose, edges, recommend
 from kafeat.evaluation.records import Budget, Edge, Estimate, EvaluationRecord, Named, Rate, Report, Summary
@@ -655,7 +655,7 @@ def test_blas_has_one_thread_in_all_of_it(rings, monkeypatch):
         monkeypatch.setattr(module, name, outer)
 
     watched("kernel_error", kafeat.jobs.evaluate.measure)
-    watched("solved", kafeat.evaluation.kernel_ridge)
+    watched("solved", kafeat.maths.ridge)
     watched("predictions", kafeat.jobs.evaluate.machines)
     with threadpool_limits(limits=2, user_api="blas"):
         kafeat.evaluate(

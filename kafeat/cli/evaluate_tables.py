@@ -6,7 +6,8 @@ Texts fold, less important columns are dropped, and numbers are never cut.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.box import HEAVY_HEAD, SIMPLE_HEAD
 from rich.cells import cell_len
@@ -17,7 +18,8 @@ from kafeat.evaluation.costs import TableColumn, cost_table, findings, spell_sco
 from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import MACHINES, Estimate, EvaluationRecord, Report, Summary, estimate_of
 from kafeat.evaluation.summary import rate_note, score_name, spell, spell_briefly, spread_of, stated_mean
-from kafeat.maths.scoring import figure_names, spell_score
+from kafeat.maths.scoring import figure_names, lower_is_better, spell_score
+from kafeat.maths.task import Kind
 
 
 def notes(report: Report, left_out: Sequence[str]) -> Iterator[str]:
@@ -175,6 +177,25 @@ def show(report: Report, scoring: Sequence[str] = ()) -> None:
         printer.line(note)
 
 
+def show_predictions(record: Mapping[str, Any]) -> None:
+    """Print the scores of the predictions of a finished model."""
+    printer, name = _Printer(), record["scoring"]
+    names = [one for one in _names_of_model(record["task"]) if f"{one}_model" in record]
+    scores = [(spell_score(one), f"{record[f'{one}_model']:z.4f}") for one in names]
+    printer.pairs(f"{record['map']}: predictions of {record['rows_test']:,} rows", "score", scores)
+    constant = -record["score_constant"] if lower_is_better(name) else record["score_constant"]
+    printer.line(f"{spell_score(name)} of the best constant prediction of these rows: {constant:z.4f}")
+    if record["test_rows_seen_model"]:
+        printer.line(
+            f"note: {record['map']} may have learned from {record['test_rows_seen_model']:,} of these rows: it was "
+            "fitted on this file"
+        )
+
+
+def _names_of_model(kind: Kind) -> list[str]:
+    return [*figure_names(kind), "calibration_error"]
+
+
 _ERRORS = {
     "relative_frobenius": "relative, Frobenius norm",
     "relative_spectral": "relative, spectral norm",
@@ -204,8 +225,7 @@ def _one(printer: _Printer, report: Report, scoring: Sequence[str]) -> None:
     if "score_raw" in entry:
         _scores(printer, entry, record, scoring)
         if "score_model" in record:
-            names = [*figure_names(entry["task"]), "calibration_error"]
-            known = [name for name in names if f"{name}_model" in entry]
+            known = [name for name in _names_of_model(entry["task"]) if f"{name}_model" in entry]
             printer.pairs("", "the model's own predictions", [
                 (spell_score(name), _figure(entry, f"{name}_model")) for name in known
             ])  # fmt: skip

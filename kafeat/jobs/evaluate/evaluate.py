@@ -136,24 +136,16 @@ def evaluate(
     """
     if data is None:
         raise UsageError("evaluate: expected data, got none")
-    _refuse_values("label", None if _is_names(label) else label)
+    several = isinstance(label, list | tuple) and all(isinstance(name, str) for name in label)
+    _refuse_values("label", None if several else label)
     _refuse_values("split", split)
     if penalty is not None and not 0.0 < penalty < np.inf:
         raise UsageError(f"penalty: expected a number above 0, got {penalty}")
     labels = label_names(label)
     request = EvaluationRequest(
-        labels,
-        split,
-        task,
-        learner,
-        tau,
-        penalty,
-        tuple(_as_list(scoring)),
-        rows,
-        exact_rows,
-        jobs,
-        output_dtype,
-    )
+        labels, split, task=task, learner=learner, tau=tau, penalty=penalty, scoring=tuple(_as_list(scoring)),
+        rows=rows, exact_rows=exact_rows, jobs=jobs, output_dtype=output_dtype,
+    )  # fmt: skip
     sweeps = [Sweep(key, tuple(values)) for key, values in sweep.items()] if isinstance(sweep, Mapping) else [
         read_sweep(text) for text in sweep
     ]  # fmt: skip
@@ -181,11 +173,6 @@ def evaluate(
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return Evaluation({**records[0], **result} if len(records) == 1 else result)
-
-
-def _is_names(label: object) -> bool:
-    """Return true for a list or tuple of text."""
-    return isinstance(label, list | tuple) and all(isinstance(name, str) for name in label)
 
 
 def _refuse_values(argument: str, column: object) -> None:
@@ -232,7 +219,7 @@ def _records(
     for i, rows in enumerate(choose_rows(data, request, candidates, splits)):
         evaluator = Evaluator(data, request, learner, rows, figure_data)
         place = f"split {i + 1} of {splits}: " if splits > 1 else ""
-        tell = say if say is None or not place else partial(_tell, say, place)
+        tell = partial(_tell, say, place)
         records += [
             _finite(_record(evaluator, candidate, tell, listener, len(candidates)))
             for candidate in candidates
@@ -240,8 +227,9 @@ def _records(
     return records
 
 
-def _tell(say: Say, place: str, step: str) -> None:
-    say(f"{place}{step}")
+def _tell(say: Say | None, place: str, step: str) -> None:
+    if say is not None:
+        say(f"{place}{step}")
 
 
 def _report(records: list[EvaluationRecord]) -> Report:
@@ -266,7 +254,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _record(
-    evaluator: Evaluator, candidate: Candidate, say: Say | None, listener: Listener, n: int
+    evaluator: Evaluator, candidate: Candidate, say: Say, listener: Listener, n: int
 ) -> EvaluationRecord:
     """Evaluate one map of n; if there are several, an error names the map."""
     try:
@@ -286,37 +274,19 @@ def _finite(record: EvaluationRecord) -> EvaluationRecord:
     return cast(EvaluationRecord, values)
 
 
-def check_bounds(max_error: float | None, min_score: float | None) -> None:
-    """Refuse bounds of a gate that are no finite numbers, as these would let everything pass."""
-    for option, bound in (("--max-error", max_error), ("--min-score", min_score)):
-        if bound is not None and not np.isfinite(bound):
-            raise UsageError(f"{option}: expected a number, got {bound}")
-
-
-def _bounds(
-    max_error: float | None, min_score: float | None
-) -> tuple[tuple[str, str, float | None, float], ...]:
-    """Return for each bound the key of its figure, its name in words, the bound, and 1 for an upper one, else -1."""
-    return (
-        ("relative_frobenius", "relative Frobenius error", max_error, 1.0),
-        ("score_map", "score of the features", min_score, -1.0),
-    )
-
-
 def gate(report: Report, max_error: float | None, min_score: float | None) -> None:
     """Raise `GateError` unless the mean over the seeds of every map is within both bounds."""
-    check_bounds(max_error, min_score)
     missed = []
     for entry in report["summary"]:
-        for key, name, bound, sign in _bounds(max_error, min_score):
+        for key, bound, expected, sign in (
+            ("relative_frobenius", max_error, "relative Frobenius error: expected at most", 1.0),
+            ("score_map", min_score, "score of the features: expected at least", -1.0),
+        ):
             if bound is None:
                 continue
-            if key not in entry:
-                raise UsageError("--min-score: expected --label, as without one there is no score")
             value = estimate_of(entry, key)["mean"]
             if value is None or sign * value > sign * bound:
-                most = "at most" if sign > 0 else "at least"
                 got = "none" if value is None else f"{value:.4g}"
-                missed.append(f"{spell(entry)}: {name}: expected {most} {bound:g}, got {got}")
+                missed.append(f"{spell(entry)}: {expected} {bound:g}, got {got}")
     if missed:
         raise GateError("\n".join(missed))

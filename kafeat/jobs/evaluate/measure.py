@@ -146,9 +146,8 @@ class Evaluator:
             )
             self._machines = Machines(learner, rows, rows.truth, self._scoring, request)
 
-    def record(self, candidate: Candidate, say: Say | None, listener: Listener) -> EvaluationRecord:
-        """Evaluate one map; `listener` follows the fit of a recipe."""
-        tell = say or (lambda _step: None)
+    def record(self, candidate: Candidate, tell: Say, listener: Listener) -> EvaluationRecord:
+        """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
         tell(f"{candidate.spelled}: fitting")
         request, rows = self._request, self._rows
         fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)

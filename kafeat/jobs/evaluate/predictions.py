@@ -110,8 +110,10 @@ def score_predictions(
         ]
 
 
-def refuse_low_scores(records: Sequence[Mapping[str, Any]], least: float) -> None:
+def refuse_low_scores(records: Sequence[Mapping[str, Any]], least: float | None) -> None:
     """Raise `GateError` if a model has a score below `least`, or none."""
+    if least is None:
+        return
     low = [record for record in records if not record["score_model"] >= least]
     if low:
         got = "\n".join(

@@ -221,7 +221,7 @@ def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
         config = {"steps": [{"kind": "fourier", "n_components": 64}]}
         (candidate,) = list_candidates([], [config], [], 1)
         (rows,) = choose_rows(source, request, [candidate], 1)
-        Evaluator(source, request, request_learner(request), rows, gathered).record(candidate, None, SILENT)
+        Evaluator(source, request, request_learner(request), rows, gathered).record(candidate, lambda step: None, SILENT)
     learning = gathered.exhibits[0].learning
     assert set(learning.rates) == (set() if regression else {"raw", "map", "exact"})
     for values in learning.surface.planes.values():

@@ -75,30 +75,8 @@ def _step(recipe: dict[str, Any]) -> str:
     return f"{recipe['kind']} ({parameters})" if parameters else str(recipe["kind"])
 
 
-def plot_error(fm: FeatureMap, X: Any, rows: int) -> tuple[Axes, Axes]:
-    """Plot approximate over exact values, and the histogram of their differences."""
-    left, right = _drawn(fm, X, rows, "entries", 2)
-    return left, right
-
-
-def plot_kernel(fm: FeatureMap, X: Any, rows: int) -> tuple[Axes, Axes, Axes]:
-    """Plot the exact and approximate kernel matrix and their difference."""
-    exact, approximate, difference = _drawn(fm, X, rows, "gram", 3)
-    return exact, approximate, difference
-
-
-def plot_distances(fm: FeatureMap, X: Any, rows: int) -> Axes:
-    """Plot distances between features over distances in the kernel space."""
-    return _drawn(fm, X, rows, "distances")[0]
-
-
-def plot_spectrum(fm: FeatureMap, X: Any, rows: int) -> Axes:
-    """Plot the eigenvalues of both kernel matrices, largest first."""
-    return _drawn(fm, X, rows, "spectra")[0]
-
-
-def _drawn(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
-    """Draw a plot in a pyplot figure, which notebooks display automatically."""
+def plot(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
+    """Draw a figure of `kafeat.evaluation.report.portraits` in a pyplot figure, which notebooks display."""
     with needs_matplotlib():
         from kafeat.evaluation.report import portraits
         from kafeat.evaluation.report.canvas import STYLES

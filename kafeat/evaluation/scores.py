@@ -84,9 +84,8 @@ class ModelFigures:
 
     reliability: Reliability | None = None
     """Only of classes."""
-    confusion: Array | None = None
-    """Number of rows (k, k) of each true class that were predicted as each; None for numbers."""
-    classes: tuple[str, ...] = ()
+    confusion: tuple[Array, tuple[str, ...]] | None = None
+    """Number of rows (k, k) of each true class that were predicted as each, and the classes; None for numbers."""
     residuals: tuple[Floats, Floats] | None = None
     """The predicted numbers and y − ŷ, of the first label; None for classes."""
 
@@ -160,4 +159,4 @@ class ModelScoring:
             return ModelFigures(residuals=(near, true - near))
         numbers, k = self.task.numbers(self.named(labels)), len(self.task.classes)
         counts = np.bincount(numbers * k + predicted.argmax(axis=1), minlength=k * k).reshape(k, k)
-        return ModelFigures(reliability(predicted, numbers), counts, tuple(map(str, self.task.classes)))
+        return ModelFigures(reliability(predicted, numbers), (counts, tuple(map(str, self.task.classes))))

@@ -45,8 +45,8 @@ class LearningFigures:
     """Shares of false and true positives; only of two classes."""
     surface: Surface | None = None
     """Only of data of two columns."""
-    model: ModelFigures | None = None
-    """Only of a map that ends in a predictor."""
+    model: ModelFigures = field(default_factory=ModelFigures)
+    """Empty unless the map ends in a predictor."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class FigureData:
                 ),
                 spectra=(
                     _eigenvalues(K[:_SPECTRUM_ROWS, :_SPECTRUM_ROWS]),
-                    _eigenvalues(_gram(Z[:_SPECTRUM_ROWS])),
+                    _eigenvalues(Z[:_SPECTRUM_ROWS] @ Z[:_SPECTRUM_ROWS].T),
                 ),
                 line=_line(fm, X, K) if between else None,
                 signature=signature_curves(fm, X),
@@ -134,11 +134,6 @@ class FigureData:
                 learning=learning or LearningFigures(),
             )
         )
-
-
-def _gram(Z: Floats) -> Floats:
-    G: Floats = Z @ Z.T
-    return G
 
 
 def _in_order(K: Floats, rng: np.random.Generator) -> Array:

@@ -221,14 +221,15 @@ def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
         config = {"steps": [{"kind": "fourier", "n_components": 64}]}
         (candidate,) = list_candidates([], [config], [], 1)
         (rows,) = choose_rows(source, request, [candidate], 1)
-        Evaluator(source, request, request_learner(request), rows, gathered).record(candidate, lambda step: None, SILENT)
+        evaluator = Evaluator(source, request, request_learner(request), rows, gathered)
+        evaluator.record(candidate, lambda step: None, SILENT)
     learning = gathered.exhibits[0].learning
     assert set(learning.rates) == (set() if regression else {"raw", "map", "exact"})
     for values in learning.surface.planes.values():
         left, right = values[:, :20].mean(), values[:, -20:].mean()
         assert right > left + 0.8
     figure = Figure()
-    portraits.surface(figure.subplots(1, 3), STYLE, gathered.exhibits[0])
+    portraits.surface(figure.subplots(1, 3), STYLE, learning.surface)
 
 
 def test_the_spectral_norm_is_beside_the_frobenius_norm():

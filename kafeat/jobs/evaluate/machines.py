@@ -140,8 +140,6 @@ _GRID, _POINTS = 80, 300
 
 Predictors: TypeAlias = dict[str, Callable[[Floats], Floats]]
 """Predictions (n, k) of rows (n, d) as the map reads them: raw, map and exact."""
-Validated: TypeAlias = tuple[float | None, float | None]
-"""A score and its standard error, if no formula tells it."""
 
 
 class Machines:
@@ -150,14 +148,13 @@ class Machines:
     Without a penalty, each searches for its best one.
     """
 
-    def __init__(
-        self, learner: Learner, split: Split, truth: Truth, scoring: Scoring, request: EvaluationRequest
-    ) -> None:
-        self._learner, self._split, self._truth, self._scoring = learner, split, truth, scoring
+    def __init__(self, learner: Learner, split: Split, truth: Truth, request: EvaluationRequest) -> None:
+        self._learner, self._split, self.truth = learner, split, truth
+        self.scoring = Scoring.of(truth.task, request.scoring, learner.probabilities, request.learner)
         self._exact_rows, self._penalty = request.exact_rows, request.penalty
         # Several maps often share their raw columns, and their exact kernel.
         self._raw: dict[tuple[object, ...], Learned] = {}
-        self._raw_validated: dict[tuple[object, ...], Validated] = {}
+        self._raw_validated: dict[tuple[object, ...], float] = {}
         self._exact: dict[bytes, Learned] = {}
 
     def raw(self, subject: EvaluatedMap) -> Learned:
@@ -172,31 +169,33 @@ class Machines:
         """Learn from the features."""
         return self._learned(subject.features, subject.dtype.itemsize, self._split.train)
 
-    def raw_validated(self, subject: EvaluatedMap) -> Validated:
-        """Return the score of the raw columns on the rows that maps are chosen on; None without such rows."""
+    def validated(self, subject: EvaluatedMap, validation: Mask) -> dict[str, float]:
+        """Return the scores on the rows that maps are chosen on, learned from the other training rows.
+
+        Only choosing a map needs this, so its costs do not count.
+        """
         key = subject.raw_key
         if key not in self._raw_validated:
-            self._raw_validated[key] = self._validated(subject.raw)
-        return self._raw_validated[key]
+            self._raw_validated[key] = self.scoring.score(*self._tested(subject.raw, validation))
+        tested = self._tested(subject.features, validation)
+        scores = {
+            "score_raw_validation": self._raw_validated[key],
+            "score_map_validation": self.scoring.score(*tested),
+        }
+        uncertainty = self.scoring.uncertainty(*tested)
+        return scores if uncertainty is None else {**scores, "score_uncertainty_map_validation": uncertainty}
 
-    def features_validated(self, subject: EvaluatedMap) -> Validated:
-        """Return the score of the features on the rows that maps are chosen on; None without such rows."""
-        return self._validated(subject.features)
-
-    def _validated(self, inputs: Inputs) -> Validated:
-        """Train on the other training rows and score; only choosing a map needs this, so its costs do not count."""
-        if self._split.validation is None:
-            return None, None
-        model = self._learner.linear(inputs, ~self._split.held_out, self._truth, self._penalty)
-        rows, predicted = predictions(model, inputs, self._split.validation)
-        labels = self._truth.labels[rows]
-        return self._scoring.score(predicted, labels), self._scoring.uncertainty(predicted, labels)
+    def _tested(self, inputs: Inputs, validation: Mask) -> tuple[Floats, Array]:
+        """Return the predictions and the labels of the rows that maps are chosen on."""
+        model = self._learner.linear(inputs, ~self._split.held_out, self.truth, self._penalty)
+        rows, predicted = predictions(model, inputs, validation)
+        return predicted, self.truth.labels[rows]
 
     def _learned(self, inputs: TimedInputs, itemsize: int, train_rows: Mask) -> Learned:
         """Learn from these rows."""
 
         def on_rows() -> Training:
-            return self._learner.on_rows(inputs, train_rows, self._truth)
+            return self._learner.on_rows(inputs, train_rows, self.truth)
 
         trained = train(on_rows, self._penalty, lambda: inputs.seconds, not self._learner.small_objects)
         n = int(train_rows.sum())
@@ -206,14 +205,14 @@ class Machines:
         some[self._split.some(train_rows, _MOST_TRAINING)] = True
         scores = self._scores(rows, predicted, *predictions(trained.model, inputs, some))
         predicting = seconds_to_predict(trained.model, inputs, self._split.test)
-        tested = predicted, self._truth.labels[rows]
+        tested = predicted, self.truth.labels[rows]
         return Learned(trained, scores, tested, making, predicting, n * inputs.width * itemsize)
 
     def _scores(
         self, rows: Array, predicted: Floats, seen: Array, answers: Floats
     ) -> dict[str, float | None]:
         """Return the scores of what is predicted of these test rows, and of training rows that were seen."""
-        labels, scoring = self._truth.labels, self._scoring
+        labels, scoring = self.truth.labels, self.scoring
         return {
             "score": scoring.score(predicted, labels[rows]),
             "training_score": scoring.score(answers, labels[seen]),
@@ -250,13 +249,13 @@ class Machines:
         if key not in self._exact:
             # Solvers with a kernel matrix make no small objects.
             trained = train(
-                lambda: self._learner.on_kernel(K, rows, self._truth), self._penalty, lambda: 0.0, traced=True
+                lambda: self._learner.on_kernel(K, rows, self.truth), self._penalty, lambda: 0.0, traced=True
             )
             peak = max(memory.bytes, K.nbytes + (trained.peak_bytes or 0))
             trained = replace(trained, peak_bytes=peak)
             test_rows, predicted, predicting = self._predicted(subject, trained.model, X)
             scores = self._scores(test_rows, predicted, rows, trained.model(K))
-            tested = predicted, self._truth.labels[test_rows]
+            tested = predicted, self.truth.labels[test_rows]
             self._exact[key] = Learned(trained, scores, tested, seconds, predicting, K.nbytes)
         return self._exact[key]
 
@@ -280,7 +279,7 @@ class Machines:
         raw = self._raw[subject.raw_key]
         machines = self._predictors(subject, raw.trained.model, features.trained.model, exact.trained.model)
         curves = {
-            which: self._scoring.curve(*learned.tested)
+            which: self.scoring.curve(*learned.tested)
             for which, learned in (("raw", raw), ("map", features), ("exact", exact))
         }
         rates = {which: curve for which, curve in curves.items() if curve is not None}
@@ -311,7 +310,7 @@ class Machines:
         low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
         x, y = (np.linspace(low[i], high[i], _GRID) for i in (0, 1))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(X.dtype)
-        of_numbers = self._truth.task.classes is None
+        of_numbers = self.truth.task.classes is None
 
         def shown(predicted: Floats) -> Floats:
             if of_numbers:
@@ -321,5 +320,5 @@ class Machines:
             return classes.astype(np.float64)
 
         planes = {name: shown(machine(grid)).reshape(_GRID, _GRID) for name, machine in machines.items()}
-        known = self._truth.answers(rows).astype(np.float64)
+        known = self.truth.answers(rows).astype(np.float64)
         return Surface((low, high), planes, X.astype(np.float64), known, subject.names)

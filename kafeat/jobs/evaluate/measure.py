@@ -10,7 +10,6 @@ from typing import Any, cast
 import numpy as np
 
 from kafeat.errors import DataError, quoted
-from kafeat.evaluation.choose_learner import learner_of
 from kafeat.evaluation.costs import repeated, seconds_of
 from kafeat.evaluation.kernel_error import (
     closed_form,
@@ -20,11 +19,10 @@ from kafeat.evaluation.kernel_error import (
     kernel_error,
     kernel_pca,
 )
-from kafeat.evaluation.learners import Learner, equivalent_learner
+from kafeat.evaluation.learners import Learner, equivalent_learner, learner_of
 from kafeat.evaluation.preparation import Split, Truth, split
 from kafeat.evaluation.records import EvaluationRecord, Named
 from kafeat.evaluation.report.figure_data import FigureData, LearningFigures
-from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.candidates import Candidate, Fit
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
 from kafeat.jobs.evaluate.machines import Machines
@@ -141,10 +139,7 @@ class Evaluator:
         self._learner = learner
         self._machines: Machines | None = None
         if learner is not None and rows.truth is not None:
-            self._scoring = Scoring.of(
-                rows.truth.task, request.scoring, learner.probabilities, request.learner
-            )
-            self._machines = Machines(learner, rows, rows.truth, self._scoring, request)
+            self._machines = Machines(learner, rows, rows.truth, request)
 
     def record(self, candidate: Candidate, tell: Say, listener: Listener) -> EvaluationRecord:
         """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
@@ -167,11 +162,10 @@ class Evaluator:
             tell(f"{candidate.spelled}: learning")
             scores, figures = self._scores(self._machines, subject, fit, drawn)
             values |= scores
-            if rows.truth is not None:
-                scored = self._model(candidate, fit.map, subject, listener)
-                if scored is not None:
-                    values |= scored.keys
-                    figures = replace(figures, model=scored.figures)
+            scored = self._model(self._machines, candidate, fit.map, subject, listener)
+            if scored is not None:
+                values |= scored.keys
+                figures = replace(figures, model=scored.figures)
         record = cast(EvaluationRecord, values)
         if self._figure_data is not None:
             importance = first_importance(fit.map)
@@ -179,29 +173,29 @@ class Evaluator:
         return record
 
     def _model(
-        self, candidate: Candidate, fm: FeatureMap, subject: EvaluatedMap, listener: Listener
+        self,
+        machines: Machines,
+        candidate: Candidate,
+        fm: FeatureMap,
+        subject: EvaluatedMap,
+        listener: Listener,
     ) -> ScoredModel | None:
         """Score the predictor that a model ends in; that of a recipe is fitted on the rows that are not held out."""
-        rows, request, truth = self._rows, self._request, self._rows.truth
-        if truth is None:
-            return None
-        seen: int | None = 0
-        if candidate.config is not None:
-            fm = with_predictor(
-                fm, candidate.config, self._data, request, truth.labels, rows.held_out, listener
+        rows, request, labels = self._rows, self._request, machines.truth.labels
+        recipe = candidate.config
+        if recipe is not None:
+            fm = with_predictor(fm, recipe, self._data, request, labels, rows.held_out, listener)
+        scored = score_model(fm, subject, machines.truth, rows.test, request, machines.scoring.first)
+        if scored is not None:
+            seen = test_rows_seen(fm, self._data, rows.test) if recipe is None else 0
+            return scored._replace(keys={**scored.keys, "test_rows_seen_model": seen})
+        if fm.predictor is not None:
+            own = ", ".join(fm.predictor.labels.names) or "other labels"
+            listener.warn(
+                f"{candidate.name}: predicts {own}, not {', '.join(request.labels)}: its predictions are not "
+                "scored, only its features"
             )
-        scored = score_model(fm, subject, truth, rows.test, request, self._scoring.first)
-        if scored is None:
-            if fm.predictor is not None:
-                own = ", ".join(fm.predictor.labels.names) or "other labels"
-                listener.warn(
-                    f"{candidate.name}: predicts {own}, not {', '.join(request.labels)}: its predictions are not "
-                    "scored, only its features"
-                )
-            return None
-        if candidate.config is None:
-            seen = test_rows_seen(fm, self._data, rows.test)
-        return scored._replace(keys={**scored.keys, "test_rows_seen_model": seen})
+        return None
 
     def _scores(
         self, machines: Machines, subject: EvaluatedMap, fit: Fit, drawn: bool
@@ -210,52 +204,36 @@ class Evaluator:
 
         If figures are `drawn`, return their data too.
         """
-        rows, request = self._rows, self._request
-        if rows.truth is not None:
-            check_labels(rows, rows.truth, request.labels[0])
+        rows, request, scoring, labels = self._rows, self._request, machines.scoring, machines.truth.labels
+        check_labels(rows, machines.truth, request.labels[0])
         raw, features = machines.raw(subject), machines.features(subject)
         exact, same_rows = machines.exact(subject, features)
         # A model was fitted before, at no cost here.
         cost = (0.0, 0) if fit.seconds is None else (fit.seconds, fit.peak_bytes)
         n_test, n_train = int(rows.test.sum()), int(rows.train.sum())
-        task = self._scoring.task
+        task = scoring.task
         values = {
             "label": plain_names(request.labels), "split": request.split,
             "task": task.kind, "classes": None if task.classes is None else len(task.classes),
-            "learner": request.learner, "scoring": self._scoring.first,
+            "learner": request.learner, "scoring": scoring.first,
             "rows_train": n_train, "rows_test": n_test,
             **raw.keys("raw"), **features.keys("map", *cost), **exact.keys("exact"),
             "equivalent_map": equivalent_learner(request.learner, task.kind, features.trained.model.penalty),
             "transform_seconds_map": features.making_seconds, "kernel_seconds_exact": exact.making_seconds,
             "rows_exact": min(n_train, request.exact_rows), "rows_test_exact": len(exact.tested[1]),
-            "score_constant": self._constant(),
+            "score_constant": score_of_constant(scoring.first, task, labels[rows.train], labels[rows.test]),
             "score_map_exact_rows": same_rows.scores["score"],
             "total_seconds_map_exact_rows": same_rows.total_seconds(cost[0]),
-            **_known(score_uncertainty_map=self._scoring.uncertainty(*features.tested)),
         }  # fmt: skip
+        uncertainty = scoring.uncertainty(*features.tested)
+        if uncertainty is not None:
+            values["score_uncertainty_map"] = uncertainty
         if rows.validation is not None:
-            score, uncertainty = machines.features_validated(subject)
-            values |= {
-                "rows_validation": int(rows.validation.sum()),
-                "score_raw_validation": machines.raw_validated(subject)[0],
-                "score_map_validation": score,
-                **_known(score_uncertainty_map_validation=uncertainty),
-            }
+            values["rows_validation"] = int(rows.validation.sum())
+            values |= machines.validated(subject, rows.validation)
         if not drawn:
             return values, LearningFigures()
         return values, machines.learning_figures(subject, features, exact)
-
-    def _constant(self) -> float | None:
-        """Return the score of a constant prediction of the test rows, learned from the training rows."""
-        truth, test = self._rows.truth, self._rows.test
-        if truth is None:
-            return None
-        known, labels = truth.labels[~test], truth.labels[test]
-        return score_of_constant(self._scoring.first, self._scoring.task, known, labels)
-
-
-def _known(**values: float | None) -> dict[str, float]:
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _map_keys(candidate: Candidate, fit: Fit, subject: EvaluatedMap) -> dict[str, Any]:

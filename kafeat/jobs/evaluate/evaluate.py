@@ -155,7 +155,7 @@ def evaluate(
     candidates = list_candidates(_as_list(model), _as_list(config), sweeps, seeds)
     _check_splits(splits, split, candidates)
     for candidate in candidates:
-        if candidate.config is not None:
+        if candidate.fitted is None:
             check_label(candidate.config, labels)
     # One BLAS thread, so that results do not depend on the number of cores. Values that overflow show in the
     # results, and are refused or become null.
@@ -194,7 +194,7 @@ def _check_splits(splits: int, split: str | None, candidates: Sequence[Candidate
         raise UsageError(f"--splits: expected 1 to {MOST_SPLITS}, got {splits:,}")
     if splits > 1 and split is not None:
         raise UsageError(f"--splits: expected no --split with it, got {quoted(split)}, which splits the rows")
-    fitted = next((one.name for one in candidates if one.config is None), None)
+    fitted = next((one.name for one in candidates if one.fitted is not None), None)
     if splits > 1 and fitted is not None:
         raise UsageError(
             f"--splits: expected recipes (--config), which are fitted in each split, got the model {fitted}"

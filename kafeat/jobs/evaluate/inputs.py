@@ -27,7 +27,7 @@ from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.evaluate.request import EvaluationRequest
-from kafeat.jobs.fit.labels import Labels
+from kafeat.jobs.fit.labels import Labels, parse_test_rows
 from kafeat.jobs.fit.sample import matrices
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.maths.task import PredictionTask, TaskKind, joined, task_of
@@ -235,10 +235,15 @@ class RereadableData:
             columns = {printable(field.name): field.name for field in source.fields}
         return [columns.get(name, name) for name in names]
 
-    def column_named(self, name: str) -> Array:
-        """Return a whole column of labels, or of train and test, that a model file names."""
-        [column] = self.columns_named([name])
-        return self.label_columns({"split": [column]})[1][column]
+    def test_rows_of(self, split: str) -> Mask:
+        """Return true for the test rows of a column of train and test that a model file names."""
+        [column] = self.columns_named([split])
+        return parse_test_rows(self.label_columns({"split": [column]})[1][column])[0]
+
+    def made(self, fm: FeatureMap) -> bool:
+        """Return true if the map was fitted on these data."""
+        with self.open() as source:
+            return source.digest() in {origin.sha256 for origin in fm.provenance.sources}
 
     def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
         """Return the number of rows, and whole columns of labels; the keys are options, for messages."""

@@ -44,7 +44,7 @@ _LEAST_ROWS = 5
 
 def compared_rows(rows: Split, candidate: Candidate, most: int) -> Array:
     """Choose rows for the Gram matrices: held-out ones, or of all rows if nothing is fitted or split here."""
-    held = candidate.config is not None or rows.seed is None
+    held = candidate.fitted is None or rows.seed is None
     return rows.some(rows.test if held else np.ones(len(rows.test), bool), most)
 
 
@@ -61,7 +61,7 @@ def choose_rows(
                 f"{source.location}: expected at least {_LEAST_ROWS} rows to evaluate on, got {n}"
             )
     test = None if request.split is None else _test_rows(request.split, columns[request.split])
-    base = candidates[0].base_seed
+    base = candidates[0].config.seed
     divided = [split(n, base + i, test) for i in range(splits)]
     if not request.labels:
         return divided
@@ -182,12 +182,11 @@ class Evaluator:
     ) -> ScoredModel | None:
         """Score the predictor that a model ends in; that of a recipe is fitted on the rows that are not held out."""
         rows, request, labels = self._rows, self._request, machines.truth.labels
-        recipe = candidate.config
-        if recipe is not None:
-            fm = with_predictor(fm, recipe, self._data, request, labels, rows.held_out, listener)
+        if candidate.fitted is None:
+            fm = with_predictor(fm, candidate.config, self._data, request, labels, rows.held_out, listener)
         scored = score_model(fm, subject, machines.truth, rows.test, request, machines.scoring.first)
         if scored is not None:
-            seen = test_rows_seen(fm, self._data, rows.test) if recipe is None else 0
+            seen = 0 if candidate.fitted is None else test_rows_seen(fm, self._data, rows.test)
             return scored._replace(keys={**scored.keys, "test_rows_seen_model": seen})
         if fm.predictor is not None:
             own = ", ".join(fm.predictor.labels.names) or "other labels"

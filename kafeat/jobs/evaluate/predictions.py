@@ -14,7 +14,7 @@ from kafeat.evaluation.preparation import Truth
 from kafeat.evaluation.scores import ModelFigures, ModelScoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.jobs.evaluate.request import EvaluationRequest
-from kafeat.jobs.fit.labels import LabelSummary, joint_labels, parse_test_rows, plain_names
+from kafeat.jobs.fit.labels import LabelSummary, joint_labels, plain_names
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.fit.predictor import TrainingSource, check_rereadable, fit_predictor
 from kafeat.jobs.transform.options import InputOptions
@@ -82,14 +82,10 @@ def with_predictor(
 
 def test_rows_seen(fm: FeatureMap, data: RereadableData, test: Mask) -> int | None:
     """Return how many test rows a saved model may have learned from; None if it was fitted on another file."""
-    with data.open() as source:
-        if source.digest() not in {origin.sha256 for origin in fm.provenance.sources}:
-            return None
+    if not data.made(fm):
+        return None
     split = fm.provenance.split
-    if split is None:
-        return int(test.sum())
-    unseen, _ = parse_test_rows(data.column_named(split))
-    return int((test & ~np.asarray(unseen)).sum())
+    return int((test if split is None else test & ~data.test_rows_of(split)).sum())
 
 
 def score_predictions(

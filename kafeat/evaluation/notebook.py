@@ -12,8 +12,9 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.contract.describe import spell
 from kafeat.errors import DataError, UsageError
+from kafeat.evaluation.kernel_error import relative_frobenius
 from kafeat.evaluation.records import html_table
-from kafeat.evaluation.report.figure_data import MapFigures
+from kafeat.evaluation.report.figure_data import MapFigures, map_figures
 from kafeat.io.columns.fields import shown
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
@@ -91,9 +92,6 @@ def plot(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -> 
 
 def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
     """Compute the data of the figures on the rows with the largest hashes, the last ones that a fit would use."""
-    from kafeat.evaluation.kernel_error import relative_frobenius
-    from kafeat.evaluation.report.figure_data import FigureData
-
     if rows < 2:
         raise UsageError(f"rows: expected at least 2 to compare, got {rows}")
     # categories are codes in this matrix
@@ -103,7 +101,6 @@ def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
     some = np.sort(np.argsort(row_hashes(fm.config.seed, 0, len(whole)))[-rows:])
     part = np.ascontiguousarray(whole[some])
     K, Z = read.exact_kernel(part), read.transform(part).astype(np.float64)
-    gallery = FigureData()
     with one_blas_thread(linalg=True):
         record = {
             "map": " -> ".join(fitted.step.kind for fitted in fm.chain.steps),
@@ -111,5 +108,4 @@ def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
             "n_components": fm.n_components,
             "relative_frobenius": relative_frobenius(K, Z),
         }
-        gallery.keep(cast("EvaluationRecord", record), read, part, K, Z, between=False)
-    return gallery.exhibits[0]
+        return map_figures(cast("EvaluationRecord", record), read, part, K, Z, between=False)

@@ -74,66 +74,42 @@ class MapFigures:
     learning: LearningFigures = LearningFigures()
 
 
-@dataclass
-class FigureData:
-    """Collect the figure data of the first seed of each map and setting."""
+def same_map(one: Named, other: Named) -> bool:
+    """Return true if two records are of one map with one setting."""
+    return (one["map"], one["setting"]) == (other["map"], other["setting"])
 
-    exhibits: list[MapFigures] = field(default_factory=list)
 
-    def has(self, record: Named) -> bool:
-        """Return True if a seed of this map and setting is collected."""
-        return any(
-            (old.record["map"], old.record["setting"]) == (record["map"], record["setting"])
-            for old in self.exhibits
-        )
+def map_figures(
+    record: EvaluationRecord, fm: FeatureMap, X: Floats, K: Floats, Z: Floats, between: bool
+) -> MapFigures:
+    """Return the data of a map: its input X (n, d), the exact kernel K (n, n) and the features Z (n, D).
 
-    def keep(
-        self,
-        record: EvaluationRecord,
-        fm: FeatureMap,
-        X: Floats,
-        K: Floats,
-        Z: Floats,
-        between: bool,
-        importance: dict[str, float] | None = None,
-        learning: LearningFigures | None = None,
-    ) -> None:
-        """Add a map: its input X (n, d), the exact kernel K (n, n) and the features Z (n, D).
-
-        `between` is False if points between two rows have no meaning, as with codes of categories. `importance` is the
-        share of each column in a metric, if the map has one.
-        """
-        if self.has(record):
-            return
-        rng = np.random.default_rng(0)
-        some = _in_order(K, rng)
-        n = len(K)
-        i, j = rng.integers(n, size=(2, _PAIRS))
-        apart = i != j
-        i, j = i[apart], j[apart]
-        near = np.einsum("ij,ij->i", Z[i], Z[j])
-        norms = np.einsum("ij,ij->i", Z, Z)
-        self.exhibits.append(
-            MapFigures(
-                record=record,
-                exact=K[np.ix_(some, some)],
-                approximate=Z[some] @ Z[some].T,
-                pairs=(K[i, j], near),
-                distances=(
-                    np.sqrt(np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)),
-                    np.sqrt(np.maximum(norms[i] + norms[j] - 2.0 * near, 0.0)),
-                ),
-                spectra=(
-                    _eigenvalues(K[:_SPECTRUM_ROWS, :_SPECTRUM_ROWS]),
-                    _eigenvalues(Z[:_SPECTRUM_ROWS] @ Z[:_SPECTRUM_ROWS].T),
-                ),
-                line=_line(fm, X, K) if between else None,
-                signature=signature_curves(fm, X),
-                landmarks=_landmarks(fm, X),
-                importance=importance,
-                learning=learning or LearningFigures(),
-            )
-        )
+    `between` is False if points between two rows have no meaning, as with codes of categories.
+    """
+    rng = np.random.default_rng(0)
+    some = _in_order(K, rng)
+    i, j = rng.integers(len(K), size=(2, _PAIRS))
+    apart = i != j
+    i, j = i[apart], j[apart]
+    near = np.einsum("ij,ij->i", Z[i], Z[j])
+    norms = np.einsum("ij,ij->i", Z, Z)
+    return MapFigures(
+        record=record,
+        exact=K[np.ix_(some, some)],
+        approximate=Z[some] @ Z[some].T,
+        pairs=(K[i, j], near),
+        distances=(
+            np.sqrt(np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)),
+            np.sqrt(np.maximum(norms[i] + norms[j] - 2.0 * near, 0.0)),
+        ),
+        spectra=(
+            _eigenvalues(K[:_SPECTRUM_ROWS, :_SPECTRUM_ROWS]),
+            _eigenvalues(Z[:_SPECTRUM_ROWS] @ Z[:_SPECTRUM_ROWS].T),
+        ),
+        line=_line(fm, X, K) if between else None,
+        signature=signature_curves(fm, X),
+        landmarks=_landmarks(fm, X),
+    )
 
 
 def _in_order(K: Floats, rng: np.random.Generator) -> Array:

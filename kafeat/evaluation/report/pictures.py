@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafeat.evaluation.recommendation import choose, same_but
-from kafeat.evaluation.records import Named, Rate, Summary
+from kafeat.evaluation.records import Rate, Summary
 from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import Picture, Style, drawn
-from kafeat.evaluation.report.figure_data import MapFigures
+from kafeat.evaluation.report.figure_data import MapFigures, same_map
 from kafeat.evaluation.summary import spell
 
 
@@ -91,11 +91,7 @@ def _best_of_each(summaries: Sequence[Summary], exhibits: Sequence[MapFigures]) 
     for name in dict.fromkeys(exhibit.record["map"] for exhibit in exhibits):
         own = [entry for entry in summaries if entry["map"] == name]
         best = overall if overall in own else choose(own) or max(own, key=lambda one: one["n_components"])
-        yield next(one for one in exhibits if _key(one.record) == _key(best))
-
-
-def _key(record: Named) -> tuple[str, str]:
-    return record["map"], repr(record["setting"])
+        yield next(one for one in exhibits if same_map(one.record, best))
 
 
 def _line(exhibit: MapFigures, exhibits: Sequence[MapFigures]) -> Iterator[Picture]:

@@ -16,7 +16,7 @@ from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quote
 from kafeat.evaluation.evaluation import Evaluation
 from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
 from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
-from kafeat.evaluation.report.figure_data import FigureData
+from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.summary import budgets, rates, spell, summarize
 from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, Sweep, list_candidates, read_sweep
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
@@ -151,7 +151,7 @@ def evaluate(
     ]  # fmt: skip
     messages: list[str] = []
     listener = (listener or Listener(warn=messages.append)).once()
-    figure_data = None if report is None else FigureData()
+    exhibits: list[MapFigures] | None = None if report is None else []
     candidates = list_candidates(_as_list(model), _as_list(config), sweeps, seeds)
     _check_splits(splits, split, candidates)
     for candidate in candidates:
@@ -166,10 +166,10 @@ def evaluate(
     ):
         with rereadable(data, reading) as rows_source:
             rows_source, candidates = by_row_numbers(rows_source, request, candidates)
-            records = _records(rows_source, request, candidates, splits, figure_data, say, listener)
+            records = _records(rows_source, request, candidates, splits, exhibits, say, listener)
         result = _report(records)
-        if report is not None and figure_data is not None:
-            write_report(report, rows_source.name, result, figure_data)
+        if report is not None and exhibits is not None:
+            write_report(report, rows_source.name, result, exhibits)
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
     return Evaluation({**records[0], **result} if len(records) == 1 else result)
@@ -206,24 +206,26 @@ def _records(
     request: EvaluationRequest,
     candidates: Sequence[Candidate],
     splits: int,
-    figure_data: FigureData | None,
+    exhibits: list[MapFigures] | None,
     say: Say | None,
     listener: Listener,
 ) -> list[EvaluationRecord]:
-    """Evaluate every map in every split."""
+    """Evaluate every map in every split; if there are several maps, an error names its map."""
     for candidate in candidates:
         candidate.refuse_features(request.reserved)
         candidate.refuse_without_exact()
     learner = request_learner(request)
     records = []
     for i, rows in enumerate(choose_rows(data, request, candidates, splits)):
-        evaluator = Evaluator(data, request, learner, rows, figure_data)
+        evaluator = Evaluator(data, request, learner, rows, exhibits)
         place = f"split {i + 1} of {splits}: " if splits > 1 else ""
-        tell = partial(_tell, say, place)
-        records += [
-            _finite(_record(evaluator, candidate, tell, listener, len(candidates)))
-            for candidate in candidates
-        ]
+        for candidate in candidates:
+            named = f"{candidate.spelled}: "
+            tell = partial(_tell, say, f"{place}{named}")
+            try:
+                records.append(_finite(evaluator.record(candidate, tell, listener)))
+            except DataError as error:
+                raise error if len(candidates) == 1 else DataError(f"{named}{error}") from None
     return records
 
 
@@ -251,18 +253,6 @@ def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _record(
-    evaluator: Evaluator, candidate: Candidate, say: Say, listener: Listener, n: int
-) -> EvaluationRecord:
-    """Evaluate one map of n; if there are several, an error names the map."""
-    try:
-        return evaluator.record(candidate, say, listener)
-    except DataError as error:
-        if n == 1:
-            raise
-        raise DataError(f"{candidate.spelled}: {error}") from None
 
 
 def _finite(record: EvaluationRecord) -> EvaluationRecord:

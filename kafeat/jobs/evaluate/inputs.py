@@ -158,6 +158,7 @@ class TimedInputs(Inputs):
     """Inputs that count the seconds of reading and of making features, which are no part of learning.
 
     Attributes:
+        reading: The seconds of reading so far.
         made: The rows and seconds of every pass that made features.
     """
 
@@ -165,13 +166,13 @@ class TimedInputs(Inputs):
         self, width: int, read: Blocks, make: Callable[[Floats], Floats], standardize: bool = False
     ) -> None:
         super().__init__(width, self._timed, standardize)
-        self._read, self._make, self._reading = read, make, 0.0
+        self._read, self._make, self.reading = read, make, 0.0
         self.made: list[tuple[int, float]] = []
 
     @property
     def seconds(self) -> float:
         """All seconds so far."""
-        return self._reading + sum(seconds for _, seconds in self.made)
+        return self.reading + sum(seconds for _, seconds in self.made)
 
     def making(self, rows: int) -> float:
         """Return the median seconds of the passes over this number of rows."""
@@ -183,7 +184,7 @@ class TimedInputs(Inputs):
         while True:
             started = time.perf_counter()
             piece = next(pieces, None)
-            self._reading += time.perf_counter() - started
+            self.reading += time.perf_counter() - started
             if piece is None:
                 return
             started = time.perf_counter()
@@ -248,20 +249,19 @@ class RereadableData:
     def label_columns(self, options: Mapping[str, Sequence[str]]) -> tuple[int, dict[str, Array]]:
         """Return the number of rows, and whole columns of labels; the keys are options, for messages."""
         names = [name for requested in options.values() for name in requested]
+        labels = {name: Labels(name) for name in names}
         parts: dict[str, list[Array]] = {name: [] for name in names}
-        read = {name: Labels(name) for name in names}
         rows = 0
         with self.open() as source:
             for option, requested in options.items():
                 require(source, requested, option)
             if not names and source.rows is not None:
                 return source.rows, {}
-            for chunk in source.coding(names).chunks(
-                Columns((), source.positional, None), list(names), _ROWS
-            ):
+            nothing = Columns((), source.positional, None)
+            for chunk in source.coding(names).chunks(nothing, names, _ROWS):
                 rows += chunk.rows
-                for name, labels in read.items():
-                    parts[name].append(labels.read(chunk))
+                for name in labels:
+                    parts[name].append(labels[name].read(chunk))
         return rows, {name: joined(part) if part else np.empty(0) for name, part in parts.items()}
 
     def task_of(self, labels: Array, kind: TaskKind) -> PredictionTask:

@@ -107,15 +107,13 @@ def train(
 
 def seconds_to_predict(model: Model, inputs: TimedInputs, rows: Mask) -> float:
     """Return the seconds to predict these rows, reading apart."""
+    clock = _Clock(lambda: inputs.reading)
 
     def run() -> float:
-        seconds = 0.0
-        before = len(inputs.made)
+        clock.lap()
         for _, Z in inputs.blocks(rows):
-            started = time.perf_counter()
             model(Z.astype(np.float64))
-            seconds += time.perf_counter() - started
-        return seconds + sum(made for _, made in inputs.made[before:])
+        return clock.lap()
 
     return repeated(run)
 
@@ -276,22 +274,17 @@ class Machines:
 
     def learning_figures(self, subject: EvaluatedMap, features: Learned, exact: Learned) -> LearningFigures:
         """Return the data of the figures of the learner."""
-        raw = self._raw[subject.raw_key]
-        machines = self._predictors(subject, raw.trained.model, features.trained.model, exact.trained.model)
-        curves = {
-            which: self.scoring.curve(*learned.tested)
-            for which, learned in (("raw", raw), ("map", features), ("exact", exact))
-        }
+        learned = {"raw": self._raw[subject.raw_key], "map": features, "exact": exact}
+        curves = {which: self.scoring.curve(*one.tested) for which, one in learned.items()}
         rates = {which: curve for which, curve in curves.items() if curve is not None}
-        return LearningFigures(self._seconds(subject, machines), rates, self._surface(subject, machines))
-
-    def _predictors(self, subject: EvaluatedMap, raw: Model, features: Model, exact: Model) -> Predictors:
         _, train = subject.select_rows(self._split.some(self._split.train, self._exact_rows))
-        return {
+        raw, of_features, of_kernel = (one.trained.model for one in learned.values())
+        machines: Predictors = {
             "raw": lambda X: raw(subject.numbers(X).astype(np.float64)),
-            "map": lambda X: features(subject.transform(X).astype(np.float64)),
-            "exact": lambda X: exact(subject.map.exact_kernel(X, train)),
+            "map": lambda X: of_features(subject.transform(X).astype(np.float64)),
+            "exact": lambda X: of_kernel(subject.map.exact_kernel(X, train)),
         }
+        return LearningFigures(self._seconds(subject, machines), rates, self._surface(subject, machines))
 
     def _seconds(self, subject: EvaluatedMap, machines: Predictors) -> dict[str, list[tuple[int, float]]]:
         """Return numbers of test rows, and the seconds in which each machine predicts so many of them."""

@@ -21,8 +21,8 @@ from kafeat.evaluation.kernel_error import (
 )
 from kafeat.evaluation.learners import Learner, equivalent_learner, learner_of
 from kafeat.evaluation.preparation import Split, Truth, split
-from kafeat.evaluation.records import EvaluationRecord, Named
-from kafeat.evaluation.report.figure_data import FigureData, LearningFigures
+from kafeat.evaluation.records import EvaluationRecord
+from kafeat.evaluation.report.figure_data import LearningFigures, MapFigures, map_figures, same_map
 from kafeat.jobs.evaluate.candidates import Candidate, Fit
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
 from kafeat.jobs.evaluate.machines import Machines
@@ -133,9 +133,9 @@ class Evaluator:
         request: EvaluationRequest,
         learner: Learner | None,
         rows: Split,
-        figure_data: FigureData | None,
+        exhibits: list[MapFigures] | None,
     ) -> None:
-        self._data, self._request, self._rows, self._figure_data = data, request, rows, figure_data
+        self._data, self._request, self._rows, self._exhibits = data, request, rows, exhibits
         self._learner = learner
         self._machines: Machines | None = None
         if learner is not None and rows.truth is not None:
@@ -143,10 +143,10 @@ class Evaluator:
 
     def record(self, candidate: Candidate, tell: Say, listener: Listener) -> EvaluationRecord:
         """Evaluate one map; `tell` is called with each step, and `listener` follows the fit of a recipe."""
-        tell(f"{candidate.spelled}: fitting")
+        tell("fitting")
         request, rows = self._request, self._rows
         fit = candidate.fit(self._data, request, self._learner, rows.held_out, listener)
-        tell(f"{candidate.spelled}: comparing")
+        tell("comparing")
         n_rows = len(rows.test)
         subject = EvaluatedMap(fit.map, self._data, n_rows, request, np.flatnonzero(~rows.held_out))
         compared, X = subject.select_rows(compared_rows(rows, candidate, request.rows))
@@ -156,20 +156,20 @@ class Evaluator:
             **_map_keys(candidate, fit, subject), "split_seed": rows.seed, "rows": len(compared),
             "rows_seen_in_fit": seen, "data_rows": n_rows, "missing_share": float(np.isnan(X).mean()), **measured,
         }  # fmt: skip
-        drawn = self._figure_data is not None and not self._figure_data.has(cast(Named, values))
+        record, exhibits = cast(EvaluationRecord, values), self._exhibits
+        drawn = exhibits is not None and not any(same_map(one.record, record) for one in exhibits)
         figures = LearningFigures()
         if self._machines is not None:
-            tell(f"{candidate.spelled}: learning")
+            tell("learning")
             scores, figures = self._scores(self._machines, subject, fit, drawn)
             values |= scores
             scored = self._model(self._machines, candidate, fit.map, subject, listener)
             if scored is not None:
                 values |= scored.keys
                 figures = replace(figures, model=scored.figures)
-        record = cast(EvaluationRecord, values)
-        if self._figure_data is not None:
-            importance = first_importance(fit.map)
-            self._figure_data.keep(record, subject.map, X, K, Z, subject.between, importance, figures)
+        if exhibits is not None and drawn:
+            shown = map_figures(record, subject.map, X, K, Z, subject.between)
+            exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
         return record
 
     def _model(

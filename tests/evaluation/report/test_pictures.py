@@ -17,7 +17,7 @@ from kafeat.evaluation.kernel_error import signature_curves
 from kafeat.evaluation.report import comparisons, portraits
 from kafeat.evaluation.report.canvas import STYLES
 from kafeat.evaluation.report.comparisons import Axis
-from kafeat.evaluation.report.figure_data import FigureData, LearningFigures, MapFigures
+from kafeat.evaluation.report.figure_data import LearningFigures, MapFigures
 from kafeat.evaluation.report.pictures import pictures
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.candidates import list_candidates
@@ -215,7 +215,7 @@ def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
     X = rng.uniform(-1.0, 1.0, (300, 2))
     y = X[:, 0] if regression else (X[:, 0] > 0.0).astype(int)
     data = {"a": X[:, 0], "b": X[:, 1], "y": y}
-    gathered = FigureData()
+    gathered = []
     with rereadable(pa.table(data), None) as source:
         request = EvaluationRequest(labels=("y",), rows=50, exact_rows=50, jobs=1)
         config = {"steps": [{"kind": "fourier", "n_components": 64}]}
@@ -223,7 +223,7 @@ def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
         (rows,) = choose_rows(source, request, [candidate], 1)
         evaluator = Evaluator(source, request, request_learner(request), rows, gathered)
         evaluator.record(candidate, lambda step: None, SILENT)
-    learning = gathered.exhibits[0].learning
+    learning = gathered[0].learning
     assert set(learning.rates) == (set() if regression else {"raw", "map", "exact"})
     for values in learning.surface.planes.values():
         left, right = values[:, :20].mean(), values[:, -20:].mean()

@@ -12,7 +12,7 @@ from kafeat.contract.kernel_inputs import Coordinates, Gram
 from kafeat.errors import DataError
 from kafeat.maths.units import power_of_two
 from kafeat.model.feature_map import FeatureMap
-from kafeat.types import Floats, State
+from kafeat.types import Floats
 
 _SMALL = 300
 
@@ -110,11 +110,11 @@ def before(fm: FeatureMap, index: int, X: Floats) -> Floats:
     return X if not index else Chain(fm.chain.steps[:index]).transform(X)
 
 
-def _homogeneous(fm: FeatureMap, X: Floats) -> tuple[Any, State, Floats] | None:
-    """Return the first homogeneous map, its state and its input; None without such a map."""
+def error_curve(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats, Floats] | None:
+    """Return log(y/x), the closed-form error of the first homogeneous map there, and the weight of the ratio in X."""
     for index, fitted in enumerate(fm.chain.steps):
         if fitted.step.kind == "homogeneous":
-            return fitted.step, fitted.state, before(fm, index, X)
+            return fitted.step.error_curve(fitted.state, before(fm, index, X))  # type: ignore[attr-defined, no-any-return]  # the kind says so
     return None
 
 
@@ -140,27 +140,28 @@ class SignatureCurves:
 
 def signature_curves(fm: FeatureMap, X: Floats) -> SignatureCurves | None:
     """Return the curves of the first homogeneous map for the ratios in rows X; None without such a map."""
-    found = _homogeneous(fm, X)
-    if found is None:
-        return None
-    step, state, rows = found
-    ratios, _, weights = step.error_curve(state, rows)
-    exact, near = step.signatures(state, ratios)
-    sampled = step.sampled_spectrum(state)
-    if sampled is None:
-        nothing = np.empty(0)
-        return SignatureCurves(ratios, exact, near, weights, nothing, nothing, (nothing, nothing))
-    frequencies = np.linspace(0.0, _BEYOND * sampled[0][-1], _POINTS)
-    return SignatureCurves(ratios, exact, near, weights, frequencies, step.spectrum(frequencies), sampled)
+    for index, fitted in enumerate(fm.chain.steps):
+        if fitted.step.kind == "homogeneous":
+            step: Any = fitted.step
+            ratios, _, weights = step.error_curve(fitted.state, before(fm, index, X))
+            exact, near = step.signatures(fitted.state, ratios)
+            sampled = step.sampled_spectrum(fitted.state)
+            if sampled is None:
+                nothing = np.empty(0)
+                return SignatureCurves(ratios, exact, near, weights, nothing, nothing, (nothing, nothing))
+            frequencies = np.linspace(0.0, _BEYOND * sampled[0][-1], _POINTS)
+            return SignatureCurves(
+                ratios, exact, near, weights, frequencies, step.spectrum(frequencies), sampled
+            )
+    return None
 
 
 def closed_form(fm: FeatureMap, X: Floats) -> dict[str, float]:
     """Return the largest and the mean closed-form error of a homogeneous map over the ratios of rows X."""
-    found = _homogeneous(fm, X)
-    if found is None:
+    curve = error_curve(fm, X)
+    if curve is None:
         return {}
-    step, state, rows = found
-    _, error, weights = step.error_curve(state, rows)
+    _, error, weights = curve
     return {
         "closed_form_error_max": float(np.abs(error).max()),
         "closed_form_error_mean": float(weights @ np.abs(error) / weights.sum()),

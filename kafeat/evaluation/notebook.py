@@ -12,7 +12,6 @@ import numpy as np
 from kafeat.chain.blas import one_blas_thread
 from kafeat.contract.describe import spell
 from kafeat.errors import DataError, UsageError
-from kafeat.evaluation.kernel_error import relative_frobenius
 from kafeat.evaluation.records import html_table
 from kafeat.evaluation.report.figure_data import MapFigures, map_figures
 from kafeat.io.columns.fields import shown
@@ -76,8 +75,30 @@ def _step(recipe: dict[str, Any]) -> str:
     return f"{recipe['kind']} ({parameters})" if parameters else str(recipe["kind"])
 
 
-def plot(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
-    """Draw a figure of `kafeat.evaluation.report.portraits` in a pyplot figure, which notebooks display."""
+def plot_error(fm: FeatureMap, X: Any, rows: int) -> tuple[Axes, Axes]:
+    """Plot approximate over exact values, and the histogram of their differences."""
+    left, right = _drawn(fm, X, rows, "entries", 2)
+    return left, right
+
+
+def plot_kernel(fm: FeatureMap, X: Any, rows: int) -> tuple[Axes, Axes, Axes]:
+    """Plot the exact and approximate kernel matrix and their difference."""
+    exact, approximate, difference = _drawn(fm, X, rows, "gram", 3)
+    return exact, approximate, difference
+
+
+def plot_distances(fm: FeatureMap, X: Any, rows: int) -> Axes:
+    """Plot distances between features over distances in the kernel space."""
+    return _drawn(fm, X, rows, "distances")[0]
+
+
+def plot_spectrum(fm: FeatureMap, X: Any, rows: int) -> Axes:
+    """Plot the eigenvalues of both kernel matrices, largest first."""
+    return _drawn(fm, X, rows, "spectra")[0]
+
+
+def _drawn(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -> list[Axes]:
+    """Draw a plot in a pyplot figure, which notebooks display automatically."""
     with needs_matplotlib():
         from kafeat.evaluation.report import portraits
         from kafeat.evaluation.report.canvas import STYLES
@@ -92,6 +113,8 @@ def plot(fm: FeatureMap, X: Any, rows: int, portrait: str, columns: int = 1) -> 
 
 def _exhibit(fm: FeatureMap, X: Any, rows: int) -> MapFigures:
     """Compute the data of the figures on the rows with the largest hashes, the last ones that a fit would use."""
+    from kafeat.evaluation.kernel_error import relative_frobenius
+
     if rows < 2:
         raise UsageError(f"rows: expected at least 2 to compare, got {rows}")
     # categories are codes in this matrix

@@ -51,8 +51,8 @@ class InNotebooks:
         >>> len(fm.plot_error(X))
         2
         """
-        left, right = _notebook_module().plot(self, X, rows, "entries", 2)
-        return left, right
+        made: tuple[Axes, Axes] = _notebook_module().plot_error(self, X, rows)
+        return made
 
     def plot_kernel(self, X: TableLike, rows: int = 1000) -> tuple[Axes, Axes, Axes]:
         """Plot the exact and the approximate kernel matrix of some rows, similar rows together, and the difference.
@@ -83,8 +83,8 @@ class InNotebooks:
         >>> len(fm.plot_kernel(X))
         3
         """
-        exact, approximate, difference = _notebook_module().plot(self, X, rows, "gram", 3)
-        return exact, approximate, difference
+        made: tuple[Axes, Axes, Axes] = _notebook_module().plot_kernel(self, X, rows)
+        return made
 
     def plot_distances(self, X: TableLike, rows: int = 1000) -> Axes:
         """Plot a 2-D histogram of kernel distances √(k(x, x) + k(y, y) − 2k(x, y)) and distances of features.
@@ -115,7 +115,7 @@ class InNotebooks:
         >>> type(fm.plot_distances(X)).__name__
         'Axes'
         """
-        made: Axes = _notebook_module().plot(self, X, rows, "distances")[0]
+        made: Axes = _notebook_module().plot_distances(self, X, rows)
         return made
 
     def plot_spectrum(self, X: TableLike, rows: int = 1000) -> Axes:
@@ -147,7 +147,7 @@ class InNotebooks:
         >>> type(fm.plot_spectrum(X)).__name__
         'Axes'
         """
-        made: Axes = _notebook_module().plot(self, X, rows, "spectra")[0]
+        made: Axes = _notebook_module().plot_spectrum(self, X, rows)
         return made
 
 

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 
 import kafeat
-from kafeat.chain.chain import Chain
 from kafeat.evaluation.kernel_error import (
     closed_form,
     components,
+    error_curve,
     kernel_before_pca,
     kernel_pca,
     signature_curves,
@@ -60,7 +60,7 @@ def test_the_closed_form_error_is_that_of_the_kernel_at_the_ratios():
     """k̂(x, y) − k(x, y) of single columns is √(xy)·error(log y/x)."""
     X = np.random.default_rng(0).uniform(0.0, 1.0, (90, 1))
     fm = kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": "chi2", "order": 1}], "dtype": "float64"}, X)
-    ratios, error, weights = fm.chain.steps[0].step.error_curve(fm.chain.steps[0].state, X)
+    ratios, error, weights = error_curve(fm, X)
     ones, others = np.ones((1, 1)), np.exp(ratios)[:, None]
     off = fm.transform(ones) @ fm.transform(others).T - fm.exact_kernel(ones, others)
     np.testing.assert_allclose(off[0] / np.sqrt(others[:, 0]), error, atol=1e-12)
@@ -86,8 +86,7 @@ def test_a_uniform_window_has_points_of_the_spectrum_and_both_give_the_signature
     whole = [2.0 * np.trapezoid(kappa * np.cos(w * long), long) for w in omega]
     # the rest of intersection's spectrum, of (1/2π)/λ², is at most 2·(1/2π)/200
     np.testing.assert_allclose(curves.exact[::100], whole, atol=2e-3)
-    scaled = Chain(fm.chain.steps[:1]).transform(X)
-    ratios, error, weights = fm.chain.steps[1].step.error_curve(fm.chain.steps[1].state, scaled)
+    ratios, error, weights = error_curve(fm, X)
     np.testing.assert_array_equal(curves.near - curves.exact, error)
     np.testing.assert_array_equal(curves.weights, weights)
     assert ratios[0] >= 0.0

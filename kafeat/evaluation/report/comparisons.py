@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -119,34 +120,32 @@ def _points(axes: Axes, style: Style, summaries: Sequence[Summary], axis: Axis) 
         axes.scatter(x, y, marker=mark, s=36, color=style.ink, label=label, zorder=3)
 
 
+def _curves(
+    style: Style, exhibits: Sequence[MapFigures], of: str
+) -> Iterator[tuple[str, Sequence[Any], str, str]]:
+    """Yield the name, points, dash and colour of every map, and of the raw columns and exact kernel of the first."""
+    for one, hue in zip(exhibits, cycle(style), strict=False):
+        yield spell(one.record), getattr(one.learning, of)["map"], "-", hue
+    first = getattr(exhibits[0].learning, of)
+    for which, name, dash in (("raw", "raw columns", "--"), ("exact", "exact kernel", "-.")):
+        if which in first:
+            yield name, first[which], dash, style.ink
+
+
 def predictions_over(axes: Axes, style: Style, exhibits: Sequence[MapFigures]) -> None:
     """Plot the seconds to predict over the number of rows."""
-    first = exhibits[0].learning.predictions or {}
-    known = [(spell(one.record), one.learning.predictions) for one in exhibits]
-    lines = [(name, predictions["map"]) for name, predictions in known if predictions]
-    others = [(name, first[which]) for which, name in _MACHINES if which in first]
-    for (name, points), hue in zip(lines, cycle(style), strict=False):
-        axes.plot(*zip(*points, strict=True), "-", marker="o", ms=4, color=hue, label=name)
-    for (name, points), dash in zip(others, ("--", "-."), strict=False):
-        axes.plot(*zip(*points, strict=True), dash, marker="o", ms=3, color=style.ink, label=name)
+    for name, points, dash, hue in _curves(style, exhibits, "predictions"):
+        size = 4 if dash == "-" else 3
+        axes.plot(*zip(*points, strict=True), dash, marker="o", ms=size, color=hue, label=name)
     axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds to predict")
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_minor_formatter(NullFormatter())
     legend(axes, style)
 
 
-_MACHINES = (("raw", "raw columns"), ("exact", "exact kernel"))
-
-
 def rates_of(axes: Sequence[Axes], style: Style, exhibits: Sequence[MapFigures]) -> None:
     """Plot true over false positives, and the miss rate over false positives on logarithmic axes."""
-    first = exhibits[0].learning.rates
-    curves = [(spell(one.record), one.learning.rates["map"], "-") for one in exhibits if one.learning.rates]
-    hues = [hue for _, hue in zip(curves, cycle(style), strict=False)]
-    curves += [
-        (name, first[which], dash) for (which, name), dash in zip(_MACHINES, ("--", "-."), strict=True)
-    ]
-    for (name, (false, true), dash), hue in zip(curves, [*hues, style.ink, style.ink], strict=True):
+    for name, (false, true), dash, hue in _curves(style, exhibits, "rates"):
         axes[0].plot(false, true, dash, lw=1.4, color=hue, label=name, drawstyle="steps-post")
         missed, some = 1.0 - true, (false > 0.0) & (true < 1.0)
         axes[1].plot(false[some], missed[some], dash, lw=1.4, color=hue, drawstyle="steps-post")

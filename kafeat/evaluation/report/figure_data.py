@@ -39,7 +39,7 @@ class Surface:
 class LearningFigures:
     """The data of the figures of the learner, on raw columns, on features and with the exact kernel."""
 
-    predictions: dict[str, list[tuple[int, float]]] | None = None
+    predictions: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     """Numbers of rows and the seconds to predict them."""
     rates: dict[str, Curve] = field(default_factory=dict)
     """Shares of false and true positives; only of two classes."""

@@ -23,10 +23,11 @@ from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
 from kafeat.jobs.evaluate.measure import Evaluator, choose_rows, request_learner
 from kafeat.jobs.evaluate.precomputed import by_row_numbers
 from kafeat.jobs.evaluate.report import report_folder, write_report
-from kafeat.jobs.evaluate.request import EvaluationRequest, Say, Task
+from kafeat.jobs.evaluate.request import EvaluationRequest, Say
 from kafeat.jobs.fit.labels import check_label, label_names
 from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
+from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import TableLike
 
@@ -46,7 +47,7 @@ def evaluate(
     seeds: int = 1,
     splits: int = 1,
     split: str | None = None,
-    task: Task = "auto",
+    task: TaskKind = "auto",
     learner: str = "ridge",
     tau: float = 0.1,
     penalty: float | None = None,

@@ -158,7 +158,6 @@ class TimedInputs(Inputs):
     """Inputs that count the seconds of reading and of making features, which are no part of learning.
 
     Attributes:
-        reading: The seconds of reading so far.
         made: The rows and seconds of every pass that made features.
     """
 
@@ -166,13 +165,13 @@ class TimedInputs(Inputs):
         self, width: int, read: Blocks, make: Callable[[Floats], Floats], standardize: bool = False
     ) -> None:
         super().__init__(width, self._timed, standardize)
-        self._read, self._make, self.reading = read, make, 0.0
+        self._read, self._make, self._reading = read, make, 0.0
         self.made: list[tuple[int, float]] = []
 
     @property
     def seconds(self) -> float:
         """All seconds so far."""
-        return self.reading + sum(seconds for _, seconds in self.made)
+        return self._reading + sum(seconds for _, seconds in self.made)
 
     def making(self, rows: int) -> float:
         """Return the median seconds of the passes over this number of rows."""
@@ -184,7 +183,7 @@ class TimedInputs(Inputs):
         while True:
             started = time.perf_counter()
             piece = next(pieces, None)
-            self.reading += time.perf_counter() - started
+            self._reading += time.perf_counter() - started
             if piece is None:
                 return
             started = time.perf_counter()

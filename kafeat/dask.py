@@ -24,7 +24,7 @@ from kafeat.io.readers.base import Reader
 from kafeat.io.readers.memory import BatchReader, MemoryReader, TableReader
 from kafeat.io.writers.arrow_columns import lists_of
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.threads import InMemory, run_in_this_thread
+from kafeat.runtime.run import InMemory, run
 from kafeat.types import Array, Floats
 
 try:
@@ -182,7 +182,7 @@ def _lazy(
     return part.map_partitions(
         _partition,
         _task(_TaskInputs(sent, frame, tuple(reads))),
-        meta=_assembled(part._meta, fm, frame, frame.empty(0, frame.transform(fm).n_features_out)),
+        meta=_assembled(part._meta, fm, frame, frame.empty(0, frame.program(fm).width)),
         enforce_metadata=False,  # every task would carry the names of all features
         token=_KEY,
     )
@@ -223,7 +223,7 @@ def _partition(
     part: pd.DataFrame, work: _TaskInputs, partition_info: dict[str, Any] | None = None
 ) -> pd.DataFrame:
     fm, frame = work.sent.map, work.frame
-    out = frame.empty(len(part), frame.transform(fm).n_features_out)
+    out = frame.empty(len(part), frame.program(fm).width)
     if len(part):  # an empty column of objects does not show what it would hold
         number = "" if partition_info is None else f" {partition_info['number']}"
         place = f"<partition{number}>"
@@ -234,7 +234,7 @@ def _partition(
 def _fill(source: Reader, fm: FeatureMap, frame: Frame, out: Floats) -> None:
     columns = match(source, fm.columns, ())
     chunks = source.chunks(columns, (), fm.chunk_rows)
-    for _ in run_in_this_thread(frame.transform(fm), frame.computed_in(fm), chunks, InMemory(out)):
+    for _ in run(frame.program(fm), chunks, InMemory(out), 1, in_memory=True):
         pass
 
 
@@ -287,7 +287,7 @@ def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None, conten
         array,
         _task(work),
         name=f"{_KEY}-{tokenize(array, work)}",
-        chunks=(array.chunks[0], (frame.transform(fm).n_features_out,)),
+        chunks=(array.chunks[0], (frame.program(fm).width,)),
         dtype=frame.dtype,
         meta=np.empty((0, 0), frame.dtype),
     )
@@ -295,7 +295,7 @@ def _transform_array(array: da.Array, sent: SharedMap, dtype: str | None, conten
 
 def _block(block: Array, work: _TaskInputs, block_id: tuple[int, ...] | None = None) -> Floats:
     fm, frame = work.sent.map, work.frame
-    out = frame.empty(len(block), frame.transform(fm).n_features_out)
+    out = frame.empty(len(block), frame.program(fm).width)
     number = "" if block_id is None else f" {block_id[0]}"
     _fill(MemoryReader(block, f"<block{number}>"), fm, frame, out)
     return out.astype(frame.dtype, copy=False)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kafeat.chain.bound_chain import PREDICTION_DTYPE
-from kafeat.contract.step import Transform
+from kafeat.chain.program import Program
 from kafeat.errors import ArtifactError, UsageError
 from kafeat.io.columns.fields import indices_of, require, unique
 from kafeat.io.readers.base import Reader
@@ -92,7 +92,7 @@ def shared(model: str | os.PathLike[str] | FeatureMap | SharedMap) -> SharedMap:
 
 def _remember(digest: str, fm: FeatureMap) -> None:
     """Keep a map as the latest. Its derived arrays are computed here, under the lock: once for all threads."""
-    _ = fm.transformer
+    fm.program()
     _loaded.pop(digest, None)
     _loaded[digest] = fm
     while len(_loaded) > _MOST:
@@ -124,11 +124,11 @@ class Frame:
         """The memory order in which features become columns without a copy, as for a file of that layout."""
         return "F" if self.layout == "columns" and self.content != "predictions" else "C"
 
-    def transform(self, fm: FeatureMap) -> Transform:
+    def program(self, fm: FeatureMap) -> Program:
         """Return what makes the numbers of the frame."""
         if self.content == "predictions":
-            return fm.predicting
-        return fm.scaled if self.content == "unit variance" else fm.transformer
+            return fm.program("predictions")
+        return fm.program(unit_variance=self.content == "unit variance")
 
     @property
     def made_in(self) -> np.dtype[Any]:
@@ -143,10 +143,6 @@ class Frame:
     def empty(self, rows: int, width: int) -> np.ndarray[Any, Any]:
         """Return memory for the features of `rows` rows."""
         return np.empty((rows, width), self.made_in, order=self.order)
-
-    def computed_in(self, fm: FeatureMap) -> np.dtype[Any]:
-        """Return the dtype that the numbers are computed in."""
-        return PREDICTION_DTYPE if self.content == "predictions" else np.dtype(fm.dtype)
 
 
 def frame_of(

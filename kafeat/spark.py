@@ -23,7 +23,7 @@ from kafeat.io.writers.arrow_columns import columns_of
 from kafeat.io.writers.arrow_columns import shared as shared_memory
 from kafeat.io.writers.class_column import ClassColumn
 from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.threads import run_in_this_thread
+from kafeat.runtime.run import NewArrays, run
 from kafeat.types import Floats
 
 try:
@@ -204,30 +204,18 @@ def _partition(
     chunks = BatchReader(place, first.schema, chain([first], batches)).chunks(
         columns, frame.keep, fm.chunk_rows
     )
-    transform = frame.transform(fm)
-    width = transform.n_features_out
-    rows = max(1, _BATCH_BYTES // (width * frame.dtype.itemsize))
-    for done in run_in_this_thread(transform, frame.computed_in(fm), chunks, _NewMemory(frame, width)):
+    program = frame.program(fm)
+    rows = max(1, _BATCH_BYTES // (program.width * frame.dtype.itemsize))
+    # New memory for every chunk, as Spark may keep references to it.
+    target = NewArrays(program.width, frame.made_in, frame.order)
+    for done in run(program, chunks, target, 1, in_memory=True):
         kept = [] if done.chunk.passthrough is None else done.chunk.passthrough.combine_chunks().columns
-        arrays = [*kept, *_arrays(done.features.astype(frame.dtype, copy=False), frame)]
+        arrays = [*kept, *_arrays(done.floats.astype(frame.dtype, copy=False), frame)]
         table = pa.Table.from_arrays(arrays, names=[*frame.keep, *frame.names])
         if frame.class_name is not None and fm.classes is not None:
-            classes = ClassColumn(frame.class_name, fm.classes.tolist()).table(None, done.features)
+            classes = ClassColumn(frame.class_name, fm.classes.tolist()).table(None, done.floats)
             table = table.add_column(len(frame.keep), frame.class_name, classes.column(0))
         yield from table.to_batches(max_chunksize=rows)
-
-
-class _NewMemory:
-    """A target of features with new memory for every chunk, as Spark may keep references to it."""
-
-    def __init__(self, frame: Frame, width: int) -> None:
-        self._frame, self._width = frame, width
-
-    def buffer(self, start: int, rows: int) -> Floats:
-        return self._frame.empty(rows, self._width)
-
-    def filled(self, start: int, block: Floats) -> None:
-        return
 
 
 def _arrays(features: Floats, frame: Frame) -> list[pa.Array]:

@@ -335,7 +335,7 @@ def test_output_may_be_in_either_memory_order(fit: Fit, dtype: str, digits: np.n
     outs = [np.full((ROWS, fm.n_components), np.nan, dtype=dtype, order=order) for order in "CF"]
     with threadpool_limits(limits=1, user_api="blas"):  # as `transform` has it: the last bit may depend on it
         for out in outs:
-            TileLoop(fm.transformer, np.dtype(dtype))(X, out)
+            TileLoop(fm.chain.bind(np.dtype(dtype)), np.dtype(dtype))(X, out)
     assert outs[0].tobytes() == fm.transform(X).tobytes()
     np.testing.assert_allclose(*outs, rtol=0, atol=rounding(fm, X, dtype))
 

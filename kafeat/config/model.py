@@ -173,7 +173,7 @@ class Config(BaseModel):
         return own | {
             f"steps[{i}].{place}": purpose
             for i, step in enumerate(self.steps)
-            for place, purpose in step.label_needs.items()
+            for place, purpose in step.traits.label_needs.items()
         }
 
     @property

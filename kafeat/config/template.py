@@ -36,7 +36,7 @@ def starting_config(kind: str) -> str:
         "`kafeat kinds` lists the kinds of steps, and `kafeat config --check FILE.yaml` checks the result. "
         f"`kafeat config --schema > {SCHEMA_FILE}` enables completion in editors."
     )
-    before = (build_step({"kind": _EVENING}),) if step.last_only else ()
+    before = (build_step({"kind": _EVENING}),) if step.always.last_only else ()
     plain = Config(steps=(*before, _example(step))).to_plain()
     lines = [MODELINE, *about]
     for name, field in Config.model_fields.items():
@@ -54,12 +54,12 @@ def _example(step: type[Step]) -> Step:
 
 def _first(step: type[Step]) -> Iterator[str]:
     """Yield a scaler before the step if the step needs columns of similar spread, and a map before a predictor."""
-    if step.last_only:
+    if step.always.last_only:
         yield from _comment(
             "the map whose features the label is predicted from; its own keys have their defaults"
         )
         yield from (f"- kind: {_EVENING}", f"- kind: {_INNER_KIND}", "")
-    if _example(step).spreads == "needs":
+    if _example(step).traits.spreads == "needs":
         yield from _comment(
             "gives columns of different units the same weight; omit it if all columns have the same unit (pixels), "
             "if rows are sparse, or if the kernel needs values of at least 0"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from kafeat.errors import UsageError
-from kafeat.evaluation.notebook import needs_matplotlib, new_axes
-from kafeat.evaluation.records import Summary, Table, estimate_of, html_table
+from kafeat.evaluation.records import Summary, Table, estimate_of
 from kafeat.evaluation.summary import score_name, spell, stated_mean
+from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ class Evaluation(dict[str, Any]):
             raise UsageError("plot: expected x='columns' without a label, got 'seconds'")
         with needs_matplotlib():
             from kafeat.evaluation.report import comparisons
-            from kafeat.evaluation.report.canvas import STYLES
+            from kafeat.pictures.canvas import STYLES
 
             (axes,) = new_axes()
         axis = comparisons.COLUMNS if x == "columns" else comparisons.SECONDS

@@ -9,16 +9,15 @@ from decimal import Decimal
 import numpy as np
 
 from kafeat.errors import DataError, UsageError
-from kafeat.maths.calibration import Reliability, reliability
+from kafeat.maths.calibration import reliability
 from kafeat.maths.scoring import check_scoring, figure_names, figure_of, rates, score_of, usual_scoring
 from kafeat.maths.task import PredictionTask, class_numbers
 from kafeat.model.predictor import PredictedLabels
+from kafeat.pictures.figure_data import Curve, ModelFigures
 from kafeat.types import Array, Floats
 
 _RESAMPLES = 100
 _MOST_POINTS = 400
-Curve = tuple[Floats, Floats]
-"""Shares of false and of true positives at falling thresholds."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +75,6 @@ class Scoring:
             some = np.unique(np.searchsorted(way, np.linspace(0.0, way[-1], _MOST_POINTS)))
             false, true = false[some], true[some]
         return false, true
-
-
-@dataclass(frozen=True)
-class ModelFigures:
-    """The data of the figures of a model: how honest its probabilities are, and where it errs."""
-
-    reliability: Reliability | None = None
-    """Only of classes."""
-    confusion: tuple[Array, tuple[str, ...]] | None = None
-    """Number of rows (k, k) of each true class that were predicted as each, and the classes; None for numbers."""
-    residuals: tuple[Floats, Floats] | None = None
-    """The predicted numbers and y − ŷ, of the first label; None for classes."""
 
 
 @dataclass(frozen=True)

@@ -296,7 +296,7 @@ def _slope(run: Sequence[EvaluationRecord], norm: str) -> float | None:
 
 def _theorem(kinds: Sequence[str]) -> ErrorSlopes:
     """Return what theorems say about the last step that they say anything about."""
-    known = [step_class(kind).error_slopes for kind in kinds]
+    known = [step_class(kind).always.error_slopes for kind in kinds]
     return next((slopes for slopes in reversed(known) if slopes != NO_THEOREM), NO_THEOREM)
 
 

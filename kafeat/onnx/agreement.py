@@ -10,14 +10,15 @@ import numpy as np
 
 from kafeat.chain import precision
 from kafeat.chain.chain import Chain, FittedStep
+from kafeat.chain.program import What
 from kafeat.contract.step import DOUBLE
 from kafeat.errors import UsageError
 from kafeat.io.columns.columns import Columns
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.columns import coded, numbers_of
 from kafeat.onnx.model import INPUT, OUTPUT, PREDICTIONS
-from kafeat.onnx.predictor import prediction_rounding, predictions
-from kafeat.runtime.threads import InMemory, RowPolicy
+from kafeat.onnx.predictor import prediction_rounding
+from kafeat.runtime.run import InMemory, RowPolicy, run
 from kafeat.types import Floats, Mask
 
 Run = Callable[[Floats], Floats]
@@ -44,13 +45,13 @@ class Agreement:
 
 
 def compare(fm: FeatureMap, data: bytes) -> Agreement:
-    """Run the model on probe rows, and none, and compare it with `transform`."""
-    run, codes = _session(data), probe_rows(fm)
-    Z, G = features(fm, codes), run(as_given(fm.columns, codes))
+    """Compare the ONNX model with `transform` on probe rows and on an empty table."""
+    graph, codes = _session(data), probe_rows(fm)
+    Z, G = features(fm, codes), graph(as_given(fm.columns, codes))
     refused: Mask = np.asarray(np.isnan(Z).any(axis=1))
     # Of a row that the map refuses the graph has no features either: NaN, or what has overflown.
     agrees = not np.isfinite(G[refused]).all(axis=1).any()
-    agrees &= G.shape == Z.shape and run(codes[:0]).shape == (0, fm.n_components)
+    agrees &= G.shape == Z.shape and graph(codes[:0]).shape == (0, fm.n_components)
     difference = np.abs(G[~refused].astype(np.float64) - Z[~refused]).max(axis=1, initial=0.0)
     difference[np.isnan(difference)] = np.inf
     allowed = rounding(fm, codes[~refused])
@@ -67,10 +68,10 @@ def compare(fm: FeatureMap, data: bytes) -> Agreement:
 
 
 def _predictions_agree(
-    fm: FeatureMap, run: Run, codes: Floats, Z: Floats, refused: Mask, allowed: Floats
+    fm: FeatureMap, graph: Run, codes: Floats, Z: Floats, refused: Mask, allowed: Floats
 ) -> bool:
     """Compare the predicted numbers of the rows that are not refused; `allowed` is about their features."""
-    P, G = predictions(fm, codes), run(as_given(fm.columns, codes))
+    P, G = features(fm, codes, "predictions"), graph(as_given(fm.columns, codes))
     agrees = G.shape == P.shape and not np.isfinite(G[refused]).all(axis=1).any()
     apart = np.abs(G[~refused] - P[~refused]).max(axis=1, initial=0.0)
     return bool(agrees and (apart <= prediction_rounding(fm, Z[~refused], allowed)).all())
@@ -92,20 +93,21 @@ def _session(data: bytes, output: str = OUTPUT) -> Run:
             f"opset: expected a model that onnxruntime {onnxruntime.__version__} runs, got: {error}"
         ) from None
 
-    def run(X: Floats) -> Floats:
+    def graph(X: Floats) -> Floats:
         (Z,) = session.run([output], {INPUT: X})
         result: Floats = Z
         return result
 
-    return run
+    return graph
 
 
-def features(fm: FeatureMap, codes: Floats) -> Floats:
-    """z of rows whose categories are codes; NaN in a row that is refused."""
+def features(fm: FeatureMap, codes: Floats, what: What = "features") -> Floats:
+    """Return the features or the predicted numbers of rows whose categories are codes; NaN in a row that is refused."""
     read = replace(fm, columns=fm.columns.as_read)
-    out = np.empty((len(codes), fm.n_components), dtype=fm.dtype)
-    source, columns = read._source(codes)
-    for _ in read.run(source.chunks(columns, (), fm.chunk_rows), InMemory(out), 1, RowPolicy(set_aside=True)):
+    program, (source, columns) = read.program(what), read.source(codes)
+    out = np.empty((len(codes), program.width), program.dtype)
+    chunks = source.chunks(columns, (), fm.chunk_rows)
+    for _ in run(program, chunks, InMemory(out), 1, RowPolicy(set_aside=True), in_memory=True):
         pass
     return out
 
@@ -120,7 +122,7 @@ def rounding(fm: FeatureMap, codes: Floats) -> Floats:
     chain = fm.chain
     X: Floats = codes.astype(np.float64)
     moved = float(np.finfo(DOUBLE).eps) * _moved(chain, X)
-    terms = max(_LEAST_TERMS, fm.transformer.widest)
+    terms = max(_LEAST_TERMS, *(transform.widest for transform in fm.transforms))
     eps = float(np.finfo(fm.dtype).eps)
     after_cast = Chain(chain.steps[chain.cast_after :], chain.outputs)
     if after_cast.steps:

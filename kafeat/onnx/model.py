@@ -50,8 +50,9 @@ def to_model(model: str | os.PathLike[str] | FeatureMap, opset: int = OPSET) -> 
         raise UsageError(f"opset: expected {LOWEST_OPSET} to {highest}, got {opset}")
     fm = model if isinstance(model, FeatureMap) else load(model)
     # Bound first: numbers that the map's dtype cannot hold are refused there.
-    d, D, dtype = fm.n_features_in, fm.transformer.n_features_out, np.dtype(fm.dtype)
-    graph, reads = Graph(opset, dtype), fm.input_dtype
+    reads = fm.input_dtype
+    d, D, dtype = fm.n_features_in, fm.n_components, np.dtype(fm.dtype)
+    graph = Graph(opset, dtype)
     x = emit_columns(graph, fm.columns, INPUT, reads)
     z = graph.features(emit_chain(graph, fm.chain, x, reads))
     inputs = helper.make_tensor_value_info(INPUT, helper.np_dtype_to_tensor_dtype(reads), ["N", d])

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 
-from kafeat.chain.bound_chain import PREDICTION_DTYPE
 from kafeat.contract.step import DOUBLE
 from kafeat.model.feature_map import FeatureMap
 from kafeat.onnx.elementary import product
 from kafeat.onnx.graph import Graph, Value
-from kafeat.runtime.threads import InMemory, RowPolicy, run
 from kafeat.types import Floats
 
 
@@ -37,17 +34,6 @@ def emit_predictor(graph: Graph, fm: FeatureMap, z: Value) -> Value:
 def predictor_metadata(fm: FeatureMap) -> dict[str, str]:
     """Return the labels of a map that ends in a predictor, as JSON: names, type and classes."""
     return {} if fm.predictor is None else {"kafeat.labels": json.dumps(fm.predictor.labels.to_plain())}
-
-
-def predictions(fm: FeatureMap, codes: Floats) -> Floats:
-    """The predicted numbers of rows whose categories are codes; NaN in a row that is refused."""
-    read = replace(fm, columns=fm.columns.as_read)
-    out = np.empty((len(codes), fm.needed_predictor().n_outputs), PREDICTION_DTYPE)
-    source, columns = read._source(codes)
-    chunks = source.chunks(columns, (), fm.chunk_rows)
-    for _ in run(read.predicting, PREDICTION_DTYPE, chunks, InMemory(out), 1, RowPolicy(set_aside=True)):
-        pass
-    return out
 
 
 def prediction_rounding(fm: FeatureMap, Z: Floats, allowed: Floats) -> Floats:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -11,7 +12,7 @@ from pydantic import Field, model_validator
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
 from kafeat.contract.checks import refuse_negative
 from kafeat.contract.kernel_inputs import Coordinates, KernelInputs
-from kafeat.contract.step import PositiveFloat, Sample, Spreads, Step, Transform, parameter, refuse_parameter
+from kafeat.contract.step import PositiveFloat, Sample, Step, Traits, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import is_feature_major, runs, shaped
 from kafeat.maths.homogeneous import windows
 from kafeat.maths.homogeneous.additive import additive_kernel, additive_names, spectral_kernel
@@ -51,6 +52,8 @@ class Homogeneous(Step):
     Source: Vedaldi & Zisserman 2012, equations 15 (uniform window) and 18 (rectangular), table 2 (periods).
     """
 
+    always: ClassVar[Traits] = Traits(spreads="ignores")
+
     kernel: KernelName = parameter("chi2", "the additive kernel to approximate")
     order: Annotated[int, Field(ge=0, le=1000)] | None = parameter(
         None, "n; there are 2n + 1 outputs per input; null: 1, and 0 for hellinger"
@@ -73,6 +76,10 @@ class Homogeneous(Step):
         "error", "refuse negative inputs, or map them to -Ψ(|x|)"
     )
 
+    @property
+    def traits(self) -> Traits:
+        return replace(super().traits, refuses_negative=self.negative == "error")
+
     @model_validator(mode="after")
     def _hellinger_has_one_feature(self) -> Self:
         if self.kernel == "hellinger":
@@ -88,14 +95,6 @@ class Homogeneous(Step):
         if self.order is None:
             return 0 if self.kernel == "hellinger" else 1
         return self.order
-
-    @property
-    def spreads(self) -> Spreads:
-        return "ignores"
-
-    @property
-    def refuses_negative(self) -> bool:
-        return self.negative == "error"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         if self.negative == "error":

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import comb, lgamma, log
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from kafeat.contract.kernel_inputs import KernelInputs
-from kafeat.contract.step import Sample, Step, Transform, parameter
+from kafeat.contract.step import Sample, Step, Traits, Transform, parameter
 from kafeat.errors import DataError
 from kafeat.maths.dot_products import DEGREE, GAMMA, Coef0, Degree, Gamma, fit_gamma, polynomial
 from kafeat.types import Floats, Shape, State
@@ -27,13 +27,11 @@ class PolynomialFeatures(Step):
     Source: Cotter, Keshet & Srebro 2011, section 3 (explicit monomials of the polynomial kernel).
     """
 
+    always: ClassVar[Traits] = Traits(needs_coordinates=False)
+
     degree: Degree = DEGREE
     gamma: Gamma = GAMMA
     coef0: Coef0 = parameter(1.0, "c₀; 0 leaves the monomials of degree p only")
-
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         try:

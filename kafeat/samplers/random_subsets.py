@@ -12,9 +12,9 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     MONTE_CARLO,
     N_COMPONENTS,
-    ErrorSlopes,
     Sample,
     Step,
+    Traits,
     Transform,
     Width,
     parameter,
@@ -40,7 +40,7 @@ class RandomSubsets(Step):
     Source: Shawe-Taylor & Cristianini 2004, section 9.2 (kernels); Atarashi, Maji & Oyama 2019 (features).
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO)
 
     kernel: Literal["anova", "all_subsets"] = parameter(
         "anova", "sets of `degree` columns, or sets of any size"

@@ -14,9 +14,9 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     MONTE_CARLO,
     N_COMPONENTS,
-    ErrorSlopes,
     Sample,
     Step,
+    Traits,
     Transform,
     Width,
     parameter,
@@ -49,7 +49,7 @@ class TensorSketch(Step):
     Source: Pham & Pagh 2013, algorithm 1.
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
 
     degree: Degree = DEGREE
     gamma: Gamma = GAMMA
@@ -67,10 +67,6 @@ class TensorSketch(Step):
                 "n_components", f"at most {most:,} for the degree {self.degree}", self.n_components
             )
         return self
-
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         d = sample.X.shape[1]

@@ -13,9 +13,9 @@ from kafeat.contract.kernel_inputs import KernelInputs
 from kafeat.contract.step import (
     MONTE_CARLO,
     N_COMPONENTS,
-    ErrorSlopes,
     Sample,
     Step,
+    Traits,
     Transform,
     Width,
     parameter,
@@ -50,7 +50,7 @@ class TensorSrht(Step):
     Source: Ahle et al. 2020 (TensorSRHT); Wacker, Kanagawa & Filippone 2022, algorithm 1 (complex to real).
     """
 
-    error_slopes: ClassVar[ErrorSlopes] = MONTE_CARLO
+    always: ClassVar[Traits] = Traits(error_slopes=MONTE_CARLO, needs_coordinates=False)
 
     degree: Degree = DEGREE
     gamma: Gamma = GAMMA
@@ -63,10 +63,6 @@ class TensorSrht(Step):
         if self.complex_to_real:
             refuse_odd(self.n_components, "with complex_to_real")
         return self
-
-    @property
-    def needs_coordinates(self) -> bool:
-        return False
 
     def exact_terms(self, state: State) -> ExactTerms | None:
         """The terms that the first outputs carry; None: the products are of the whole kernel."""

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from kafeat.contract.step import Sample, Scaler, parameter
+from kafeat.contract.step import Sample, Scaler, Traits, parameter
 from kafeat.types import Floats, Shape, State
 
 Share = Annotated[float, Field(ge=0.0, le=0.5)]
@@ -21,7 +21,7 @@ class Clip(Scaler):
     value of the sample.
     """
 
-    columnwise: ClassVar[bool] = True
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="keeps")
 
     share: Share = parameter(0.005, "share of the sample that is clipped at each end")
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from kafeat.contract.step import Names, Sample, Scaler, parameter
+from kafeat.contract.step import Names, Sample, Scaler, Traits, parameter
 from kafeat.errors import InvalidValueError
 from kafeat.types import Floats, Shape, State
 
@@ -20,8 +20,7 @@ class Impute(Scaler):
     median and is refused.
     """
 
-    columnwise: ClassVar[bool] = True
-    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "fill"
+    always: ClassVar[Traits] = Traits(columnwise=True, missing="fill", spreads="keeps")
 
     strategy: Literal["mean", "median", "constant"] = parameter("mean", "what a missing number becomes")
     value: float = parameter(0.0, "the constant of strategy constant")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from kafeat.contract.step import Sample, Scaler
+from kafeat.contract.step import Sample, Scaler, Traits
 from kafeat.errors import InvalidValueError
 from kafeat.types import Floats, Shape, State
 
@@ -18,12 +18,7 @@ class Log1p(Scaler):
     An entry of −1 or less has no image and is refused.
     """
 
-    columnwise: ClassVar[bool] = True
-    missing: ClassVar[Literal["refuse", "pass", "fill"]] = "pass"
-
-    @property
-    def refuses_negative(self) -> bool:
-        return True
+    always: ClassVar[Traits] = Traits(columnwise=True, missing="pass", refuses_negative=True, spreads="keeps")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         _refuse(sample.X)

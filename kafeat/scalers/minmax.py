@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafeat.contract.step import Sample, Scaler, Spreads, parameter
+from kafeat.contract.step import Sample, Scaler, Traits, parameter
 from kafeat.types import Floats, Shape, State
 
 
@@ -18,13 +18,9 @@ class Minmax(Scaler):
     [0, 1] unless `clip` is set; histogram kernels, which refuse negative inputs, want it.
     """
 
-    columnwise: ClassVar[bool] = True
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
 
     clip: bool = parameter(False, "clip to [0, 1]")
-
-    @property
-    def spreads(self) -> Spreads:
-        return "evens"
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         low, high = (ends.astype(np.float64) for ends in (sample.X.min(axis=0), sample.X.max(axis=0)))

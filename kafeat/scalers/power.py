@@ -9,7 +9,7 @@ import numpy as np
 
 from kafeat.compiled.library import ARRAY, FLAG, SIZE, Loop, address, loop
 from kafeat.contract.casts import ScalerLoop
-from kafeat.contract.step import DOUBLE, Sample, Scaler, Spreads, Transform
+from kafeat.contract.step import DOUBLE, Sample, Scaler, Traits, Transform
 from kafeat.types import Floats, Shape, State
 
 _MOST_ROWS = 10_000
@@ -27,11 +27,7 @@ class Power(Scaler):
     columns and heavy tails become nearly symmetric. Source: Yeo & Johnson 2000.
     """
 
-    columnwise: ClassVar[bool] = True
-
-    @property
-    def spreads(self) -> Spreads:
-        return "evens"
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         X = sample.X

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafeat.contract.step import Sample, Scaler, Spreads
+from kafeat.contract.step import Sample, Scaler, Traits
 from kafeat.types import Floats, Shape, State
 
 
@@ -18,11 +18,7 @@ class Robust(Scaler):
     centred.
     """
 
-    columnwise: ClassVar[bool] = True
-
-    @property
-    def spreads(self) -> Spreads:
-        return "evens"
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         low, centre, high = np.quantile(sample.X, (0.25, 0.5, 0.75), axis=0).astype(np.float64)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kafeat.contract.step import Sample, Scaler, Spreads
+from kafeat.contract.step import Sample, Scaler, Traits
 from kafeat.maths.units import power_of_two
 from kafeat.types import Floats, Shape, State
 
@@ -18,11 +18,7 @@ class Standardize(Scaler):
     A column that varies in the sample by no more than rounding is only centred. Both numbers are computed in float64.
     """
 
-    columnwise: ClassVar[bool] = True
-
-    @property
-    def spreads(self) -> Spreads:
-        return "evens"
+    always: ClassVar[Traits] = Traits(columnwise=True, spreads="evens")
 
     def fit(self, sample: Sample, rng: np.random.Generator) -> State:
         X = sample.X

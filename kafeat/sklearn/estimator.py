@@ -197,7 +197,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
 
     def _labels(self, y: Any, config: Config) -> Array | None:
         """Return `y` if a step learns from labels: one a row, or several numbers."""
-        takes = config.needs_label or any(step.takes_label for step in config.map_steps)
+        takes = config.needs_label or any(step.traits.takes_label for step in config.map_steps)
         return None if not takes or (y is None and not config.needs_label) else checked_labels(y)
 
     def _config(self) -> Config:

@@ -121,7 +121,7 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _source(self, X: Any, config: Config, reset: bool) -> Reader:
         """Return a reader of the rows, after scikit-learn's checks of shape, names and values."""
-        reads_columns = any(step.reads_columns for step in config.map_steps)
+        reads_columns = any(step.traits.reads_columns for step in config.map_steps)
         if reads_columns and hasattr(X, "__arrow_c_stream__"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             with as_value_errors():
@@ -155,10 +155,10 @@ class MapEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         except KafeatError:  # reported by `fit`
             return tags
         tags.input_tags.allow_nan = takes_missing(config.map_steps)
-        reads_columns = any(step.reads_columns for step in config.map_steps)
+        reads_columns = any(step.traits.reads_columns for step in config.map_steps)
         tags.input_tags.string = tags.input_tags.categorical = reads_columns
         tags.input_tags.sparse = not reads_columns
-        tags.input_tags.positive_only = config.map_steps[0].refuses_negative
+        tags.input_tags.positive_only = config.map_steps[0].traits.refuses_negative
         tags.target_tags.required = config.needs_label
         return tags
 

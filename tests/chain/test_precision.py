@@ -313,7 +313,7 @@ def test_what_counts_as_agreement() -> None:
 def test_refused_rows_have_no_features_and_others_do() -> None:
     X = np.abs(normal())
     X[[3, 4, 290], 1] = -1.0
-    transform = fit([{"kind": "homogeneous"}], np.abs(normal()), "float64").transformer
+    transform = fit([{"kind": "homogeneous"}], np.abs(normal()), "float64").chain.bind(np.dtype(np.float64))
     Z = features(transform, X, np.arange(N), np.dtype(float))
     assert np.flatnonzero(~np.isfinite(Z).all(axis=1)).tolist() == [3, 4, 290]
     assert not np.isfinite(features(transform, -X, np.array([7, 8]), np.dtype(float))).any()

@@ -63,7 +63,7 @@ def test_the_session_computes_them(fm: FeatureMap) -> None:
             asked.append(len(given["X"]))
             return [np.full((len(given["X"]), 64), 0.5, np.float32)]
 
-    object.__setattr__(device, "session", Session())
+    object.__setattr__(device.device, "session", Session())
     assert (device.transform(rows()) == 0.5).all()
     assert asked == [256, 256, 188]
 

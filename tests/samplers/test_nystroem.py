@@ -357,7 +357,7 @@ def test_precomputed_columns_are_landmarks() -> None:
         inner = np.linalg.inv(K[np.ix_(columns, columns)])
         want = C[:, columns] @ inner @ C[:, columns].T
         np.testing.assert_allclose(Z @ Z.T, want, rtol=0, atol=rounding(K[np.ix_(columns, columns)]))
-    assert not fm.chain.steps[0].step.keeps_rows
+    assert not fm.chain.steps[0].step.traits.keeps_rows
 
 
 def test_precomputed_is_saved_and_a_column_out_of_range_refused(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_precomputed_is_saved_and_a_column_out_of_range_refused(tmp_path: Path) 
 def test_precomputed_has_no_exact_kernel_and_says_so() -> None:
     K = pairwise.rbf_kernel(rows(30, 4))
     fm = fit(K, kernel="precomputed", n_components=5)
-    assert fm.chain.steps[0].step.no_exact
+    assert fm.chain.steps[0].step.traits.no_exact
     with pytest.raises(UsageError, match="precomputed: there is no exact kernel beyond the given columns"):
         fm.exact_kernel(K)
 

@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, StrMethod
 
 from kafeat.evaluation.costs import cost_rows
 from kafeat.evaluation.records import Summary, estimate_of
-from kafeat.evaluation.report.canvas import Style, cycle, legend
-from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.summary import is_number, score_name, spell, spread_of, stated, stated_mean
+from kafeat.pictures.canvas import Style, cycle, legend
+from kafeat.pictures.figure_data import MapFigures
 
 
 @dataclass(frozen=True)

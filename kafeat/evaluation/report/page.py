@@ -9,10 +9,10 @@ from typing import Any, cast
 from kafeat.evaluation.costs import cost_table, findings
 from kafeat.evaluation.recommendation import choose
 from kafeat.evaluation.records import MACHINES, EvaluationRecord, Report, Summary, estimate_of
-from kafeat.evaluation.report.canvas import Picture
 from kafeat.evaluation.report.document import document, figures, table
 from kafeat.evaluation.summary import score_name, spell, spell_briefly, spelled_rate, spread_of, stated_mean
 from kafeat.maths.scoring import spell_score
+from kafeat.pictures.canvas import Picture
 
 # Columns in the order of a reader's questions: errors, scores, costs.
 _WORDS = {

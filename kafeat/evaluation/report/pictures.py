@@ -11,10 +11,11 @@ import numpy as np
 
 from kafeat.evaluation.recommendation import choose, same_but
 from kafeat.evaluation.records import Rate, Summary
-from kafeat.evaluation.report import comparisons, portraits
-from kafeat.evaluation.report.canvas import Picture, Style, drawn
-from kafeat.evaluation.report.figure_data import MapFigures, same_map
+from kafeat.evaluation.report import comparisons
 from kafeat.evaluation.summary import spell
+from kafeat.pictures import portraits
+from kafeat.pictures.canvas import Picture, Style, drawn
+from kafeat.pictures.figure_data import MapFigures, same_map
 
 
 def pictures(

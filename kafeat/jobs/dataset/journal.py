@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from kafeat.io.storage.atomic import Guard
 from kafeat.io.storage.base import Location
@@ -127,7 +127,7 @@ class Journal:
     def result(
         self,
         kept: int,
-        outputs: Outputs[Any],
+        outputs: Outputs,
         seconds: float,
         removed: tuple[str, ...],
         unknown_files: tuple[str, ...],

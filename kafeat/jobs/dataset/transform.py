@@ -48,7 +48,7 @@ class DatasetJob:
     plan: DatasetPlan
     parts: PartMaker
 
-    def run(self, outputs: Outputs[Any], announce: Announce) -> DatasetResult:
+    def run(self, outputs: Outputs, announce: Announce) -> DatasetResult:
         """Write all parts that are not up to date, as files of these outputs."""
         began, plan = time.perf_counter(), self.plan
         kept = list(plan.up_to_date.values())

@@ -183,8 +183,8 @@ class Candidate:
         """Refuse a map that has no exact kernel to compare it with, before anything is fitted."""
         chain = () if self.fitted is None else self.fitted.chain.steps
         for step in self.config.map_steps if self.fitted is None else [one.step for one in chain]:
-            if step.no_exact:
-                raise UsageError(f"evaluate: {step.no_exact}")
+            if step.traits.no_exact:
+                raise UsageError(f"evaluate: {step.traits.no_exact}")
 
     def fit(
         self,

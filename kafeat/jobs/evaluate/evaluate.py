@@ -16,7 +16,6 @@ from kafeat.errors import DataError, GateError, KafeatWarning, UsageError, quote
 from kafeat.evaluation.evaluation import Evaluation
 from kafeat.evaluation.recommendation import choose, edges, recommend, score_of_choice
 from kafeat.evaluation.records import EvaluationRecord, Report, estimate_of
-from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.evaluation.summary import budgets, rates, spell, summarize
 from kafeat.jobs.evaluate.candidates import Candidate, NamedRecipe, Sweep, list_candidates, read_sweep
 from kafeat.jobs.evaluate.inputs import RereadableData, rereadable
@@ -29,6 +28,7 @@ from kafeat.jobs.fit.messages import Listener
 from kafeat.jobs.transform.options import InputOptions
 from kafeat.maths.task import TaskKind
 from kafeat.model.feature_map import FeatureMap
+from kafeat.pictures.figure_data import MapFigures
 from kafeat.types import TableLike
 
 Model: TypeAlias = "FeatureMap | str | os.PathLike[str]"

@@ -85,7 +85,11 @@ class EvaluatedMap:
     def raw_key(self) -> tuple[object, ...]:
         """A key that is equal for maps with the same raw columns: their names, dtype, and steps that fill or code."""
         steps = [one.step for one in self._fm.chain.steps]
-        makers = [repr(step.recipe()) for step in steps if step.missing == "fill" or step.reads_columns]
+        makers = [
+            repr(step.recipe())
+            for step in steps
+            if step.traits.missing == "fill" or step.traits.reads_columns
+        ]
         return self._fm.columns.names, self._fm.input_dtype.name, *makers
 
     def _matrices(self, rows: Mask) -> Iterator[tuple[Array, Floats]]:

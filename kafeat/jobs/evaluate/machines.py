@@ -15,10 +15,10 @@ import numpy as np
 from kafeat.evaluation.costs import MOST_TRACED, PeakMemory, repeated, seconds_of
 from kafeat.evaluation.learners import Inputs, Learner, Model, Training, predictions
 from kafeat.evaluation.preparation import Split, Truth
-from kafeat.evaluation.report.figure_data import LearningFigures, Surface
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, TimedInputs
 from kafeat.jobs.evaluate.request import EvaluationRequest
+from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.types import Array, Floats, Mask
 
 

@@ -22,7 +22,6 @@ from kafeat.evaluation.kernel_error import (
 from kafeat.evaluation.learners import Learner, equivalent_learner, learner_of
 from kafeat.evaluation.preparation import Split, Truth, split
 from kafeat.evaluation.records import EvaluationRecord
-from kafeat.evaluation.report.figure_data import LearningFigures, MapFigures, map_figures, same_map
 from kafeat.jobs.evaluate.candidates import Candidate, Fit
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
 from kafeat.jobs.evaluate.machines import Machines
@@ -33,6 +32,7 @@ from kafeat.jobs.fit.messages import Listener
 from kafeat.maths.scoring import score_of_constant
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.importance import first_importance
+from kafeat.pictures.figure_data import LearningFigures, MapFigures, map_figures, same_map
 from kafeat.runtime.environment import count_jobs
 from kafeat.types import Array, Floats, Mask
 
@@ -168,7 +168,8 @@ class Evaluator:
                 values |= scored.keys
                 figures = replace(figures, model=scored.figures)
         if exhibits is not None and drawn:
-            shown = map_figures(record, subject.map, X, K, Z, subject.between)
+            chain, dtype = subject.map.chain, np.dtype(subject.map.dtype)
+            shown = map_figures(record, chain, dtype, X, K, Z, subject.between)
             exhibits.append(replace(shown, importance=first_importance(fit.map), learning=figures))
         return record
 
@@ -256,16 +257,16 @@ _OF_PCA = (
 def _kernel_keys(subject: EvaluatedMap, X: Array) -> tuple[dict[str, Any], Floats, Floats]:
     """Compare a map with its exact kernel on rows X; return the kernel (n, n) and the features (n, D) too."""
     chain = subject.map.chain
-    _ = subject.map.transformer  # compute derived arrays before the time is measured
+    subject.map.program()  # compute derived arrays before the time is measured
     transform_seconds = repeated(seconds_of(lambda: subject.transform(X)))
     Z: Floats = subject.transform(X).astype(np.float64)
     started = time.perf_counter()
     K: Floats = subject.map.exact_kernel(X)
     exact_seconds = time.perf_counter() - started
-    reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(subject.map, X))
-    centred = kernel_before_pca(subject.map, X)
+    reference, more = chain.exact_kernel_note(), dict[str, Any](closed_form(chain, X))
+    centred = kernel_before_pca(chain, X)
     if centred is not None:
-        K, Z, reference = centred, np.asarray(components(subject.map, Z)), _OF_PCA
+        K, Z, reference = centred, np.asarray(components(chain, Z)), _OF_PCA
         more |= kernel_pca(K, Z)
     values = {
         "transform_seconds": transform_seconds, "exact_seconds": exact_seconds,

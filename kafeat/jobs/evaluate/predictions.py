@@ -11,7 +11,7 @@ from kafeat.config import Config
 from kafeat.errors import DataError, GateError, UsageError
 from kafeat.evaluation.learners import equivalent_predictor
 from kafeat.evaluation.preparation import Truth
-from kafeat.evaluation.scores import ModelFigures, ModelScoring
+from kafeat.evaluation.scores import ModelScoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.labels import LabelSummary, joint_labels, plain_names
@@ -23,6 +23,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import printable
+from kafeat.pictures.figure_data import ModelFigures
 from kafeat.types import Array, Mask
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.evaluation.records import Report
-from kafeat.evaluation.report.figure_data import MapFigures
 from kafeat.io.storage.atomic import write_bytes
 from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.storage.location import parse_location
+from kafeat.pictures.figure_data import MapFigures
 
 if TYPE_CHECKING:  # needs matplotlib
-    from kafeat.evaluation.report.canvas import Picture
+    from kafeat.pictures.canvas import Picture
 
 _PICTURES = (".png", ".svg")
 

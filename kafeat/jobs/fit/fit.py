@@ -211,8 +211,10 @@ def columns_of(
     config: Config, source: Reader, labels: LabelNames = (), others: Collection[str] = ()
 ) -> Columns:
     """Return the columns that a map of this config reads; the columns `others` are no features."""
-    coded = {column: lenient for step in config.steps for column, lenient in step.coded_columns.items()}
-    times = [column for step in config.steps for column in step.time_columns]
+    coded = {
+        column: lenient for step in config.steps for column, lenient in step.traits.coded_columns.items()
+    }
+    times = [column for step in config.steps for column in step.traits.time_columns]
     return choose(
         source,
         config.columns.include or None,

@@ -27,11 +27,12 @@ from kafeat.jobs.fit.sample import held_out_rows
 from kafeat.maths.ridge import FOLDS
 from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
-from kafeat.model.feature_map import WITH_PREDICTOR, FeatureMap
+from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import FittedPredictor
 from kafeat.model.provenance import Provenance, Search, printable
+from kafeat.model.serialize import WITH_PREDICTOR
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.threads import RowPolicy, Transformed
+from kafeat.runtime.run import Done, NewArrays, RowPolicy, run
 from kafeat.types import Array, Floats, Mask
 
 # Products of two sums of weights stay within float64.
@@ -42,7 +43,7 @@ _WEIGHTS = (1e-100, 1e100)
 class LabelledRows:
     """A chunk with its features, the rows to learn from, and the labels and weights of all of its rows."""
 
-    done: Transformed
+    done: Done
     train: Mask
     labels: Array
     weights: Floats | None = None
@@ -72,7 +73,9 @@ class TrainingSource:
             match(self.source, fm.columns, not_features), keep, fm.chunk_rows
         )
         # A test row that the map refuses is not learned from, so it does no harm.
-        for done in fm.run(chunks, _NewArrays(fm), jobs, RowPolicy(set_aside=True)):
+        program = fm.program()
+        target = NewArrays(program.width, program.dtype)
+        for done in run(program, chunks, target, count_jobs(jobs), RowPolicy(set_aside=True)):
             chunk = done.chunk
             train = ~held_out_rows(chunk, self.held_out, self.split)
             bad = next((refused for refused in done.bad_rows if train[refused.row]), None)
@@ -98,20 +101,6 @@ def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
             f"{least:g} to {most:g}, got {weights[row]:g}"
         )
     return weights
-
-
-@dataclass(frozen=True)
-class _NewArrays:
-    """A target of features: new memory for every chunk."""
-
-    fm: FeatureMap
-
-    def buffer(self, start: int, rows: int) -> Floats:
-        del start
-        return np.empty((rows, self.fm.n_components), self.fm.dtype)
-
-    def filled(self, start: int, block: Floats) -> None:
-        return
 
 
 # Numbers of a block of rows, which are in float64 while they are added.
@@ -150,7 +139,7 @@ class Training:
 
     def add(self, rows: LabelledRows) -> None:
         """Add the rows of a chunk, some at a time."""
-        chunk, Z = rows.done.chunk, rows.done.features
+        chunk, Z = rows.done.chunk, rows.done.floats
         folds = (row_hashes(self.seed, chunk.start, chunk.rows) % np.uint64(FOLDS)).astype(np.intp)
         weights = self._weights(rows)
         # A row without weight is as good as absent, and a fold of such rows has no error to choose by.
@@ -192,7 +181,7 @@ class Training:
         own = np.ones(len(offsets)) if weights is None else weights[offsets]
         targets = self.task.targets(rows.labels[offsets])
         about = np.column_stack([targets, own, folds[offsets]])
-        self.kept.add(start, height, offsets, rows.done.features[offsets], about)
+        self.kept.add(start, height, offsets, rows.done.floats[offsets], about)
 
     def learned(self) -> Learned:
         """Return the result."""

@@ -60,7 +60,7 @@ def spread_warnings(step: Step, X: Floats, names: Sequence[str | None] | None) -
         picks = _picked(columns, names, X.shape[1])
         inner = None if names is None else [names[j] for j in picks]
         yield from spread_warnings(steps[0], X[:, picks], inner)
-    if step.spreads != "needs" or len(X) < _LEAST_SPREAD_ROWS or not X.shape[1]:
+    if step.traits.spreads != "needs" or len(X) < _LEAST_SPREAD_ROWS or not X.shape[1]:
         return
     extremes = _extremes(X)
     if extremes is None:
@@ -277,8 +277,8 @@ class SampledFit:
             wide = step.width_warning(X.shape[1])
             if wide is not None:
                 listener.warn(f"{place}: {wide}")
-            if all(one.spreads == "keeps" for one in before):
-                names = sample.names if all(one.columnwise for one in before) else None
+            if all(one.traits.spreads == "keeps" for one in before):
+                names = sample.names if all(one.traits.columnwise for one in before) else None
                 for message in spread_warnings(step, X, names):
                     listener.warn(f"{place}: {message}")
 
@@ -370,7 +370,7 @@ def read_given_rows(
     rows_of: dict[str, Floats] = {}
     origins: list[Origin] = []
     for step in config.steps:
-        for name, rows in step.given_rows.items():
+        for name, rows in step.traits.given_rows.items():
             if name in rows_of:
                 continue
             with open_reader(parse_location(rows)) if isinstance(rows, str) else reader_of(rows) as source:

@@ -27,8 +27,8 @@ from kafeat.config.model import SearchOptions
 from kafeat.contract.describe import spell
 from kafeat.contract.step import DOUBLE, Sample, Step
 from kafeat.errors import DataError, InvalidValueError, UsageError
-from kafeat.evaluation.kernel_error import relative_frobenius
 from kafeat.evaluation.learners import FeaturesScorer, features_score
+from kafeat.maths.kernel_error import relative_frobenius
 from kafeat.model.provenance import Search
 from kafeat.registry import build_step
 from kafeat.types import Array, Floats
@@ -304,9 +304,9 @@ def settle(
     if not any(step.searches for step in steps):
         return tuple(steps), []
     for i, step in enumerate(steps):
-        if step.unsaved is not None:
+        if step.traits.unsaved is not None:
             raise UsageError(
-                f"steps[{i}].{step.unsaved}: parameters cannot be chosen from the data for it: give values"
+                f"steps[{i}].{step.traits.unsaved}: parameters cannot be chosen from the data for it: give values"
             )
     recipes = [step.recipe() for step in steps]
     train, test = train_and_test(sample, rng, options.rows)
@@ -330,7 +330,7 @@ def _reach(
     place: str,
 ) -> dict[str, Any]:
     search, curve = holder["n_components"], {}
-    own = build_step({**holder, "n_components": _FIRST_WIDTH}).own_kernel
+    own = build_step({**holder, "n_components": _FIRST_WIDTH}).traits.own_kernel
     if own is not None:
         raise UsageError(f"{place}: target_error: expected a map of a given kernel, got {own}: give a number")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from kafeat.io.storage.base import Location
 from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.column_ranges import DriftTest
-from kafeat.runtime.threads import TransformedChunk
+from kafeat.runtime.run import Done
 
 _FORM = re.compile(r"(\d+(?:\.\d+)?)%|\d+", re.ASCII)
 
@@ -157,9 +157,7 @@ class TransformResult:
 class Counts:
     """Sums over the chunks of one output."""
 
-    def __init__(
-        self, fm: FeatureMap, names: Sequence[str], rules: RowOptions, outputs: Outputs[Any]
-    ) -> None:
+    def __init__(self, fm: FeatureMap, names: Sequence[str], rules: RowOptions, outputs: Outputs) -> None:
         self._fm, self._names, self._rules, self._outputs = fm, names, rules, outputs
         self._read = self._clipped = self._bad = 0
         self._first_bad: str | None = None
@@ -171,7 +169,7 @@ class Counts:
         self._total = np.zeros(fm.n_components if self.tests_mean else 0)
         self.input_sha256: str | None = None
 
-    def add(self, done: TransformedChunk) -> None:
+    def add(self, done: Done) -> None:
         """Add the counts of a chunk."""
         self._read += done.chunk.rows
         self._clipped += done.clipped

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Generic, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from kafeat.chain.bound_chain import PREDICTION_DTYPE
+from kafeat.chain.program import What
 from kafeat.contract.checks import round_to
+from kafeat.contract.tile import SparseRows
 from kafeat.errors import InvalidValueError, UsageError
 from kafeat.io.readers.base import Chunk
 from kafeat.io.storage.formats import SPARSE_OUTPUTS
@@ -19,134 +20,94 @@ from kafeat.io.writers.npz import SparseWriter
 from kafeat.io.writers.options import OutputOptions
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.predictor import PREDICTION, PROBABILITY
-from kafeat.model.sparse_features import gives_sparse, run_sparse
 from kafeat.runtime.environment import count_jobs
-from kafeat.runtime.threads import (
-    FeatureTarget,
-    RowPolicy,
-    SparselyTransformed,
-    Transformed,
-    TransformedChunk,
-)
-
-T = TypeVar("T", bound=TransformedChunk)
+from kafeat.runtime.run import Done, NewArrays, RowPolicy, Target, run
 
 
-class Outputs(ABC, Generic[T]):
-    """The numbers (n, width) that are written of n rows, their names and dtype, and a column of classes."""
+@dataclass(frozen=True)
+class Outputs:
+    """The numbers (n, width) that are written of n rows.
 
-    what: Literal["features", "predictions"]
+    Attributes:
+        fm: The model.
+        what: Features or predictions. Features are computed in the memory of the writer.
+        names: Names of the numbers.
+        list_name: Name of the one column that holds all of them in a layout of lists.
+        dtype: The dtype that they are written in.
+        classes: A column of classes beside probabilities, if the format holds it.
+        scale: The factor that features were multiplied by; None for features as they are, and for predictions.
+        sparse: True for features that are mostly 0, as sparse rows.
+    """
+
+    fm: FeatureMap
+    what: What
     names: list[str]
     list_name: str
     dtype: np.dtype[Any]
     classes: ClassColumn | None = None
     scale: float | None = None
-    """The factor that features were multiplied by; None for features as they are, and for predictions."""
+    sparse: bool = False
 
     @property
     def width(self) -> int:
         """Number of columns of numbers."""
         return len(self.names)
 
-    @abstractmethod
     def run(
-        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
-    ) -> Iterator[T]:
-        """Compute the numbers of chunks, and yield them in order; those of a map go to the memory of `writer`."""
+        self, chunks: Iterator[Chunk], writer: Target, jobs: int | None, policy: RowPolicy
+    ) -> Iterator[Done]:
+        """Compute the numbers of chunks, and yield them in order."""
+        target: Target | None = writer
+        if self.what == "predictions":
+            program = self.fm.program("predictions", sums=policy.sums)
+            target = NewArrays(program.width + program.behind, program.dtype)
+        elif self.sparse:
+            program, target = self.fm.program(sparse=True, dtype=self.dtype), None
+        else:
+            program = self.fm.program(unit_variance=self.scale is not None)
+        return run(program, chunks, target, count_jobs(jobs), policy)
 
-    @abstractmethod
-    def write(self, done: T, writer: Writer) -> None:
+    def write(self, done: Done, writer: Writer) -> None:
         """Write a chunk, or only its good rows if the writer drops the others."""
-
-
-class FeatureOutputs(Outputs[Transformed]):
-    """Features, computed in the memory of the writer."""
-
-    what = "features"
-
-    def __init__(self, fm: FeatureMap, writing: OutputOptions) -> None:
-        self._fm = fm
-        self.names, self.list_name = writing.feature_names(fm.n_components), writing.list_name
-        self.dtype = np.dtype(writing.dtype or fm.dtype)
-        self.scale = fm.needed_unit_scale() if writing.unit_variance else None
-
-    def run(
-        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
-    ) -> Iterator[Transformed]:
-        return self._fm.run(chunks, writer, jobs, policy, unit_variance=self.scale is not None)
-
-    def write(self, done: Transformed, writer: Writer) -> None:
-        writer.write(done.features, done.chunk.passthrough, done.good if writer.layout.dropping else None)
-
-
-class SparseFeatureOutputs(Outputs[SparselyTransformed]):
-    """Features that are mostly 0, as sparse rows, for formats that store the others only."""
-
-    what = "features"
-
-    def __init__(self, fm: FeatureMap, writing: OutputOptions) -> None:
-        self._fm = fm
-        self.names, self.list_name = writing.feature_names(fm.n_components), writing.list_name
-        self.dtype = np.dtype(writing.dtype or fm.dtype)
-
-    def run(
-        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
-    ) -> Iterator[SparselyTransformed]:
-        del writer
-        return run_sparse(self._fm, chunks, self.dtype, count_jobs(jobs), policy)
-
-    def write(self, done: SparselyTransformed, writer: Writer) -> None:
-        if not isinstance(writer, SparseWriter):
-            raise TypeError(f"{type(writer).__name__} takes no sparse rows")
         good = done.good if writer.layout.dropping else None
-        writer.write_sparse(done.features, done.chunk.passthrough, good)
-
-
-class PredictionOutputs(Outputs[Transformed]):
-    """Predictions, computed in float64: numbers, or the probabilities of classes and the likeliest one.
-
-    A format of numbers alone holds the probabilities, as their columns tell the class.
-    """
-
-    what = "predictions"
-
-    def __init__(self, fm: FeatureMap, writing: OutputOptions, format: str | None) -> None:
-        self._fm, labels = fm, fm.needed_predictor().labels
-        if writing.unit_variance:
-            raise UsageError("--unit-variance: expected features to scale, got predictions: use --features")
-        prefix = writing.prefix or ""
-        self.dtype = np.dtype(writing.dtype or PREDICTION_DTYPE)
-        self.list_name = prefix + (PREDICTION if labels.classes is None else PROBABILITY)
-        self.names = [prefix + name for name in fm.needed_predictor().output_names]
-        if labels.classes is not None and format not in ("npy", *SPARSE_OUTPUTS):
-            self.classes = ClassColumn(prefix + PREDICTION, labels.classes)
-
-    def run(
-        self, chunks: Iterator[Chunk], writer: FeatureTarget, jobs: int | None, policy: RowPolicy
-    ) -> Iterator[Transformed]:
-        return self._fm.run_predictions(chunks, jobs, policy)
-
-    def write(self, done: Transformed, writer: Writer) -> None:
         table = done.chunk.passthrough
-        if self.classes is not None:
-            table = self.classes.table(table, done.features)
-        block = writer.buffer(done.chunk.start, done.chunk.rows)
-        place = round_to(done.features, block)
-        if place is not None:
-            problem = f"expected predictions that {block.dtype} can hold, got {done.features[place]:g}"
-            raise InvalidValueError(place[0], None, f"{problem}: choose a wider --output-dtype")
-        writer.filled(done.chunk.start, block)
-        writer.write(block, table, done.good if writer.layout.dropping else None)
+        if isinstance(done.features, SparseRows):
+            if not isinstance(writer, SparseWriter):
+                raise TypeError(f"{type(writer).__name__} takes no sparse rows")
+            writer.write_sparse(done.features, table, good)
+            return
+        block = done.features
+        if self.what == "predictions":
+            if self.classes is not None:
+                table = self.classes.table(table, block)
+            block = writer.buffer(done.chunk.start, done.chunk.rows)
+            place = round_to(done.features, block)
+            if place is not None:
+                problem = f"expected predictions that {block.dtype} can hold, got {done.features[place]:g}"
+                raise InvalidValueError(place[0], None, f"{problem}: choose a wider --output-dtype")
+            writer.filled(done.chunk.start, block)
+        writer.write(block, table, good)
 
 
-def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None) -> Outputs[Any]:
+def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None) -> Outputs:
     """Return the predictions of a map that ends in a predictor, unless features are wanted, else the features.
 
-    A format of sparse rows gets sparse features of a map that has them. Of predictions, the column of classes alone
-    depends on the format.
+    A format of sparse rows gets sparse features of a map that has them. Predictions are numbers, or the probabilities
+    of classes and the likeliest one. A format of numbers alone holds the probabilities, whose columns tell the class.
     """
     if fm.predictor is None or writing.features:
         # scaled features are made by the loop of dense ones
-        sparse = format in SPARSE_OUTPUTS and gives_sparse(fm) and not writing.unit_variance
-        return SparseFeatureOutputs(fm, writing) if sparse else FeatureOutputs(fm, writing)
-    return PredictionOutputs(fm, writing, format)
+        sparse = format in SPARSE_OUTPUTS and fm.gives_sparse and not writing.unit_variance
+        scale = fm.needed_unit_scale() if writing.unit_variance else None
+        names, dtype = writing.feature_names(fm.n_components), np.dtype(writing.dtype or fm.dtype)
+        return Outputs(fm, "features", names, writing.list_name, dtype, scale=scale, sparse=sparse)
+    if writing.unit_variance:
+        raise UsageError("--unit-variance: expected features to scale, got predictions: use --features")
+    labels, prefix = fm.predictor.labels, writing.prefix or ""
+    names = [prefix + name for name in fm.predictor.output_names]
+    dtype = np.dtype(writing.dtype or fm.program("predictions").dtype)
+    if labels.classes is None:
+        return Outputs(fm, "predictions", names, prefix + PREDICTION, dtype)
+    alone = format in ("npy", *SPARSE_OUTPUTS)
+    classes = None if alone else ClassColumn(prefix + PREDICTION, labels.classes)
+    return Outputs(fm, "predictions", names, prefix + PROBABILITY, dtype, classes)

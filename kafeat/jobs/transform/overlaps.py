@@ -49,7 +49,7 @@ class InputPlace:
         """Return a config, and the files that it names."""
         named: list[Location] = []
         with suppress(KafeatError):
-            rows = [rows for step in load_config(place).steps for rows in step.given_rows.values()]
+            rows = [rows for step in load_config(place).steps for rows in step.traits.given_rows.values()]
             named = [parse_location(one) for one in rows if isinstance(one, str)]
         return [cls(what, (parse_location(place),)), cls(f"the rows that {place} names", tuple(named))]
 

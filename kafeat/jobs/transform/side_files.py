@@ -19,7 +19,7 @@ from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import RowOptions, TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
-from kafeat.runtime.threads import TransformedChunk
+from kafeat.runtime.run import Done
 
 
 def stats(
@@ -118,7 +118,7 @@ class Rejects:
             [*_OWN_COLUMNS, *(f"input.{n}" if n in _OWN_COLUMNS else n for n in (*cells, *self._kept))]
         )
 
-    def add(self, done: TransformedChunk) -> None:
+    def add(self, done: Done) -> None:
         """Write the bad rows of a chunk."""
         chunk = done.chunk
         for refused in done.bad_rows:

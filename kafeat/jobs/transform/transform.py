@@ -26,7 +26,7 @@ from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.side_files import open_rejects
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.runtime.threads import RowPolicy
+from kafeat.runtime.run import RowPolicy
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]

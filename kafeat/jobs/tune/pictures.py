@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from kafeat.evaluation.report.canvas import Style, legend
+from kafeat.pictures.canvas import Style, legend
 
 
 def score_over_columns(axes: Axes, style: Style, curve: Sequence[Mapping[str, Any]], name: str) -> None:

@@ -17,8 +17,8 @@ from kafeat.jobs.fit.search import fit_chain, subset_of
 from kafeat.jobs.tune.space import Candidate, SearchSpace
 
 if TYPE_CHECKING:
-    from kafeat.evaluation.report.canvas import Picture
     from kafeat.jobs.tune.tuning import Tuning
+    from kafeat.pictures.canvas import Picture
 
 
 _MOST_LEADERS = 20
@@ -103,9 +103,9 @@ def _figure(value: float, error: float) -> str:
 
 
 def _pictures(tuning: Tuning) -> Iterator[Picture]:
-    from kafeat.evaluation.report.canvas import drawn
-    from kafeat.evaluation.report.portraits import importance
     from kafeat.jobs.tune.pictures import score_over_columns
+    from kafeat.pictures.canvas import drawn
+    from kafeat.pictures.portraits import importance
 
     if len(tuning.curve) > 1:
         yield drawn(

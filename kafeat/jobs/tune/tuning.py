@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from kafeat.config import Config
 from kafeat.evaluation.evaluation import PlotOver, check_axis
-from kafeat.evaluation.notebook import needs_matplotlib, new_axes
-from kafeat.evaluation.records import Table, html_table
+from kafeat.evaluation.records import Table
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.jobs.tune.search import Trial
 from kafeat.jobs.tune.test_rows import Score
 from kafeat.model.feature_map import FeatureMap
+from kafeat.pictures.notebook import html_table, needs_matplotlib, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,8 +98,8 @@ class Tuning:
         """
         check_axis(x)
         with needs_matplotlib():
-            from kafeat.evaluation.report.canvas import STYLES
             from kafeat.jobs.tune.pictures import score_over_columns, score_over_seconds
+            from kafeat.pictures.canvas import STYLES
 
             (axes,) = new_axes()
         if x == "columns":

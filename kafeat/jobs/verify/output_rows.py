@@ -16,7 +16,7 @@ from kafeat.io.columns.fields import Field, as_spelled
 from kafeat.io.readers.base import Chunk, Reader
 from kafeat.io.writers.libsvm import LibsvmLabels
 from kafeat.io.writers.passthrough import KeptRows, difference
-from kafeat.jobs.transform.outputs import Outputs, SparseFeatureOutputs
+from kafeat.jobs.transform.outputs import Outputs
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Floats
 
@@ -37,7 +37,7 @@ class OutputRows:
         made: Reader,
         source: Reader,
         fm: FeatureMap,
-        outputs: Outputs[Any],
+        outputs: Outputs,
         dtype: str | None,
         kept: Sequence[str] = (),
     ) -> None:
@@ -108,7 +108,7 @@ class OutputRows:
         if chunk is None:
             return np.empty((0, self._width)), None
         first = self.at - chunk.start
-        read = chunk.numbers if isinstance(self._outputs, SparseFeatureOutputs) else chunk.matrix
+        read = chunk.numbers if self._outputs.sparse else chunk.matrix
         features = read(np.dtype(np.float64))[first : first + most]
         kept = chunk.passthrough
         return features, None if kept is None else kept.slice(first, len(features))
@@ -190,7 +190,7 @@ def _dtype(made: Reader, fields: list[Field]) -> np.dtype[Any]:
     return dtype
 
 
-def _numbers(made: Reader, outputs: Outputs[Any]) -> list[Field]:
+def _numbers(made: Reader, outputs: Outputs) -> list[Field]:
     """Return the fields of features or predictions: the last ones, after the passthrough columns."""
     fields = list(made.fields)
     last = fields[-1:]

@@ -23,7 +23,7 @@ from kafeat.jobs.verify.output_rows import OutputRows
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
-from kafeat.runtime.threads import RowPolicy, SparselyTransformed, Transformed
+from kafeat.runtime.run import Done, RowPolicy
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _copied(label: str | None, known: dict[str, Any], made: Reader) -> list[str]
     return [label]
 
 
-def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs[Any]:
+def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs:
     """Return what an output was made of: predictions, if the model makes them and the output has their columns."""
     writing = OutputOptions(features=True, unit_variance=scaled)
     features = outputs_of(fm, writing, "npz" if made.sparse else None)
@@ -140,14 +140,12 @@ def _outputs(made: Reader, fm: FeatureMap, scaled: bool) -> Outputs[Any]:
     return features
 
 
-def _expected(
-    done: Transformed | SparselyTransformed, on_bad_rows: str, outputs: Outputs[Any], typed: bool
-) -> tuple[Rows, KeptRows | None]:
+def _expected(done: Done, on_bad_rows: str, outputs: Outputs, typed: bool) -> tuple[Rows, KeptRows | None]:
     if done.bad_rows and on_bad_rows == "error":
         raise done.chunk.located(done.bad_rows[0])
     kept = done.chunk.passthrough
-    if outputs.classes is not None and isinstance(done, Transformed):
-        kept = outputs.classes.table(kept, done.features, as_text=not typed)
+    if outputs.classes is not None:
+        kept = outputs.classes.table(kept, done.floats, as_text=not typed)
     if done.good is None or on_bad_rows != "drop":
         return done.features, kept
     return done.features[done.good], None if kept is None else taken(kept, done.good)

@@ -13,11 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import kafeat.evaluation.report.pictures
-from kafeat.evaluation.kernel_error import signature_curves
-from kafeat.evaluation.report import comparisons, portraits
-from kafeat.evaluation.report.canvas import STYLES
+from kafeat.evaluation.report import comparisons
 from kafeat.evaluation.report.comparisons import Axis
-from kafeat.evaluation.report.figure_data import LearningFigures, MapFigures
 from kafeat.evaluation.report.pictures import pictures
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.candidates import list_candidates
@@ -27,6 +24,9 @@ from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.messages import SILENT
 from kafeat.maths.scoring import rates, score_of
 from kafeat.maths.task import task_of
+from kafeat.pictures import portraits
+from kafeat.pictures.canvas import STYLES
+from kafeat.pictures.figure_data import LearningFigures, MapFigures, signature_curves
 
 STYLE = STYLES[0]
 T = np.linspace(0.0, 1.0, 5)
@@ -254,7 +254,7 @@ def test_lines_have_the_slopes_of_theorems():
 @pytest.mark.parametrize("kernel", ["chi2", "hellinger"])
 def test_a_homogeneous_map_shows_its_signature_spectrum_and_distortion(kernel):
     X = np.random.default_rng(0).gamma(1.0, size=(80, 3))
-    curves = signature_curves(kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": kernel}]}, X), X)
+    curves = signature_curves(kafeat.fit({"steps": [{"kind": "homogeneous", "kernel": kernel}]}, X).chain, X)
     figure = Figure()
     axes = figure.subplots(1, 3)
     portraits.signature(axes, STYLE, curves)

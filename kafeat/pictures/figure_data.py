@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from kafeat.chain.blas import one_blas_thread
+from kafeat.chain.chain import Chain
+from kafeat.chain.tiles import run_tiles
 from kafeat.errors import KafeatError
-from kafeat.evaluation.kernel_error import SignatureCurves, before, signature_curves
-from kafeat.evaluation.records import EvaluationRecord, Named
-from kafeat.evaluation.scores import Curve, ModelFigures
-from kafeat.model.feature_map import FeatureMap
+from kafeat.maths.calibration import Reliability
 from kafeat.types import Array, Floats
 
 _GRAM_ROWS = 200
 _PAIRS = 40_000
 _SPECTRUM_ROWS = 600
 _LINE = 161
+# The spectrum is drawn to this multiple of the map's last frequency, at so many points.
+_BEYOND, _POINTS = 1.4, 201
+
+Curve = tuple[Floats, Floats]
+"""Shares of false and of true positives at falling thresholds."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,18 @@ class Surface:
 
 
 @dataclass(frozen=True)
+class ModelFigures:
+    """The data of the figures of a model: how honest its probabilities are, and where it errs."""
+
+    reliability: Reliability | None = None
+    """Only of classes."""
+    confusion: tuple[Array, tuple[str, ...]] | None = None
+    """Number of rows (k, k) of each true class that were predicted as each, and the classes; None for numbers."""
+    residuals: tuple[Floats, Floats] | None = None
+    """The predicted numbers and y − ŷ, of the first label; None for classes."""
+
+
+@dataclass(frozen=True)
 class LearningFigures:
     """The data of the figures of the learner, on raw columns, on features and with the exact kernel."""
 
@@ -45,15 +64,36 @@ class LearningFigures:
     """Shares of false and true positives; only of two classes."""
     surface: Surface | None = None
     """Only of data of two columns."""
-    model: ModelFigures = field(default_factory=ModelFigures)
+    model: ModelFigures = ModelFigures()
     """Empty unless the map ends in a predictor."""
+
+
+@dataclass(frozen=True)
+class SignatureCurves:
+    """Signature and spectrum of a homogeneous map beside those of its kernel, and the weight of each ratio y/x."""
+
+    ratios: Floats
+    """log(y/x), from 0 on."""
+    exact: Floats
+    """The signature there."""
+    near: Floats
+    """That of the map."""
+    weights: Floats
+    """Weight of the ratio in the data."""
+    frequencies: Floats
+    """λ, from 0 on; empty if the map has no frequencies."""
+    spectrum: Floats
+    """κ(λ)."""
+    sampled: tuple[Floats, Floats]
+    """The frequencies of the map, and what it has in the place of κ there."""
 
 
 @dataclass(frozen=True)
 class MapFigures:
     """The data of one map with one setting, for its first seed."""
 
-    record: EvaluationRecord
+    record: Any
+    """The record of the evaluation, of which figures read the map, its setting and numbers."""
     exact: Floats
     approximate: Floats
     """Gram matrices of some rows, (r, r), with similar rows next to each other."""
@@ -74,17 +114,18 @@ class MapFigures:
     learning: LearningFigures = LearningFigures()
 
 
-def same_map(one: Named, other: Named) -> bool:
+def same_map(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return true if two records are of one map with one setting."""
     return (one["map"], one["setting"]) == (other["map"], other["setting"])
 
 
 def map_figures(
-    record: EvaluationRecord, fm: FeatureMap, X: Floats, K: Floats, Z: Floats, between: bool
+    record: Any, chain: Chain, dtype: np.dtype[Any], X: Floats, K: Floats, Z: Floats, between: bool
 ) -> MapFigures:
-    """Return the data of a map: its input X (n, d), the exact kernel K (n, n) and the features Z (n, D).
+    """Return the data of a map with features in `dtype`.
 
-    `between` is False if points between two rows have no meaning, as with codes of categories.
+    They are of its input X (n, d), the exact kernel K (n, n) and the features Z (n, D). `between` is False if points
+    between two rows have no meaning, as with codes of categories.
     """
     rng = np.random.default_rng(0)
     some = _in_order(K, rng)
@@ -106,9 +147,9 @@ def map_figures(
             _eigenvalues(K[:_SPECTRUM_ROWS, :_SPECTRUM_ROWS]),
             _eigenvalues(Z[:_SPECTRUM_ROWS] @ Z[:_SPECTRUM_ROWS].T),
         ),
-        line=_line(fm, X, K) if between else None,
-        signature=signature_curves(fm, X),
-        landmarks=_landmarks(fm, X),
+        line=_line(chain, dtype, X, K) if between else None,
+        signature=signature_curves(chain, X),
+        landmarks=_landmarks(chain, X),
     )
 
 
@@ -126,24 +167,43 @@ def _eigenvalues(G: Floats) -> Floats:
     return values
 
 
-def _line(fm: FeatureMap, X: Floats, K: Floats) -> tuple[Floats, Floats, Floats] | None:
+def _line(chain: Chain, dtype: np.dtype[Any], X: Floats, K: Floats) -> tuple[Floats, Floats, Floats] | None:
     """Evaluate the kernel on the line from the first row to the row with the smallest kernel value."""
     t = np.linspace(0.0, 1.0, _LINE)
     start, end = X[0].astype(np.float64), X[int(np.argmin(K[0]))].astype(np.float64)
     path = (start + t[:, None] * (end - start)).astype(X.dtype)
     try:
-        Z = fm.transform(path).astype(np.float64)
-        return t, fm.exact_kernel(path[:1], path)[0], Z @ Z[0]
+        with one_blas_thread():
+            Z = run_tiles(chain.bind(dtype), path, dtype).astype(np.float64)
+        return t, chain.exact(path[:1], path, dtype)[0], Z @ Z[0]
     except KafeatError:
         return None
 
 
-def _landmarks(fm: FeatureMap, X: Floats) -> tuple[Floats, Floats] | None:
-    for index, fitted in enumerate(fm.chain.steps):
+def signature_curves(chain: Chain, X: Floats) -> SignatureCurves | None:
+    """Return the curves of the first homogeneous map for the ratios in rows X; None without such a map."""
+    for index, fitted in enumerate(chain.steps):
+        if fitted.step.kind == "homogeneous":
+            step: Any = fitted.step
+            ratios, _, weights = step.error_curve(fitted.state, chain.before(index, X))
+            exact, near = step.signatures(fitted.state, ratios)
+            sampled = step.sampled_spectrum(fitted.state)
+            if sampled is None:
+                nothing = np.empty(0)
+                return SignatureCurves(ratios, exact, near, weights, nothing, nothing, (nothing, nothing))
+            frequencies = np.linspace(0.0, _BEYOND * sampled[0][-1], _POINTS)
+            return SignatureCurves(
+                ratios, exact, near, weights, frequencies, step.spectrum(frequencies), sampled
+            )
+    return None
+
+
+def _landmarks(chain: Chain, X: Floats) -> tuple[Floats, Floats] | None:
+    for index, fitted in enumerate(chain.steps):
         L = fitted.state.get("landmarks")
         if L is None:
             continue
-        rows = before(fm, index, X).astype(np.float64)
+        rows = chain.before(index, X).astype(np.float64)
         if L.ndim != 2 or L.shape[1] != rows.shape[1] or rows.shape[1] < 2:
             return None
         mean = rows.mean(axis=0)

@@ -147,7 +147,7 @@ except kafeat.errors.UsageError as error:
 def test_no_map_imports_matplotlib_by_itself():
     code = (
         "import kafeat.model.feature_map, sys\n"
-        "print('matplotlib' in sys.modules, 'kafeat.evaluation.notebook' in sys.modules)"
+        "print('matplotlib' in sys.modules, 'kafeat.pictures.canvas' in sys.modules)"
     )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False False\n"

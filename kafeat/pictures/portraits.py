@@ -8,10 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from kafeat.evaluation.kernel_error import SignatureCurves
-from kafeat.evaluation.report.canvas import Style, cycle, legend
-from kafeat.evaluation.report.figure_data import MapFigures, Surface
 from kafeat.maths.calibration import Reliability
+from kafeat.pictures.canvas import Style, cycle, legend
+from kafeat.pictures.figure_data import MapFigures, SignatureCurves, Surface
 from kafeat.types import Array, Floats
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from kafeat.errors import UsageError
-from kafeat.evaluation.learners import LEARNERS, Inputs, features_score, learner_of, predictions
+from kafeat.evaluation.learners import Inputs, features_score, predictions
 from kafeat.evaluation.preparation import Truth, split, unit_scaling_of
+from kafeat.jobs.evaluate.machines import LEARNERS, learner_of
 from kafeat.maths.task import task_of
 
 

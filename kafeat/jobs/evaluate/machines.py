@@ -12,14 +12,37 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from kafeat.errors import UsageError
 from kafeat.evaluation.costs import MOST_TRACED, PeakMemory, repeated, seconds_of
-from kafeat.evaluation.learners import Inputs, Learner, Model, Training, predictions
+from kafeat.evaluation.learners import Inputs, Learner, Model, Ridge, Training, predictions
 from kafeat.evaluation.preparation import Split, Truth
 from kafeat.evaluation.scores import Scoring
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, TimedInputs
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.pictures.figure_data import LearningFigures, Surface
 from kafeat.types import Array, Floats, Mask
+
+LEARNERS = ("ridge", "linear_svc", "linear_svc_hinge", "linear_svc_l1", "dual_l1", "logistic", "sgd")
+
+
+def learner_of(name: str, tau: float = 0.1, jobs: int = 1, n_labels: int = 1) -> Learner:
+    """Return a learner by its name. All but ridge need the extra kafeat[evaluate]; ridge uses `jobs` threads.
+
+    Only ridge learns several labels.
+    """
+    if name == "ridge":
+        return Ridge(jobs)
+    if name not in LEARNERS:
+        raise UsageError(f"learner: expected one of {', '.join(LEARNERS)}, got {name!r}")
+    if n_labels > 1:
+        raise UsageError(f"learner: expected ridge, as there are {n_labels} labels, got {name}")
+    try:
+        from kafeat.evaluation.learners_sklearn import learner
+    except ImportError as error:
+        raise UsageError(
+            f"learner {name}: expected scikit-learn, got: {error}; pip install 'kafeat[evaluate]'"
+        ) from error
+    return learner(name, tau)
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from kafeat.evaluation.kernel_error import (
     kernel_error,
     kernel_pca,
 )
-from kafeat.evaluation.learners import Learner, equivalent_learner, learner_of
+from kafeat.evaluation.learners import Learner, equivalent_learner
 from kafeat.evaluation.preparation import Split, Truth, split
 from kafeat.evaluation.records import EvaluationRecord
 from kafeat.jobs.evaluate.candidates import Candidate, Fit
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
-from kafeat.jobs.evaluate.machines import Machines
+from kafeat.jobs.evaluate.machines import Machines, learner_of
 from kafeat.jobs.evaluate.predictions import ScoredModel, score_model, test_rows_seen, with_predictor
 from kafeat.jobs.evaluate.request import EvaluationRequest, Say
 from kafeat.jobs.fit.labels import check_split, joint_labels, parse_test_rows, plain_names, spell_value

@@ -6,14 +6,13 @@ import numpy as np
 
 from kafeat.chain.chain import Chain
 from kafeat.contract.kernel_inputs import Coordinates, Gram
-from kafeat.evaluation.records import ClosedForm, Distortion, KernelError, KernelPca
 from kafeat.maths.kernel_error import error_in_units, relative_size
 from kafeat.types import Floats
 
 _SMALL = 300
 
 
-def kernel_error(K: Floats, Z: Floats) -> KernelError:
+def kernel_error(K: Floats, Z: Floats) -> dict[str, float]:
     """Return the errors of K̂ = ZZᵀ, with features Z (n, D), against the exact kernel K (n, n), all float64.
 
     They are relative_frobenius ‖K − K̂‖_F/‖K‖_F, relative_spectral ‖K − K̂‖₂/‖K‖₂, and, over all entries of K̂ − K,
@@ -39,7 +38,7 @@ def spectral_norm(symmetric: Floats) -> float:
     return float(np.abs(eigsh(symmetric, k=1, which="LM", v0=start, return_eigenvectors=False))[0])
 
 
-def distortion(K: Floats, Z: Floats) -> Distortion:
+def distortion(K: Floats, Z: Floats) -> dict[str, float]:
     """Return the maximum and mean of |‖z(x) − z(y)‖²/‖x − y‖² − 1| over all pairs of rows, and a bound ε.
 
     K (n, n) are the exact dot products. The lemma of Johnson and Lindenstrauss gives the smallest ε with
@@ -81,7 +80,7 @@ def error_curve(chain: Chain, X: Floats) -> tuple[Floats, Floats, Floats] | None
     return None
 
 
-def closed_form(chain: Chain, X: Floats) -> ClosedForm:
+def closed_form(chain: Chain, X: Floats) -> dict[str, float]:
     """Return the largest and the mean closed-form error of a homogeneous map over the ratios of rows X."""
     curve = error_curve(chain, X)
     if curve is None:
@@ -116,7 +115,7 @@ def components(chain: Chain, Z: Floats) -> Floats:
     return centred
 
 
-def kernel_pca(K: Floats, Z: Floats) -> KernelPca:
+def kernel_pca(K: Floats, Z: Floats) -> dict[str, float]:
     """Compare components Z (n, r) with exact kernel PCA: of the centred kernel K (n, n) of the same rows.
 
     `kernel_pca_error_least` is the relative Frobenius error of the best matrix of rank r, `kernel_pca_spectrum` is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -128,13 +128,11 @@ class ModelScoring:
         classes, numbers = class_numbers(labels)
         return np.array([self.model.name_of(one) for one in classes.tolist()], dtype=object)[numbers]
 
-    def figures(self, outputs: Floats, labels: Array, deciding: str) -> dict[str, float]:
+    def figures(self, outputs: Floats, labels: Array, deciding: str) -> dict[str, float | None]:
         """Return the score that decides, as `score`, every score by its name, and for classes `calibration_error`."""
         predicted, labels = self.predicted(outputs), self.named(labels)
-        figures: Mapping[str, float] = {
-            name: figure_of(name, self.task, predicted, labels) for name in figure_names(self.task.kind)
-        }
-        figures = {"score": score_of(deciding, self.task, predicted, labels), **figures}
+        scoring = Scoring(self.task, deciding, probabilities=True)
+        figures = {"score": scoring.score(predicted, labels), **scoring.figures(predicted, labels)}
         if self.task.classes is not None:
             figures["calibration_error"] = reliability(predicted, self.task.numbers(labels)).error
         return figures
@@ -148,4 +146,4 @@ class ModelScoring:
             return ModelFigures(residuals=(near, true - near))
         numbers, k = self.task.numbers(self.named(labels)), len(self.task.classes)
         counts = np.bincount(numbers * k + predicted.argmax(axis=1), minlength=k * k).reshape(k, k)
-        return ModelFigures(reliability(predicted, numbers), counts, tuple(map(str, self.task.classes)))
+        return ModelFigures(reliability(predicted, numbers), (counts, tuple(map(str, self.task.classes))))

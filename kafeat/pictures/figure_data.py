@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,9 +48,8 @@ class ModelFigures:
 
     reliability: Reliability | None = None
     """Only of classes."""
-    confusion: Array | None = None
-    """Number of rows (k, k) of each true class that were predicted as each; None for numbers."""
-    classes: tuple[str, ...] = ()
+    confusion: tuple[Array, tuple[str, ...]] | None = None
+    """Number of rows (k, k) of each true class that were predicted as each, and the classes; None for numbers."""
     residuals: tuple[Floats, Floats] | None = None
     """The predicted numbers and y − ŷ, of the first label; None for classes."""
 
@@ -58,14 +58,14 @@ class ModelFigures:
 class LearningFigures:
     """The data of the figures of the learner, on raw columns, on features and with the exact kernel."""
 
-    predictions: dict[str, list[tuple[int, float]]] | None = None
+    predictions: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     """Numbers of rows and the seconds to predict them."""
     rates: dict[str, Curve] = field(default_factory=dict)
     """Shares of false and true positives; only of two classes."""
     surface: Surface | None = None
     """Only of data of two columns."""
-    model: ModelFigures | None = None
-    """Only of a map that ends in a predictor."""
+    model: ModelFigures = ModelFigures()
+    """Empty unless the map ends in a predictor."""
 
 
 @dataclass(frozen=True)
@@ -114,72 +114,43 @@ class MapFigures:
     learning: LearningFigures = LearningFigures()
 
 
-@dataclass
-class FigureData:
-    """Collect the figure data of the first seed of each map and setting."""
-
-    exhibits: list[MapFigures] = field(default_factory=list)
-
-    def has(self, record: Any) -> bool:
-        """Return True if a seed of this map and setting is collected."""
-        return any(
-            (old.record["map"], old.record["setting"]) == (record["map"], record["setting"])
-            for old in self.exhibits
-        )
-
-    def keep(
-        self,
-        record: Any,
-        chain: Chain,
-        dtype: np.dtype[Any],
-        X: Floats,
-        K: Floats,
-        Z: Floats,
-        between: bool,
-        importance: dict[str, float] | None = None,
-        learning: LearningFigures | None = None,
-    ) -> None:
-        """Add a map with features in `dtype`: its input X (n, d), the exact kernel K (n, n) and the features Z (n, D).
-
-        `between` is False if points between two rows have no meaning, as with codes of categories. `importance` is the
-        share of each column in a metric, if the map has one.
-        """
-        if self.has(record):
-            return
-        rng = np.random.default_rng(0)
-        some = _in_order(K, rng)
-        n = len(K)
-        i, j = rng.integers(n, size=(2, _PAIRS))
-        apart = i != j
-        i, j = i[apart], j[apart]
-        near = np.einsum("ij,ij->i", Z[i], Z[j])
-        norms = np.einsum("ij,ij->i", Z, Z)
-        self.exhibits.append(
-            MapFigures(
-                record=record,
-                exact=K[np.ix_(some, some)],
-                approximate=Z[some] @ Z[some].T,
-                pairs=(K[i, j], near),
-                distances=(
-                    np.sqrt(np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)),
-                    np.sqrt(np.maximum(norms[i] + norms[j] - 2.0 * near, 0.0)),
-                ),
-                spectra=(
-                    _eigenvalues(K[:_SPECTRUM_ROWS, :_SPECTRUM_ROWS]),
-                    _eigenvalues(_gram(Z[:_SPECTRUM_ROWS])),
-                ),
-                line=_line(chain, dtype, X, K) if between else None,
-                signature=signature_curves(chain, X),
-                landmarks=_landmarks(chain, X),
-                importance=importance,
-                learning=learning or LearningFigures(),
-            )
-        )
+def same_map(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return true if two records are of one map with one setting."""
+    return (one["map"], one["setting"]) == (other["map"], other["setting"])
 
 
-def _gram(Z: Floats) -> Floats:
-    G: Floats = Z @ Z.T
-    return G
+def map_figures(
+    record: Any, chain: Chain, dtype: np.dtype[Any], X: Floats, K: Floats, Z: Floats, between: bool
+) -> MapFigures:
+    """Return the data of a map with features in `dtype`.
+
+    They are of its input X (n, d), the exact kernel K (n, n) and the features Z (n, D). `between` is False if points
+    between two rows have no meaning, as with codes of categories.
+    """
+    rng = np.random.default_rng(0)
+    some = _in_order(K, rng)
+    i, j = rng.integers(len(K), size=(2, _PAIRS))
+    apart = i != j
+    i, j = i[apart], j[apart]
+    near = np.einsum("ij,ij->i", Z[i], Z[j])
+    norms = np.einsum("ij,ij->i", Z, Z)
+    return MapFigures(
+        record=record,
+        exact=K[np.ix_(some, some)],
+        approximate=Z[some] @ Z[some].T,
+        pairs=(K[i, j], near),
+        distances=(
+            np.sqrt(np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)),
+            np.sqrt(np.maximum(norms[i] + norms[j] - 2.0 * near, 0.0)),
+        ),
+        spectra=(
+            _eigenvalues(K[:_SPECTRUM_ROWS, :_SPECTRUM_ROWS]),
+            _eigenvalues(Z[:_SPECTRUM_ROWS] @ Z[:_SPECTRUM_ROWS].T),
+        ),
+        line=_line(chain, dtype, X, K) if between else None,
+        signature=signature_curves(chain, X),
+        landmarks=_landmarks(chain, X),
+    )
 
 
 def _in_order(K: Floats, rng: np.random.Generator) -> Array:

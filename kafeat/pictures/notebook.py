@@ -255,7 +255,7 @@ def _drawn(fm: Drawable, X: TableLike, rows: int, portrait: str, columns: int = 
 
 def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
     """Compute the data of the figures on the rows with the largest hashes, the last ones that a fit would use."""
-    from kafeat.pictures.figure_data import FigureData
+    from kafeat.pictures.figure_data import map_figures
 
     if rows < 2:
         raise UsageError(f"rows: expected at least 2 to compare, got {rows}")
@@ -264,7 +264,6 @@ def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
         raise DataError(f"X: expected at least 2 rows to compare, got {len(whole)}")
     some = np.sort(np.argsort(row_hashes(fm.config.seed, 0, len(whole)))[-rows:])
     part = np.ascontiguousarray(whole[some])
-    data = FigureData()
     with one_blas_thread(linalg=True):
         K = fm.chain.exact(part, part, dtype)
         Z = run_tiles(fm.chain.bind(dtype), part, dtype).astype(np.float64)
@@ -274,5 +273,4 @@ def _figures(fm: Drawable, X: TableLike, rows: int) -> MapFigures:
             "n_components": fm.chain.n_components,
             "relative_frobenius": relative_frobenius(K, Z),
         }
-        data.keep(record, fm.chain, dtype, part, K, Z, between=False)
-    return data.exhibits[0]
+        return map_figures(record, fm.chain, dtype, part, K, Z, between=False)

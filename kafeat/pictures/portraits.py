@@ -8,9 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
+from kafeat.maths.calibration import Reliability
 from kafeat.pictures.canvas import Style, cycle, legend
-from kafeat.pictures.figure_data import MapFigures, ModelFigures, SignatureCurves
-from kafeat.types import Floats
+from kafeat.pictures.figure_data import MapFigures, SignatureCurves, Surface
+from kafeat.types import Array, Floats
 
 
 def gram(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
@@ -101,11 +102,8 @@ def _largest_gap(values: Floats) -> str:
 _PANELS = (("raw", "raw columns"), ("map", "the map's features"), ("exact", "exact kernel"))
 
 
-def surface(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
+def surface(axes: Sequence[Axes], style: Style, plane: Surface) -> None:
     """Draw what each machine predicts in the plane of two columns, with test rows in the colours of their labels."""
-    plane = exhibit.learning.surface
-    if plane is None:
-        return
     (left, bottom), (right, top) = plane.corners
     every = [plane.labels, *(values.ravel() for values in plane.planes.values())]
     limits = {
@@ -125,15 +123,11 @@ def surface(axes: Sequence[Axes], style: Style, exhibit: MapFigures) -> None:
     axes[0].set(ylabel=plane.names[1])
 
 
-def landmarks(axes: Axes, style: Style, exhibit: MapFigures) -> None:
+def landmarks(axes: Axes, style: Style, points: tuple[Floats, Floats]) -> None:
     """Draw the rows and the landmarks."""
-    if exhibit.landmarks is None:
-        return
-    rows, landmarks = exhibit.landmarks
+    rows, chosen = points
     axes.scatter(rows[:, 0], rows[:, 1], s=3, alpha=0.4, lw=0, color=style.hues[0], label="rows")
-    axes.scatter(
-        landmarks[:, 0], landmarks[:, 1], s=12, marker="x", lw=0.9, color=style.hues[1], label="landmarks"
-    )
+    axes.scatter(chosen[:, 0], chosen[:, 1], s=12, marker="x", lw=0.9, color=style.hues[1], label="landmarks")
     axes.set(xlabel="first direction", ylabel="second direction")
     legend(axes, style)
 
@@ -155,40 +149,32 @@ def importance(axes: Axes, style: Style, shares: Mapping[str, float]) -> None:
 _MOST_NAMES, _MOST_COUNTS = 30, 12
 
 
-def reliability(axes: Axes, style: Style, model: ModelFigures) -> None:
+def reliability(axes: Axes, style: Style, bins: Reliability) -> None:
     """Draw the accuracy over the probability of the predicted class."""
-    if model.reliability is None:
-        raise TypeError("a model of numbers has no probabilities")
-    probability, accuracy, share = model.reliability
-    axes.bar(probability, share, width=0.02, color=style.faint)
+    axes.bar(bins.probability, bins.share, width=0.02, color=style.faint)
     axes.plot([0, 1], [0, 1], ":", lw=1, color=style.ink)
-    axes.plot(probability, accuracy, "o-", lw=1.4, ms=4, color=style.hues[0])
+    axes.plot(bins.probability, bins.accuracy, "o-", lw=1.4, ms=4, color=style.hues[0])
     axes.set(xlabel="probability of the predicted class", ylabel="share of right predictions")
 
 
-def confusion(axes: Axes, style: Style, model: ModelFigures) -> None:
+def confusion(axes: Axes, _style: Style, rows: tuple[Array, Sequence[str]]) -> None:
     """Draw the shares of the rows of each class by predicted class, with the counts if there is room."""
-    if model.confusion is None:
-        raise TypeError("a model of numbers has no classes")
-    counts = model.confusion
+    counts, classes = rows
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     axes.imshow(shares, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
     axes.set(xlabel="predicted", ylabel="true")
     if len(counts) <= _MOST_NAMES:
-        axes.set_xticks(range(len(counts)), model.classes, rotation=90)
-        axes.set_yticks(range(len(counts)), model.classes)
+        axes.set_xticks(range(len(counts)), classes, rotation=90)
+        axes.set_yticks(range(len(counts)), classes)
     if len(counts) <= _MOST_COUNTS:
         for (i, j), n in np.ndenumerate(counts):
             ink = "black" if shares[i, j] > 0.6 else "white"
             axes.text(j, i, f"{n:,}", ha="center", va="center", color=ink, fontsize=7)
-    del style
 
 
-def residuals(axes: Axes, style: Style, model: ModelFigures) -> None:
+def residuals(axes: Axes, style: Style, points: tuple[Floats, Floats]) -> None:
     """Draw y − ŷ over ŷ."""
-    if model.residuals is None:
-        raise TypeError("a model of classes has no residuals")
-    predicted, errors = model.residuals
+    predicted, errors = points
     axes.scatter(predicted, errors, s=3, alpha=0.3, lw=0, color=style.hues[0], rasterized=True)
     axes.axhline(0.0, color=style.ink, lw=1)
     axes.set(xlabel="predicted", ylabel="true − predicted")
@@ -196,17 +182,13 @@ def residuals(axes: Axes, style: Style, model: ModelFigures) -> None:
 
 def signature(axes: Sequence[Axes], style: Style, curves: SignatureCurves) -> None:
     """Draw the signature, the spectrum and the distortion, each in axes of its own."""
-    _signature(axes[0], style, curves)
+    ratios = _mirrored(curves.ratios, -1.0)
+    axes[0].plot(ratios, _mirrored(curves.exact), color=style.ink, lw=3, alpha=0.3, label="exact")
+    axes[0].plot(ratios, _mirrored(curves.near), color=style.hues[0], lw=1.4, label="map")
+    axes[0].set(xlabel="ω = log(y/x)", ylabel="signature K(ω)")
     _spectrum(axes[1], style, curves)
     _distortion(axes[2], style, curves)
     legend(axes[0], style)
-
-
-def _signature(axes: Axes, style: Style, curves: SignatureCurves) -> None:
-    ratios = _mirrored(curves.ratios, -1.0)
-    axes.plot(ratios, _mirrored(curves.exact), color=style.ink, lw=3, alpha=0.3, label="exact")
-    axes.plot(ratios, _mirrored(curves.near), color=style.hues[0], lw=1.4, label="map")
-    axes.set(xlabel="ω = log(y/x)", ylabel="signature K(ω)")
 
 
 def _spectrum(axes: Axes, style: Style, curves: SignatureCurves) -> None:

@@ -7,9 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kafeat.errors import DataError, quoted
-from kafeat.evaluation.learners import Ridge, Truth
+from kafeat.evaluation.learners import Ridge, predictions
+from kafeat.evaluation.preparation import Truth
 from kafeat.evaluation.preparation import split as divided
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
+from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, label_values, parse_test_rows
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
@@ -46,13 +48,9 @@ def score_test_rows(
         raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
     # of all labels, as a class may have test rows only
     truth = Truth(task_of(labels, kind), labels, divided(n, fm.config.seed, test).folds)
-    features = EvaluatedMap(fm, data, n, [split, *names], jobs, None).features
-    model = Ridge(jobs).linear(features, ~test, truth)
-    predicted, seen = [], []
-    for rows, Z in features.blocks(test):
-        predicted.append(model(Z.astype(np.float64)))
-        seen.append(labels[rows])
-    return _score(scoring, truth.task, np.concatenate(predicted), np.concatenate(seen))
+    features = EvaluatedMap(fm, data, n, EvaluationRequest(names, split, jobs=jobs)).features
+    rows, predicted = predictions(Ridge(jobs).linear(features, ~test, truth), features, test)
+    return _score(scoring, truth.task, predicted, labels[rows])
 
 
 def _score(scoring: ScoringName, task: PredictionTask, predicted: Array, labels: Array) -> Score:

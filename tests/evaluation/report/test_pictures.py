@@ -26,7 +26,7 @@ from kafeat.maths.scoring import rates, score_of
 from kafeat.maths.task import task_of
 from kafeat.pictures import portraits
 from kafeat.pictures.canvas import STYLES
-from kafeat.pictures.figure_data import FigureData, LearningFigures, MapFigures, signature_curves
+from kafeat.pictures.figure_data import LearningFigures, MapFigures, signature_curves
 
 STYLE = STYLES[0]
 T = np.linspace(0.0, 1.0, 5)
@@ -215,20 +215,21 @@ def test_the_plane_of_two_columns_shows_what_is_predicted(regression):
     X = rng.uniform(-1.0, 1.0, (300, 2))
     y = X[:, 0] if regression else (X[:, 0] > 0.0).astype(int)
     data = {"a": X[:, 0], "b": X[:, 1], "y": y}
-    gathered = FigureData()
+    gathered = []
     with rereadable(pa.table(data), None) as source:
         request = EvaluationRequest(labels=("y",), rows=50, exact_rows=50, jobs=1)
         config = {"steps": [{"kind": "fourier", "n_components": 64}]}
         (candidate,) = list_candidates([], [config], [], 1)
         (rows,) = choose_rows(source, request, [candidate], 1)
-        Evaluator(source, request, request_learner(request), rows, gathered).record(candidate, None, SILENT)
-    learning = gathered.exhibits[0].learning
+        evaluator = Evaluator(source, request, request_learner(request), rows, gathered)
+        evaluator.record(candidate, lambda step: None, SILENT)
+    learning = gathered[0].learning
     assert set(learning.rates) == (set() if regression else {"raw", "map", "exact"})
     for values in learning.surface.planes.values():
         left, right = values[:, :20].mean(), values[:, -20:].mean()
         assert right > left + 0.8
     figure = Figure()
-    portraits.surface(figure.subplots(1, 3), STYLE, gathered.exhibits[0])
+    portraits.surface(figure.subplots(1, 3), STYLE, learning.surface)
 
 
 def test_the_spectral_norm_is_beside_the_frobenius_norm():

@@ -141,11 +141,12 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         with as_value_errors(source.rows):
             if sampled is None:
                 config = self._with_dtype(config, source)
-                sampled, before = SampledFit.empty(config, columns_of(config, source)), ""
+                sampled = SampledFit.empty(config, columns_of(config, source))
+                sampled.place = _PLACE
             else:
-                sampled, before = sampled.copy(), self._digest
-            sampled.read(source, match(source, sampled.columns, ()), given_labels=self._labels(y, config))
-        self._digest: str = hashlib.sha256(f"{before}{source.digest()}".encode()).hexdigest()
+                sampled = sampled.copy()
+            sampled.read(source, match(source, sampled.columns, ()), self._labels(y, config))
+        sampled.digest = hashlib.sha256(f"{sampled.digest}{source.digest()}".encode()).hexdigest()
         self._sampled, self._map = sampled, None
         return self
 
@@ -174,7 +175,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
             n_rows, config = self._sampled.chosen.n_rows, self._sampled.config
             with as_value_errors(n_rows):
                 sampled = replace(self._sampled, config=self._with_landmarks_of(config, n_rows))
-                self._map = sampled.learn(_PLACE, self._digest, final=False)
+                self._map = sampled.learn(final=False)
         if self._map is None:
             raise TypeError("a fitted estimator has a map, or rows to learn it from")
         return self._map

@@ -207,10 +207,11 @@ class Candidate:
                 raise TypeError("a candidate has a model or a config")
             return Fit(self.model, None, None)
         with data.open() as source:
-            learn = read_sample(
-                self.config, source, request.labels, split=request.split, held_out=held_out, listener=listener,
-                final=False, scorer=partial(features_score, learner=learner, penalty=request.penalty),
-            )  # fmt: skip
+            sampled = read_sample(
+                self.config, source, request.labels, split=request.split, held_out=held_out, listener=listener
+            )
+            scorer = partial(features_score, learner=learner, penalty=request.penalty)
+            learn = partial(sampled.learn, final=False, with_mean=False, scorer=scorer)
             fitted: list[FeatureMap] = []
             costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))
             return Fit(fitted[0], *costs)

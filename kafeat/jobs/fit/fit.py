@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from kafeat.config import Config, load_config
 from kafeat.contract.step import takes_missing
 from kafeat.errors import KafeatWarning
-from kafeat.evaluation.learners import FeaturesScorer, features_score
 from kafeat.io.columns.columns import Columns
 from kafeat.io.columns.fields import require
 from kafeat.io.columns.selection import choose
@@ -28,9 +27,9 @@ from kafeat.jobs.fit.labels import (
     check_label,
     check_label_array,
     check_split,
+    has_label,
     label_argument,
     label_names,
-    label_values,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
 from kafeat.jobs.fit.predictor import TrainingSource, check_rereadable, check_weight, fit_predictor
@@ -102,8 +101,8 @@ def fit(
     with opened as source:
         given = label_argument(label, source.rows)
         fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener)
-        others = {name: "a parameter" for name in (split, weight) if name is not None}
-        text = text_warning(recipe, source, fm.columns, label_names(given), others)
+        others = {name: "a parameter" for name in (*label_names(given), split, weight) if name is not None}
+        text = text_warning(recipe, source, fm.columns, others)
         messages += [] if text is None else [text]
     for message in messages:
         warnings.warn(message, KafeatWarning, stacklevel=2)
@@ -133,18 +132,17 @@ def fit_reader(
         summary = LabelSummary()
         check_label(config, label)
         check_rereadable(source, config.predictor)
-    learn = read_sample(
+    sampled = read_sample(
         config,
         source,
         label,
         split=split,
         held_out=held_out,
-        with_mean=True,
         listener=listener,
         summary=summary,
         weight=weight,
     )
-    fm = learn(listener)
+    fm = sampled.learn(listener)
     if summary is None:
         return fm
     data = TrainingSource(source, label, split, held_out, weight)
@@ -159,52 +157,38 @@ def read_sample(
     split: str | None = None,
     held_out: Array | None = None,
     listener: Listener = SILENT,
-    final: bool = True,
     summary: LabelSummary | None = None,
     weight: str | None = None,
-    scorer: FeaturesScorer = features_score,
-    with_mean: bool = False,
-) -> Callable[[Listener], FeatureMap]:
-    """Read the sample of a fit; return the call that fits the map on it. If not `final`, it can be called repeatedly.
+    left_out: Mapping[str, str] | None = None,
+) -> SampledFit:
+    """Read the sample of a fit.
 
-    `with_mean` records the mean of the features, which takes as long as a transform of the sample.
-
-    Neither the label nor the column `split` of train and test is a feature. Test rows are read but not fitted on;
-    `held_out` (n_rows,), if given, decides this in the place of `split`. `scorer` scores values of `validate`. A
-    predictor of the config is left out; the labels of all training rows are added to `summary`, which it needs. The
-    column `weight` is no feature.
+    Neither the label nor the columns `weight`, and `split` of train and test, are features, nor those in `left_out`,
+    each of which has its reason. Test rows are read but not fitted on; `held_out` (n_rows,), if given, decides this in
+    the place of `split`. A predictor of the config is left out; the labels of all training rows are added to `summary`,
+    which it needs.
     """
     check_label(config, label)
-    names, labels = label_names(label), label_values(label)
+    names = label_names(label)
     check_split(split, names)
-    require(source, [] if split is None else [split], "--split")
-    require(source, [] if weight is None else [weight], "--weight")
+    options = {
+        name: option for name, option in ((split, "--split"), (weight, "--weight")) if name is not None
+    }
+    for name, option in options.items():
+        require(source, [name], option)
     source = source.settled()
-    others = {name: option for name, option in ((split, "--split"), (weight, "--weight")) if name is not None}
+    others = {**(left_out or {}), **options}
     columns = columns_of(config, source, names, others)
-    listener.inform(features_line(config, source, columns, names, others))
-    for message in fit_warnings(config, source, columns, bool(names) or labels is not None):
+    listener.inform(features_line(config, source, columns, {**others, **dict.fromkeys(names, "--label")}))
+    for message in fit_warnings(config, source, columns, has_label(label)):
         listener.warn(message)
     sampled = SampledFit.empty(config, columns, summary)
-    sampled.read(source, columns, names, labels, split=split, held_out=held_out, listener=listener)
+    sampled.place, sampled.split, sampled.locate = source.location, split, source.locate
+    sampled.read(source, columns, label, held_out=held_out, listener=listener)
     listener.phase("hashing the input")
-    digest = source.digest()
+    sampled.digest = source.digest()
     source.check_unchanged()
-
-    def learn(listener: Listener) -> FeatureMap:
-        return sampled.learn(
-            source.location,
-            digest,
-            names,
-            split=split,
-            final=final,
-            with_mean=with_mean,
-            locate=source.locate,
-            listener=listener,
-            scorer=scorer,
-        )
-
-    return learn
+    return sampled
 
 
 def columns_of(

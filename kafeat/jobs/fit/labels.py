@@ -60,14 +60,14 @@ def plain_names(names: LabelNames) -> str | list[str] | None:
     return list(names)
 
 
-def label_values(label: LabelArgument) -> Array | None:
-    """Return labels that are given in memory."""
-    return label if isinstance(label, np.ndarray) else None
+def has_label(label: LabelArgument) -> bool:
+    """Return true for a label in memory, or in at least one column."""
+    return isinstance(label, np.ndarray) or bool(label_names(label))
 
 
 def check_label(config: Config, label: LabelArgument) -> None:
     """Refuse a config that needs a label if there is none, before the data are read."""
-    if label_values(label) is None and not label_names(label) and config.needs_label:
+    if config.needs_label and not has_label(label):
         place, purpose = next(iter(config.label_needs.items()))
         raise UsageError(f"{place}: expected a label {purpose} (--label COL), got none")
 
@@ -154,14 +154,17 @@ class Labels:
             _refuse_merged(self._decimals, place)
 
 
-class LabelColumns:
-    """A reader of one label column or several, chunk after chunk. Several hold numbers."""
+class LabelReader:
+    """A reader of labels, chunk after chunk: in memory, or in one column or several, which hold numbers."""
 
-    def __init__(self, names: LabelNames) -> None:
-        self._columns = {name: Labels(name) for name in names}
+    def __init__(self, label: LabelArgument) -> None:
+        self._given = label if isinstance(label, np.ndarray) else None
+        self._columns = {name: Labels(name) for name in label_names(label)}
 
     def read(self, chunk: Chunk) -> Array:
         """Return the labels of a chunk: (rows,), or (rows, k) in float64 for k columns."""
+        if self._given is not None:
+            return self._given[chunk.start : chunk.start + chunk.rows]
         columns = {name: labels.read(chunk) for name, labels in self._columns.items()}
         return joint_labels(columns, chunk.location)
 

@@ -26,10 +26,13 @@ from kafeat.io.readers.memory import reader_of
 from kafeat.io.readers.open import open_reader
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.fit.labels import (
-    LabelColumns,
+    LabelArgument,
     LabelNames,
+    LabelReader,
     LabelSummary,
     check_label_array,
+    has_label,
+    label_names,
     plain_names,
     read_test_rows,
 )
@@ -121,6 +124,14 @@ class SampledFit:
     column_ranges: ColumnRanges
     summary: LabelSummary | None = None
     """Counts the labels of all rows that are read, for a predictor."""
+    place: str = ""
+    digest: str = ""
+    """The name and the digest of the data, for messages and provenance."""
+    labels: LabelNames = ()
+    split: str | None = None
+    """The columns of the label, and of train and test."""
+    locate: Callable[[int], tuple[str, int]] | None = None
+    """Returns the file and row of a row of a data set, for messages."""
 
     @classmethod
     def empty(cls, config: Config, columns: Columns, summary: LabelSummary | None = None) -> Self:
@@ -134,28 +145,26 @@ class SampledFit:
         self,
         source: Reader,
         columns: Columns,
-        labels: LabelNames = (),
-        given_labels: Array | None = None,
+        label: LabelArgument = None,
         *,
-        split: str | None = None,
         held_out: Array | None = None,
         listener: Listener = SILENT,
     ) -> None:
         """Read a source and sample its rows; every row that is read is checked.
 
-        The labels are the columns `labels` or the array `given_labels` (n_rows,) or (n_rows, k). Rows of the mask
-        `held_out`, or else test rows of the column `split`, are not sampled. An error leaves the fit with a part of the
-        source. Of a seekable data set only the blocks that hold rows of the sample are read.
+        Rows of the mask `held_out`, or else test rows of the column `split`, are not sampled. An error leaves the fit
+        with a part of the source. Of a seekable data set only the blocks that hold rows of the sample are read.
         """
-        if given_labels is not None:
-            given_labels = check_label_array(given_labels, source.rows)
-        if self.chosen.labelled not in (None, bool(labels) or given_labels is not None):
+        if isinstance(label, np.ndarray):
+            label = check_label_array(label, source.rows)
+        labelled, self.labels = has_label(label), label_names(label)
+        if self.chosen.labelled not in (None, labelled):
             raise UsageError("label: expected labels for all batches of rows or for none, got both")
-        config, first = self.config, self.chosen.n_rows
-        source = source.coding([*labels, *([] if split is None else [split])])
-        label_columns = LabelColumns(labels)
+        config, split, first = self.config, self.split, self.chosen.n_rows
+        source = source.coding([*self.labels, *([] if split is None else [split])])
+        labels = LabelReader(label)
         split_column = split if held_out is None else None
-        keep = [name for name in (*labels, split_column) if name is not None]
+        keep = [name for name in (*self.labels, split_column) if name is not None]
         all_count = held_out is None and split is None
         sampled = all_count and not first and self.summary is None
         blocks = self._sampled_blocks(source, columns, keep) if sampled else None
@@ -173,11 +182,7 @@ class SampledFit:
                 offsets = offsets[train[offsets]]
                 if split_column is not None and not isinstance(X, SparseRows):
                     columns.use(X[train])
-            values = None
-            if labels:
-                values = label_columns.read(chunk)
-            elif given_labels is not None:
-                values = given_labels[chunk.start : chunk.start + chunk.rows]
+            values = labels.read(chunk) if labelled else None
             if values is not None:
                 if self.summary is not None:
                     self.summary.add(values[train])
@@ -201,57 +206,56 @@ class SampledFit:
         """Return a copy that can read more rows without a change to this one."""
         return replace(self, chosen=self.chosen.copied())
 
-    def learn(
-        self,
-        place: str,
-        digest: str,
-        labels: LabelNames = (),
-        *,
-        split: str | None = None,
-        final: bool = True,
-        with_mean: bool = True,
-        locate: Callable[[int], tuple[str, int]] | None = None,
-        listener: Listener = SILENT,
-        scorer: FeaturesScorer = features_score,
-    ) -> FeatureMap:
-        """Fit the map on the sample so far.
-
-        `place` and `digest` name the data for messages and provenance. If not `final`, more rows may be read later.
-        `with_mean` records the mean of the features, for tests of drift.
-        `locate` returns the file and row of a row of the data set, for messages. `scorer` scores values of `validate`.
-        """
+    def sample(self, final: bool = True) -> tuple[Columns, Sample]:
+        """Return the sample so far, and its columns with their categories. If not `final`, more rows may be read."""
         if self.chosen.empty:
-            kind = "row to fit on" if split is None else "row of train"
-            column = "" if split is None else f"split {quoted(split)}: "
-            raise DataError(f"{place}: {column}expected at least one {kind}, got none")
-        config = self.config
+            kind = "row to fit on" if self.split is None else "row of train"
+            column = "" if self.split is None else f"split {quoted(self.split)}: "
+            raise DataError(f"{self.place}: {column}expected at least one {kind}, got none")
         rows, X, targets = self.chosen.result()
         # `settled` reorders the codes of categories in place.
         X = np.ascontiguousarray(X) if final else X.copy()
         columns = self.columns.settled(X)
-        sample = Sample(
+        return columns, Sample(
             X,
             targets,
             self.chosen.n_rows,
             names=columns.names,
             n_categories=columns.n_categories,
             times=columns.times,
-            dtype=np.dtype(config.dtype),
+            dtype=np.dtype(self.config.dtype),
             rows=rows,
         )
-        user_rows, row_origins = read_given_rows(config, columns, labels)
+
+    def learn(
+        self,
+        listener: Listener = SILENT,
+        *,
+        final: bool = True,
+        with_mean: bool = True,
+        scorer: FeaturesScorer = features_score,
+    ) -> FeatureMap:
+        """Fit the map on the sample so far. If not `final`, more rows may be read later.
+
+        `with_mean` records the mean of the features, for tests of drift, which takes as long as a transform of the
+        sample. `scorer` scores values of `validate`.
+        """
+        config = self.config
+        columns, sample = self.sample(final)
+        user_rows, row_origins = read_given_rows(config, columns, self.labels)
         sample = replace(sample, given=user_rows)
-        with _naming_rows(place, rows, columns, locate), one_blas_thread(linalg=True):
-            chain, searches = self._chain(place, sample, listener, scorer)
-            mean = _feature_mean(chain, X, config) if with_mean else None
+        with self._naming_rows(sample, columns), one_blas_thread(linalg=True):
+            chain, searches = self._chain(sample, listener, scorer)
+            mean = _feature_mean(chain, sample.X, config) if with_mean else None
+        name = printable(parse_location(self.place).name)
         provenance = Provenance(
-            sources=[Origin(name=printable(parse_location(place).name), rows=sample.n_rows, sha256=digest)],
+            sources=[Origin(name=name, rows=sample.n_rows, sha256=self.digest)],
             rows_fitted=len(sample.X),
-            label=plain_names(tuple(map(printable, labels))),
+            label=plain_names(tuple(map(printable, self.labels))),
             config_sha256=config.digest(),
             given=row_origins,
             searches=searches,
-            split=None if split is None else printable(split),
+            split=None if self.split is None else printable(self.split),
         )
         column_ranges = _with_category_ranges(self.column_ranges, columns)
         return FeatureMap(
@@ -266,7 +270,7 @@ class SampledFit:
         )
 
     def _chain(
-        self, place: str, sample: Sample, listener: Listener, scorer: FeaturesScorer
+        self, sample: Sample, listener: Listener, scorer: FeaturesScorer
     ) -> tuple[Chain, list[Search]]:
         """Fit the chain on the sample; return it and the searches for its sizes."""
         config = self.config
@@ -276,11 +280,11 @@ class SampledFit:
             listener.phase(f"fitting step {number + 1} of {len(config.steps)}: {step.kind}")
             wide = step.width_warning(X.shape[1])
             if wide is not None:
-                listener.warn(f"{place}: {wide}")
+                listener.warn(f"{self.place}: {wide}")
             if all(one.spreads == "keeps" for one in before):
                 names = sample.names if all(one.columnwise for one in before) else None
                 for message in spread_warnings(step, X, names):
-                    listener.warn(f"{place}: {message}")
+                    listener.warn(f"{self.place}: {message}")
 
         if any(step.searches for step in config.map_steps):
             listener.phase("choosing parameters from the data")
@@ -292,6 +296,20 @@ class SampledFit:
             chain = replace(chain, outputs=_pruned(chain, sample, config.prune.keep))
         return chain, searches
 
+    @contextmanager
+    def _naming_rows(self, sample: Sample, columns: Columns) -> Iterator[None]:
+        """Name the file, row and column of errors about the sample."""
+        try:
+            yield
+        except InvalidValueError as refused:
+            row = refused.row if sample.rows is None else int(sample.rows[refused.row])
+            file, row = (self.place, row) if self.locate is None else self.locate(row)
+            raise InvalidValueError(row, refused.column, refused.problem).located(
+                file, columns.names
+            ) from None
+        except DataError as error:
+            raise DataError(f"{self.place}: {error}") from None
+
 
 def _feature_mean(chain: Chain, X: Floats, config: Config) -> FeatureMean | None:
     """Return the mean of the features; None if it overflows, or if rows have none, which a transform will tell."""
@@ -300,21 +318,6 @@ def _feature_mean(chain: Chain, X: Floats, config: Config) -> FeatureMean | None
         return FeatureMean.of_sample(chain.bind(dtype), X, dtype, _stream(config.seed, 4))
     except InvalidValueError:
         return None
-
-
-@contextmanager
-def _naming_rows(
-    place: str, rows: Array, columns: Columns, locate: Callable[[int], tuple[str, int]] | None
-) -> Iterator[None]:
-    """Name the file, row and column of errors about the sample, whose rows have the numbers `rows` in the data."""
-    try:
-        yield
-    except InvalidValueError as refused:
-        row = int(rows[refused.row])
-        file, row = (place, row) if locate is None else locate(row)
-        raise InvalidValueError(row, refused.column, refused.problem).located(file, columns.names) from None
-    except DataError as error:
-        raise DataError(f"{place}: {error}") from None
 
 
 def _stream(seed: int, number: int) -> np.random.Generator:

@@ -18,10 +18,9 @@ from kafeat.io.columns.times import text_to_seconds
 from kafeat.io.readers.base import Reader
 from kafeat.io.writers.column_values import text_values
 from kafeat.jobs.evaluate.inputs import RereadableData
-from kafeat.jobs.fit.fit import columns_of
-from kafeat.jobs.fit.labels import LabelArgument, check_split, label_names, label_values
-from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings
-from kafeat.jobs.fit.sample import SampledFit
+from kafeat.jobs.fit.fit import read_sample
+from kafeat.jobs.fit.labels import LabelArgument, check_split, label_names
+from kafeat.jobs.fit.messages import SILENT, Listener
 from kafeat.maths.task import class_numbers
 from kafeat.types import Array
 
@@ -130,27 +129,11 @@ def _sampled(
     listener: Listener,
 ) -> tuple[str, str, Sample]:
     """Return the name of the data, their digest, and a sample of the training rows."""
-    names, given = label_names(label), label_values(label)
     config = with_columns(base, groups, groups.reading_steps())
-    with data.open() as opened:
-        source = opened.settled()
-        others = {**groups.left_out, **({} if split is None else {split: "--split"})}
-        columns = columns_of(config, source, names, others)
-        listener.inform(features_line(config, source, columns, names, others))
-        for message in fit_warnings(config, source, columns, labelled=True):
-            listener.warn(message)
-        sampled = SampledFit.empty(config, columns)
-        sampled.read(source, columns, names, given, split=split, listener=listener)
-        digest, place = source.digest(), source.location
-    if sampled.chosen.empty:
-        raise DataError(f"{place}: expected at least one row to train on, got none")
-    rows, X, labels = sampled.chosen.result()
-    X = np.ascontiguousarray(X)
-    columns = columns.settled(X)
-    sample = Sample(
-        X, labels, len(rows), names=columns.names, n_categories=columns.n_categories, times=columns.times, dtype=DOUBLE
-    )  # fmt: skip
-    return place, digest, sample
+    with data.open() as source:
+        sampled = read_sample(config, source, label, split=split, listener=listener, left_out=groups.left_out)
+    _, sample = sampled.sample()
+    return sampled.place, sampled.digest, replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
 
 
 def _empty(sample: Sample, groups: Groups) -> list[str]:

@@ -1,4 +1,4 @@
-"""Score candidates: fit the chain and ridge on a part of the rows, and predict the others."""
+"""Score candidates by ridge on rows that their maps were not fitted on, and the chosen map on the test rows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
 from kafeat.chain.chain import Chain, FitCache
-from kafeat.errors import DataError
-from kafeat.evaluation.learners import held_out_predictions
+from kafeat.errors import DataError, quoted
+from kafeat.evaluation.learners import Ridge, Truth, held_out_predictions, predictions
+from kafeat.evaluation.preparation import split as divided
+from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
+from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
 from kafeat.jobs.fit.search import Subset, fit_chain, subset_of
 from kafeat.jobs.tune.space import Candidate, SearchSpace
 from kafeat.jobs.tune.table import TunedTable
 from kafeat.maths.scoring import ScoringName, score_of
-from kafeat.maths.task import PredictionTask
+from kafeat.maths.task import PredictionTask, TaskKind, task_of
+from kafeat.model.feature_map import FeatureMap
+from kafeat.types import Array, Floats
 
 # Test parts of one shuffling, which do not overlap.
 _PARTS = 4
 _MOST_HELD_OUT = 2000
 RESAMPLES = 40
+_MOST_ROWS = 6000
 # Numbers that the samples between the steps of chains may hold for one split.
 _MOST_KEPT, _MOST_CHAINS = 1 << 23, 16
 
@@ -112,8 +118,7 @@ class Scorer:
                 f"label: expected labels that differ among the {len(labels):,} rows held out, got equal ones"
             )
         rng = np.random.default_rng([self._seed, 7, split.number])
-        draws = [rng.integers(len(labels), size=len(labels)) for _ in range(RESAMPLES)]
-        resampled = [score_of(self._scoring, self._task, predicted[rows], labels[rows]) for rows in draws]
+        resampled = _resampled(self._scoring, self._task, predicted, labels, RESAMPLES, rng)
         return [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
 
     def _splits_of(self, size: Size) -> list[_Split]:
@@ -150,4 +155,52 @@ def sizes(rows: int, width: int, splits: int) -> Sequence[Size]:
     ]
 
 
-_MOST_ROWS = 6000
+class Score(NamedTuple):
+    """A score and its standard error, from resampled rows."""
+
+    value: float
+    error: float
+    rows: int
+
+
+_TEST_RESAMPLES = 100
+
+
+def score_test_rows(
+    fm: FeatureMap,
+    data: RereadableData,
+    label: LabelArgument,
+    split: str,
+    kind: TaskKind,
+    scoring: ScoringName,
+    jobs: int,
+) -> Score:
+    """Train ridge on the features of the training rows, and score it on the test rows."""
+    names = label_names(label)
+    n, read = data.label_columns({"--split": [split], "--label": names})
+    columns = {name: read[name] for name in names}
+    labels = label if isinstance(label, np.ndarray) else joint_labels(columns, data.name)
+    test, _ = parse_test_rows(read[split])
+    if not test.any():
+        raise DataError(f"{data.name}: split {quoted(split)}: expected at least one row of test, got none")
+    # Of all labels, as a class may have test rows only.
+    task = task_of(labels, kind)
+    features = EvaluatedMap(fm, data, n, [split, *names], jobs, None).features
+    model = Ridge(jobs).linear(features, ~test, Truth(task, labels, divided(n, fm.config.seed, test).folds))
+    rows, predicted = predictions(model, features, test)
+    seen = labels[rows]
+    resampled = _resampled(scoring, task, predicted, seen, _TEST_RESAMPLES, np.random.default_rng(0))
+    return Score(score_of(scoring, task, predicted, seen), float(np.nanstd(resampled)), len(seen))
+
+
+def _resampled(
+    scoring: ScoringName,
+    task: PredictionTask,
+    predicted: Floats,
+    labels: Array,
+    n: int,
+    rng: np.random.Generator,
+) -> list[float]:
+    """Return the scores on `n` resamples of the rows."""
+    draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
+    return [score_of(scoring, task, predicted[rows], labels[rows]) for rows in draws]

@@ -38,8 +38,7 @@ from kafeat.jobs.tune.space import (
     with_predictor,
 )
 from kafeat.jobs.tune.table import check_base, read_table, with_columns
-from kafeat.jobs.tune.test_rows import Score, score_test_rows
-from kafeat.jobs.tune.trials import Scorer, sizes
+from kafeat.jobs.tune.trials import Score, Scorer, score_test_rows, sizes
 from kafeat.jobs.tune.tuning import Tuning, curve_of, table_of
 from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of

@@ -13,7 +13,7 @@ from kafeat.evaluation.notebook import needs_matplotlib, new_axes
 from kafeat.evaluation.records import Table, html_table
 from kafeat.jobs.fit.labels import LabelNames
 from kafeat.jobs.tune.search import Trial
-from kafeat.jobs.tune.test_rows import Score
+from kafeat.jobs.tune.trials import Score
 from kafeat.model.feature_map import FeatureMap
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,23 +13,9 @@ from kafeat.cli.overlaps import journal_of
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
-    from kafeat.jobs.transform.options import InputOptions
-    from kafeat.jobs.tune.space import PredictorKind
     from kafeat.jobs.tune.tuning import Tuning
-    from kafeat.maths.scoring import ScoringName
-    from kafeat.maths.task import TaskKind
 
 _SCORINGS = click.Choice(["auto", "accuracy", "balanced_accuracy", "f1", "auc", "r2", "mae", "mse"])
-
-
-def _seconds(context: click.Context, option: click.Parameter, text: str | None) -> float | None:
-    from kafeat.errors import UsageError
-    from kafeat.jobs.tune.space import seconds_of
-
-    try:
-        return seconds_of(text)
-    except UsageError as error:
-        raise click.BadParameter(str(error).partition(": ")[2], context, option) from None
 
 
 @click.command(
@@ -58,9 +44,8 @@ Example:
     help="Largest number of bytes of the features of a row.",
 )  # fmt: skip
 @click.option(
-    "--time", "seconds", callback=_seconds, metavar="TIME",
-    help="Time after which the search ends: 90s, 10m, 1h (default: all trials).",
-)  # fmt: skip
+    "--time", metavar="TIME", help="Time after which the search ends: 90s, 10m, 1h (default: all trials)."
+)
 @click.option(
     "--trials", type=options.number(1), metavar="N", help="Number of trials after which the search ends."
 )
@@ -115,23 +100,14 @@ def tune(
     data: str,
     config: str,
     labels: tuple[str, ...],
-    columns: int | None,
-    max_bytes_per_row: int | None,
-    seconds: float | None,
+    time: str | None,
     trials: int | None,
-    split: str | None,
-    task: TaskKind,
-    scoring: ScoringName,
-    base: str | None,
-    predictor: PredictorKind | None,
-    seeds: int,
     json_file: str | None,
     report: str | None,
     overwrite: bool,
     resume: bool,
-    reading: InputOptions,
-    jobs: int | None,
     quiet: bool,
+    **options: Any,
 ) -> int:
     """Choose the best map of DATA for a label, and write its config, which `kafeat fit` takes; `-` is stdout.
 
@@ -149,8 +125,10 @@ def tune(
     from kafeat.io.storage.atomic import check_place, write_bytes
     from kafeat.io.storage.base import StandardStream
     from kafeat.io.storage.location import parse_location
+    from kafeat.jobs.tune.space import seconds_of
     from kafeat.jobs.tune.tune import tune as job
 
+    seconds = seconds_of(time)
     place, results = parse_location(config), None if json_file is None else parse_location(json_file)
     journal = journal_of(config)
     if resume and journal is None:
@@ -180,10 +158,8 @@ def tune(
     with ExitStack() as progress:
         show = progress.enter_context(watching(quiet, seconds, trials))
         result = job(
-            data, labels, columns, max_bytes_per_row=max_bytes_per_row, time=seconds, trials=trials, split=split,
-            task=task, scoring=scoring, base=base, predictor=predictor, seeds=seeds, jobs=jobs, reading=reading,
-            progress=show, listener=log.listener(quiet), report=report, journal=journal, resume=resume,
-            config_name=config, stops=(Interrupted,), write=write,
+            data, labels, **options, time=seconds, trials=trials, progress=show, listener=log.listener(quiet),
+            report=report, journal=journal, resume=resume, config_name=config, stops=(Interrupted,), write=write,
         )  # fmt: skip
     if not quiet:
         _report(result, config, report, bool(to_stdout))

@@ -1,25 +1,20 @@
-"""The page of a search: leaderboard, score over columns, weights of columns, config and commands."""
+"""The page of a search: leaderboard, score over columns, weights of columns, config and commands. Needs matplotlib."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
-import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 
-from kafeat.chain.chain import sources_of
-from kafeat.errors import DataError
+from kafeat.evaluation.report.canvas import Picture, Style, drawn, legend
+from kafeat.evaluation.report.document import document, figures, table
+from kafeat.evaluation.report.portraits import importance
 from kafeat.jobs.evaluate.report import write_page
-from kafeat.jobs.fit.search import fit_chain, subset_of
-from kafeat.jobs.tune.space import Candidate, SearchSpace
-
-if TYPE_CHECKING:
-    from kafeat.evaluation.report.canvas import Picture
-    from kafeat.jobs.tune.tuning import Tuning
-
+from kafeat.jobs.tune.tuning import Tuning
 
 _MOST_LEADERS = 20
 _NAMES_OF_MAPS = (
@@ -38,16 +33,12 @@ _NAME_OF_THE_KNEE = (
 
 def write_tuning(folder: str, tuning: Tuning, data: str, config: str) -> None:
     """Write the page and its pictures to a folder; `config` is the name of the file of the config."""
-    from kafeat.evaluation.report.document import document
-
-    drawn = list(_pictures(tuning))
-    title = f"kafeat tune: {data}"
-    write_page(folder, document(title, list(_body(tuning, data, config, drawn)), drawn), drawn)
+    pictures = list(_pictures(tuning))
+    body = list(_body(tuning, data, config, pictures))
+    write_page(folder, document(f"kafeat tune: {data}", body, pictures), pictures)
 
 
 def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -> Iterator[str]:
-    from kafeat.evaluation.report.document import figures, table
-
     yield f"<h1>The best map for {escape(data)}</h1>"
     yield f'<p class="answer">{escape(_answer(tuning))}</p>'
     yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>"
@@ -88,8 +79,6 @@ def _answer(tuning: Tuning) -> str:
 
 def _curve(tuning: Tuning) -> Iterator[str]:
     """Yield the table of scores over columns."""
-    from kafeat.evaluation.report.document import table
-
     rows = [
         [f"{row['columns']:,}", _figure(row["score"], row["standard_error"]), f"{row['bytes_per_row']:,}"]
         for row in tuning.curve
@@ -103,10 +92,6 @@ def _figure(value: float, error: float) -> str:
 
 
 def _pictures(tuning: Tuning) -> Iterator[Picture]:
-    from kafeat.evaluation.report.canvas import drawn
-    from kafeat.evaluation.report.portraits import importance
-    from kafeat.jobs.tune.pictures import score_over_columns
-
     if len(tuning.curve) > 1:
         yield drawn(
             "score-over-columns", "svg", "Score over columns",
@@ -123,31 +108,31 @@ def _pictures(tuning: Tuning) -> Iterator[Picture]:
         )  # fmt: skip
 
 
-_MOST_ROWS = 6000
+def score_over_columns(axes: Axes, style: Style, curve: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Plot the scores with their standard errors, and mark the chosen number of columns."""
+    widths = [row["columns"] for row in curve]
+    axes.errorbar(
+        widths, [row["score"] for row in curve], yerr=[row["standard_error"] for row in curve],
+        marker="o", ms=4, lw=1.5, capsize=2, color=style.hues[0], label="the chosen map",
+    )  # fmt: skip
+    for row in curve:
+        if row["chosen"]:
+            axes.plot(
+                row["columns"], row["score"], "o", ms=11, mew=1.8, mfc="none", color=style.hues[1],
+                label=f"chosen: {row['columns']:,} columns", ls="none",
+            )  # fmt: skip
+    axes.set(xscale="log", xlabel="columns D", ylabel=name)
+    axes.set_xticks(widths, [f"{width:,}" for width in widths])
+    axes.xaxis.set_minor_locator(NullLocator())
+    legend(axes, style)
 
 
-def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
-    """Return the shares, the largest first, from the chosen metric, or else from one weight for each column.
-
-    None if too few rows or no difference among the columns say anything.
-    """
-    if chosen.map == "base":
-        chosen = space.default()
-    metric = "diagonal" if chosen.metric == "none" else chosen.metric
-    recipes = space.steps(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
-    table = space.table
-    rows = np.random.default_rng([seed, 8]).permutation(len(table.labels))[:_MOST_ROWS]
-    subset = subset_of(table.sample, rows)
-    try:
-        chain = fit_chain(recipes, subset, np.random.default_rng([seed, 9]))
-    except DataError:
-        return None
-    weights = chain.steps[-1].state["importance"]
-    if "error_kept" not in chain.steps[-1].state or not np.ptp(weights) > 0.0:
-        return None
-    sources = sources_of(chain.steps[:-1])
-    if sources is None:
-        return None
-    names = table.sample.names or tuple(f"column {j}" for j in range(table.sample.X.shape[1]))
-    shares = np.bincount(sources, weights, len(names))
-    return {str(names[j]): float(shares[j]) for j in np.argsort(-shares, kind="stable")}
+def score_over_seconds(axes: Axes, style: Style, trials: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Plot the score of every trial over its seconds, and mark the first one, which was chosen."""
+    seconds, scores = [row["seconds"] for row in trials], [row["score"] for row in trials]
+    axes.plot(seconds, scores, "o", ms=4, color=style.hues[0], label="trials")
+    axes.plot(
+        seconds[0], scores[0], "o", ms=11, mew=1.8, mfc="none", color=style.hues[1], label="the chosen map"
+    )
+    axes.set(xlabel="seconds of the trial", ylabel=name)
+    legend(axes, style)

@@ -1,17 +1,17 @@
-"""Score candidates by ridge on rows that their maps were not fitted on, and the chosen map on the test rows."""
+"""Score candidates on rows that their maps were not fitted on, and the chosen map on the test rows; weigh columns."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from kafeat.chain.blas import one_blas_thread
-from kafeat.chain.chain import Chain, FitCache
+from kafeat.chain.chain import Chain, FitCache, sources_of
 from kafeat.errors import DataError, quoted
 from kafeat.evaluation.learners import Ridge, Truth, held_out_predictions, predictions
 from kafeat.evaluation.preparation import split as divided
@@ -204,3 +204,30 @@ def _resampled(
     """Return the scores on `n` resamples of the rows."""
     draws = [rng.integers(len(labels), size=len(labels)) for _ in range(n)]
     return [score_of(scoring, task, predicted[rows], labels[rows]) for rows in draws]
+
+
+def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[str, float] | None:
+    """Return the shares, the largest first, from the chosen metric, or else from one weight for each column.
+
+    None if too few rows or no difference among the columns say anything.
+    """
+    if chosen.map == "base":
+        chosen = space.default()
+    metric = "diagonal" if chosen.metric == "none" else chosen.metric
+    recipes = space.steps(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
+    table = space.table
+    rows = np.random.default_rng([seed, 8]).permutation(len(table.labels))[:_MOST_ROWS]
+    subset = subset_of(table.sample, rows)
+    try:
+        chain = fit_chain(recipes, subset, np.random.default_rng([seed, 9]))
+    except DataError:
+        return None
+    weights = chain.steps[-1].state["importance"]
+    if "error_kept" not in chain.steps[-1].state or not np.ptp(weights) > 0.0:
+        return None
+    sources = sources_of(chain.steps[:-1])
+    if sources is None:
+        return None
+    names = table.sample.names or tuple(f"column {j}" for j in range(table.sample.X.shape[1]))
+    shares = np.bincount(sources, weights, len(names))
+    return {str(names[j]): float(shares[j]) for j in np.argsort(-shares, kind="stable")}

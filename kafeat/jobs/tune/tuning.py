@@ -99,7 +99,7 @@ class Tuning:
         check_axis(x)
         with needs_matplotlib():
             from kafeat.evaluation.report.canvas import STYLES
-            from kafeat.jobs.tune.pictures import score_over_columns, score_over_seconds
+            from kafeat.jobs.tune.report import score_over_columns, score_over_seconds
 
             (axes,) = new_axes()
         if x == "columns":

@@ -16,7 +16,8 @@ from kafeat.config import Config
 from kafeat.errors import UsageError
 from kafeat.io.columns.selection import match
 from kafeat.jobs.fit.fit import columns_of, fit_reader
-from kafeat.jobs.fit.sample import SampledFit
+from kafeat.jobs.fit.labels import check_label_array
+from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
@@ -145,7 +146,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
                 sampled.place = _PLACE
             else:
                 sampled = sampled.copy()
-            sampled.read(source, match(source, sampled.columns, ()), self._labels(y, config))
+            labels = self._labels(y, config)
+            if labels is not None:
+                labels = check_label_array(labels, source.rows)
+            sampled.read(TrainingData(source, labels), match(source, sampled.columns, ()))
         sampled.digest = hashlib.sha256(f"{sampled.digest}{source.digest()}".encode()).hexdigest()
         self._sampled, self._map = sampled, None
         return self

@@ -24,6 +24,7 @@ from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import parse_test_rows
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -207,9 +208,8 @@ class Candidate:
                 raise TypeError("a candidate has a model or a config")
             return Fit(self.model, None, None)
         with data.open() as source:
-            sampled = read_sample(
-                self.config, source, request.labels, split=request.split, held_out=held_out, listener=listener
-            )
+            rows = TrainingData(source, request.labels, request.split, held_out)
+            sampled = read_sample(self.config, rows, listener)
             scorer = partial(features_score, learner=learner, penalty=request.penalty)
             learn = partial(sampled.learn, final=False, with_mean=False, scorer=scorer)
             fitted: list[FeatureMap] = []

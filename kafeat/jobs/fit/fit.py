@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +33,8 @@ from kafeat.jobs.fit.labels import (
     label_names,
 )
 from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnings, text_warning
-from kafeat.jobs.fit.predictor import TrainingSource, check_rereadable, check_weight, fit_predictor
-from kafeat.jobs.fit.sample import SampledFit
+from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor
+from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap
 from kafeat.types import Array, TableLike
 
@@ -120,71 +121,50 @@ def fit_reader(
     jobs: int | None = None,
     listener: Listener = SILENT,
 ) -> FeatureMap:
-    """Fit on a reader, from its first row to its last; the arguments are those of `read_sample`.
+    """Fit on a reader, from its first row to its last; `TrainingData` has the meaning of the arguments.
 
     It is read once for the map, and once more for a predictor, which `jobs` threads fit.
     """
-    check_weight(config, weight, (*label_names(label), split))
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
+    data = TrainingData(source, label, split, held_out, weight)
+    check_weight(config, data)
     summary = None
     if config.predictor is not None:
         summary = LabelSummary()
         check_label(config, label)
         check_rereadable(source, config.predictor)
-    sampled = read_sample(
-        config,
-        source,
-        label,
-        split=split,
-        held_out=held_out,
-        listener=listener,
-        summary=summary,
-        weight=weight,
-    )
-    fm = sampled.learn(listener)
-    if summary is None:
-        return fm
-    data = TrainingSource(source, label, split, held_out, weight)
-    return fit_predictor(fm, data, summary, jobs, listener)
+    fm = read_sample(config, data, listener, summary).learn(listener)
+    return fm if summary is None else fit_predictor(fm, data, summary, jobs, listener)
 
 
 def read_sample(
     config: Config,
-    source: Reader,
-    label: LabelArgument,
-    *,
-    split: str | None = None,
-    held_out: Array | None = None,
+    data: TrainingData,
     listener: Listener = SILENT,
     summary: LabelSummary | None = None,
-    weight: str | None = None,
     left_out: Mapping[str, str] | None = None,
 ) -> SampledFit:
-    """Read the sample of a fit.
+    """Read the sample of a fit, without the columns in `left_out`, each of which has its reason.
 
-    Neither the label nor the columns `weight`, and `split` of train and test, are features, nor those in `left_out`,
-    each of which has its reason. Test rows are read but not fitted on; `held_out` (n_rows,), if given, decides this in
-    the place of `split`. A predictor of the config is left out; the labels of all training rows are added to `summary`,
-    which it needs.
+    A predictor of the config is not fitted; the labels of all training rows are added to `summary`, which it needs.
     """
-    check_label(config, label)
-    names = label_names(label)
-    check_split(split, names)
-    options = {
-        name: option for name, option in ((split, "--split"), (weight, "--weight")) if name is not None
-    }
+    check_label(config, data.label)
+    names = label_names(data.label)
+    check_split(data.split, names)
+    roles = ((data.split, "--split"), (data.weight, "--weight"))
+    options = {name: option for name, option in roles if name is not None}
     for name, option in options.items():
-        require(source, [name], option)
-    source = source.settled()
+        require(data.source, [name], option)
+    source = data.source.settled()
     others = {**(left_out or {}), **options}
     columns = columns_of(config, source, names, others)
     listener.inform(features_line(config, source, columns, {**others, **dict.fromkeys(names, "--label")}))
-    for message in fit_warnings(config, source, columns, has_label(label)):
+    for message in fit_warnings(config, source, columns, has_label(data.label)):
         listener.warn(message)
     sampled = SampledFit.empty(config, columns, summary)
-    sampled.place, sampled.split, sampled.locate = source.location, split, source.locate
-    sampled.read(source, columns, label, held_out=held_out, listener=listener)
+    sampled.place, sampled.locate = source.location, source.locate
+    sampled.read(replace(data, source=source), columns, listener)
     listener.phase("hashing the input")
     sampled.digest = source.digest()
     source.check_unchanged()

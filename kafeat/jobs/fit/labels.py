@@ -80,15 +80,28 @@ def check_label_array(labels: Array, rows: int | None) -> Array:
     if labels.shape[:1] != (rows,) or labels.ndim > 2 or (labels.ndim == 2 and not (numbers and labels.size)):
         wanted = f"({rows},)" if labels.ndim < 2 or not numbers else f"({rows},), or ({rows}, k) of numbers"
         raise UsageError(f"label: expected an array of shape {wanted}, got {labels.shape}")
-    bad = ~np.isfinite(labels).all(axis=tuple(range(1, labels.ndim))) if labels.dtype.kind == "f" else None
-    if bad is not None and bad.any():
-        raise DataError(f"label: {spell_row(int(bad.argmax()))}: expected finite numbers, got nan or inf")
     if not numbers and labels.dtype.kind != "O":
         raise DataError(f"label: expected numbers or text, got an array of {labels.dtype}")
-    blank = [] if numbers else [row for row, one in enumerate(labels) if not one.strip()]
-    if blank:
-        raise DataError(f"label: {spell_row(blank[0])}: expected a value, got {quoted(labels[blank[0]])}")
+    bad = _first_bad(labels)
+    if bad is not None:
+        problem = (
+            "expected finite numbers, got nan or inf"
+            if numbers
+            else f"expected a value, got {quoted(labels[bad])}"
+        )
+        raise DataError(f"label: {spell_row(bad)}: {problem}")
     return plain_labels(labels)
+
+
+def _first_bad(labels: Array) -> int | None:
+    """Return the first row with a number that is not finite, or with empty text; None if there is none."""
+    bad = np.zeros(len(labels), dtype=bool)
+    if labels.dtype.kind == "f":
+        bad = np.asarray(~np.isfinite(labels).all(axis=tuple(range(1, labels.ndim))))
+    elif labels.dtype.kind == "O":
+        blank = {word for word in set(labels.tolist()) if not word.strip()}
+        bad = np.array([label in blank for label in labels], dtype=bool)
+    return int(bad.argmax()) if bad.any() else None
 
 
 def _objects(labels: Array) -> Array:
@@ -184,23 +197,6 @@ def joint_labels(columns: Mapping[str, Array], location: str) -> Array:
 
 def read_label(chunk: Chunk, name: str, role: str = "label") -> Array:
     """Return the labels (rows,) of one chunk, or a column of another `role`, which messages name."""
-    values = _values(chunk, name, role)
-    bad = ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-    if values.dtype.kind == "O":
-        blank = {word for word in set(values.tolist()) if not word.strip()}
-        bad = np.array([value in blank for value in values], dtype=bool)
-    if bad.any():
-        row = int(np.argmax(bad))
-        got = quoted(values[row]) if values.dtype.kind == "O" else f"{values[row]:g}"
-        raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, {role} {quoted(name)}: expected a value, got "
-            f"{got}: remove such rows first"
-        )
-    return values
-
-
-def _values(chunk: Chunk, name: str, role: str) -> Array:
-    """Return a column as numbers or as an object array of str, with dictionaries decoded."""
     if chunk.passthrough is None:
         raise KeyError(name)
     column = chunk.passthrough.column(name)
@@ -210,11 +206,13 @@ def _values(chunk: Chunk, name: str, role: str) -> Array:
             f"{chunk.location}: {role} {quoted(name)}: expected numbers or text, got {column.type}; cast it first"
         )
     null = null_rows(column, values)
-    if null.any():
-        row = int(np.argmax(null))
+    bad = int(null.argmax()) if null.any() else _first_bad(values)
+    if bad is not None:
+        value = values[bad]
+        got = "null" if null[bad] else quoted(value) if isinstance(value, str) else f"{value:g}"
         raise DataError(
-            f"{chunk.location}: {spell_row(chunk.first_row + row)}, {role} {quoted(name)}: expected a value, got null: "
-            "remove such rows first"
+            f"{chunk.location}: {spell_row(chunk.first_row + bad)}, {role} {quoted(name)}: expected a value, got "
+            f"{got}: remove such rows first"
         )
     return plain_labels(values)
 

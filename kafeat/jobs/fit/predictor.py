@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,9 +14,9 @@ from kafeat.contract.predictor import Learned, Predictor, Targets, TrainingRows
 from kafeat.errors import DataError, UsageError, quoted, spell_row
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.jobs.fit.labels import LabelArgument, LabelReader, LabelSummary, label_names, read_label
+from kafeat.jobs.fit.labels import LabelReader, LabelSummary, label_names, read_label
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.sample import held_out_rows
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.maths.ridge import FOLDS
 from kafeat.maths.row_sample import RowSample, row_hashes
 from kafeat.maths.task import PredictionTask
@@ -41,38 +41,25 @@ class LabelledRows:
     weights: Floats | None = None
 
 
-@dataclass(frozen=True)
-class TrainingSource:
-    """The data of a predictor: a source that can be read again, and its columns of labels, parts and weights.
-
-    `held_out` (n_rows,) decides in the place of the column `split` which rows are not learned from.
-    """
-
-    source: Reader
-    label: LabelArgument
-    split: str | None = None
-    held_out: Array | None = None
-    weight: str | None = None
-
-    def rows(self, fm: FeatureMap, jobs: int) -> Iterator[LabelledRows]:
-        """Yield all chunks in order, transformed by `jobs` threads."""
-        labels = LabelReader(self.label)
-        split = None if self.held_out is not None else self.split
-        keep = [name for name in (*label_names(self.label), split, self.weight) if name is not None]
-        # The column of parts is no feature, even where it is not read.
-        not_features = [*keep, *([self.split] if self.split is not None and self.split not in keep else [])]
-        columns = match(self.source, fm.columns, not_features)
-        chunks = self.source.coding(keep).chunks(columns, keep, fm.chunk_rows)
-        target = NewArrays(fm.n_components, np.dtype(fm.dtype))
-        # A test row that the map refuses is not learned from, so it does no harm.
-        for done in fm.run(chunks, target, jobs, RowPolicy(set_aside=True)):
-            chunk = done.chunk
-            train = ~held_out_rows(chunk, self.held_out, self.split)
-            bad = next((refused for refused in done.bad_rows if train[refused.row]), None)
-            if bad is not None:
-                raise chunk.located(bad)
-            weights = None if self.weight is None else _weights(chunk, self.weight, train)
-            yield LabelledRows(done, train, labels.read(chunk), weights)
+def _labelled_rows(data: TrainingData, fm: FeatureMap, jobs: int) -> Iterator[LabelledRows]:
+    """Yield all chunks in order, transformed by `jobs` threads."""
+    labels = LabelReader(data.label)
+    split = None if data.held_out is not None else data.split
+    keep = [name for name in (*label_names(data.label), split, data.weight) if name is not None]
+    # The column of parts is no feature, even where it is not read.
+    not_features = [*keep, *([data.split] if data.split is not None and data.split not in keep else [])]
+    columns = match(data.source, fm.columns, not_features)
+    chunks = data.source.coding(keep).chunks(columns, keep, fm.chunk_rows)
+    target = NewArrays(fm.n_components, np.dtype(fm.dtype))
+    # A test row that the map refuses is not learned from, so it does no harm.
+    for done in fm.run(chunks, target, jobs, RowPolicy(set_aside=True)):
+        chunk = done.chunk
+        train = data.train_rows(chunk)
+        bad = next((refused for refused in done.bad_rows if train[refused.row]), None)
+        if bad is not None:
+            raise chunk.located(bad)
+        weights = None if data.weight is None else _weights(chunk, data.weight, train)
+        yield LabelledRows(done, train, labels.read(chunk), weights)
 
 
 def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
@@ -173,20 +160,22 @@ def check_rereadable(source: Reader, step: Predictor) -> None:
         )
 
 
-def check_weight(config: Config, weight: str | None, others: Sequence[str | None]) -> None:
+def check_weight(config: Config, data: TrainingData) -> None:
     """Refuse weights without a predictor, as they would have no effect, and a column that has another role."""
-    if weight is not None and weight in others:
+    if data.weight is None:
+        return
+    if data.weight in (*label_names(data.label), data.split):
         raise UsageError(
-            f"--weight: expected another column than those of the label and the split, got {quoted(weight)}"
+            f"--weight: expected another column than those of the label and the split, got {quoted(data.weight)}"
         )
-    if weight is not None and config.predictor is None:
+    if config.predictor is None:
         raise UsageError(
             "--weight: expected a config that ends in a predictor, such as ridge, got a map: its steps know no weights"
         )
 
 
 def fit_predictor(
-    fm: FeatureMap, data: TrainingSource, summary: LabelSummary, jobs: int | None, listener: Listener
+    fm: FeatureMap, data: TrainingData, summary: LabelSummary, jobs: int | None, listener: Listener
 ) -> FeatureMap:
     """Return the map with the predictor of its config, fitted on all rows; `summary` is that of their labels."""
     step, place = fm.config.predictor, data.source.location
@@ -198,7 +187,7 @@ def fit_predictor(
         training = Training(step, fm.n_components, fm.config.seed, task, summary, jobs)
         listener.phase(f"fitting {step.kind} on {summary.rows:,} rows")
         with one_blas_thread(linalg=True):
-            for rows in data.rows(fm, jobs):
+            for rows in _labelled_rows(data, fm, jobs):
                 training.add(rows)
                 listener.rows(rows.done.chunk.rows)
             if data.weight is not None and len(training.folds) < 2:

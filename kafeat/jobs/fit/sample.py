@@ -30,7 +30,6 @@ from kafeat.jobs.fit.labels import (
     LabelNames,
     LabelReader,
     LabelSummary,
-    check_label_array,
     has_label,
     label_names,
     plain_names,
@@ -44,7 +43,7 @@ from kafeat.model.feature_map import FeatureMap
 from kafeat.model.provenance import Origin, Provenance, Search, printable
 from kafeat.runtime.column_ranges import ColumnRanges, FeatureMean
 from kafeat.runtime.ordered_map import prefetch
-from kafeat.types import Array, Floats
+from kafeat.types import Array, Floats, Mask
 
 _FACTOR = 100.0
 _MOSTLY_ZERO = 0.95
@@ -111,6 +110,26 @@ _LEAST_ROWS, _MOST_NUMBERS = 256, 1 << 25
 _OF_MISSING = "; impute as the first step of the config fills in missing values"
 
 
+@dataclass(frozen=True)
+class TrainingData:
+    """A source, and its columns of labels, of train and test, and of weights. None of them is a feature.
+
+    Test rows are read but not fitted on; `held_out` (n_rows,), if given, decides this in the place of `split`.
+    """
+
+    source: Reader
+    label: LabelArgument = None
+    split: str | None = None
+    held_out: Array | None = None
+    weight: str | None = None
+
+    def train_rows(self, chunk: Chunk) -> Mask:
+        """Return true for the rows of a chunk that are to be fitted on."""
+        if self.held_out is not None:
+            return ~self.held_out[chunk.start : chunk.start + chunk.rows]
+        return np.ones(chunk.rows, dtype=bool) if self.split is None else ~read_test_rows(chunk, self.split)
+
+
 @dataclass
 class SampledFit:
     """A fit in progress: the sample of all rows read so far, from one reader or several.
@@ -143,29 +162,24 @@ class SampledFit:
 
     def read(
         self,
-        source: Reader,
+        data: TrainingData,
         columns: Columns,
-        label: LabelArgument = None,
-        *,
-        held_out: Array | None = None,
         listener: Listener = SILENT,
     ) -> None:
-        """Read a source and sample its rows; every row that is read is checked.
+        """Read data and sample the rows to fit on; every row that is read is checked.
 
-        Rows of the mask `held_out`, or else test rows of the column `split`, are not sampled. An error leaves the fit
-        with a part of the source. Of a seekable data set only the blocks that hold rows of the sample are read.
+        An error leaves the fit with a part of the rows. Of a seekable data set only the blocks that hold rows of the
+        sample are read.
         """
-        if isinstance(label, np.ndarray):
-            label = check_label_array(label, source.rows)
-        labelled, self.labels = has_label(label), label_names(label)
+        labelled, self.labels, self.split = has_label(data.label), label_names(data.label), data.split
         if self.chosen.labelled not in (None, labelled):
             raise UsageError("label: expected labels for all batches of rows or for none, got both")
-        config, split, first = self.config, self.split, self.chosen.n_rows
-        source = source.coding([*self.labels, *([] if split is None else [split])])
-        labels = LabelReader(label)
-        split_column = split if held_out is None else None
+        config, first = self.config, self.chosen.n_rows
+        source = data.source.coding([name for name in (*self.labels, data.split) if name is not None])
+        labels = LabelReader(data.label)
+        split_column = data.split if data.held_out is None else None
         keep = [name for name in (*self.labels, split_column) if name is not None]
-        all_count = held_out is None and split is None
+        all_count = data.held_out is None and data.split is None
         sampled = all_count and not first and self.summary is None
         blocks = self._sampled_blocks(source, columns, keep) if sampled else None
         # The height is free, as rows are handled alone. It is bounded, as sparse chunks may become dense.
@@ -177,7 +191,7 @@ class SampledFit:
             if all_count:
                 self.column_ranges = self.column_ranges.adding(X)
             else:
-                train = ~held_out_rows(chunk, held_out, split)
+                train = data.train_rows(chunk)
                 self.column_ranges = self.column_ranges.adding(X[train])
                 offsets = offsets[train[offsets]]
                 if split_column is not None and not isinstance(X, SparseRows):
@@ -323,15 +337,6 @@ def _feature_mean(chain: Chain, X: Floats, config: Config) -> FeatureMean | None
 def _stream(seed: int, number: int) -> np.random.Generator:
     """Return the random number generator of one purpose."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-
-
-def held_out_rows(chunk: Chunk, held_out: Array | None, split: str | None) -> Array:
-    """Return true for the rows of a chunk that are not to be fitted on."""
-    if held_out is not None:
-        return held_out[chunk.start : chunk.start + chunk.rows]
-    if split is None:
-        return np.zeros(chunk.rows, dtype=bool)
-    return read_test_rows(chunk, split)
 
 
 def _with_category_ranges(column_ranges: ColumnRanges, columns: Columns) -> ColumnRanges:

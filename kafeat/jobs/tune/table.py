@@ -21,6 +21,7 @@ from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.labels import LabelArgument, check_split, label_names
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.maths.task import class_numbers
 from kafeat.types import Array
 
@@ -131,7 +132,7 @@ def _sampled(
     """Return the name of the data, their digest, and a sample of the training rows."""
     config = with_columns(base, groups, groups.reading_steps())
     with data.open() as source:
-        sampled = read_sample(config, source, label, split=split, listener=listener, left_out=groups.left_out)
+        sampled = read_sample(config, TrainingData(source, label, split), listener, left_out=groups.left_out)
     _, sample = sampled.sample()
     return sampled.place, sampled.digest, replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from kafeat.config.model import Config
-from kafeat.config.yaml_scalars import resolve
+from kafeat.config.yaml_reader import resolve
 from kafeat.contract.describe import Declaration, expected, headline
 from kafeat.contract.step import Step
 from kafeat.registry import accepted, build_step, step_class

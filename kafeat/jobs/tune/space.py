@@ -26,11 +26,12 @@ SCALERS: dict[str, list[Recipe]] = {
     "none": [],
     "normalize": [{"kind": "normalize", "norm": "l1"}],
 }
+DIAGONAL = "metric (diagonal)"
 METRICS: dict[str, list[Recipe]] = {
     "none": [],
-    "diagonal": [{"kind": "metric", "diagonal": True}],
-    "half": [{"kind": "metric", "alpha": 0.5}],
-    "whole": [{"kind": "metric"}],
+    DIAGONAL: [{"kind": "metric", "diagonal": True}],
+    "metric (α = 0.5)": [{"kind": "metric", "alpha": 0.5}],
+    "metric": [{"kind": "metric"}],
 }
 KERNELS: dict[str, Recipe] = {
     "rbf": {"kernel": "rbf"},
@@ -74,7 +75,7 @@ class Candidate:
         if self.map == "base":
             return "the config to start from"
         gamma = "" if self.gamma is None else f", γ = {_rule(self.gamma)}"
-        metric = "" if self.metric == "none" else f", {metric_name(self.metric)}"
+        metric = "" if self.metric == "none" else f", {self.metric}"
         name = "fourier, supervised" if self.map == "supervised" else self.map
         scaler = f"{self.scaler} (numbers only)" if self.union else self.scaler
         return f"{scaler}{metric}, {name}{gamma}"
@@ -82,12 +83,6 @@ class Candidate:
 
 BASE = Candidate("none", "none", "base", None)
 """The steps of the config to start from."""
-
-
-def metric_name(metric: str) -> str:
-    """Return the name of a metric for people."""
-    names = {"diagonal": "metric (diagonal)", "half": "metric (α = 0.5)", "whole": "metric"}
-    return names.get(metric, metric)
 
 
 def _rule(multiple: float) -> str:
@@ -127,26 +122,26 @@ class SearchSpace:
 
     def _in_line(self) -> list[Recipe]:
         """Return the steps that make numbers of all columns, one after the other."""
+        times, categories = self.table.groups.times, self.table.groups.categories
         return [
-            *([{"kind": "missing_indicator"}] if self.table.missing else []),
-            *([_date_parts(self.table.groups.times)] if self.table.groups.times else []),
-            *([_one_hot(self.table.groups.categories)] if self.table.groups.categories else []),
-            *([_IMPUTE] if self.table.missing else []),
+            *self._if_missing({"kind": "missing_indicator"}),
+            *([_date_parts(times)] if times else []),
+            *([_one_hot(categories)] if categories else []),
+            *self._if_missing(_IMPUTE),
         ]
+
+    def _if_missing(self, *steps: Recipe) -> list[Recipe]:
+        return list(steps) if self.table.missing else []
 
     def _union(self, scaler: list[Recipe]) -> list[Recipe]:
         """Return a union with a chain for each group of columns; only numbers are scaled."""
-        groups, filled = self.table.groups, [_IMPUTE] if self.table.missing else []
-        indicator = [{"kind": "missing_indicator"}] if self.table.missing else []
-        maps = [
-            {"columns": list(names), "steps": steps}
-            for names, steps in (
-                (groups.numbers, [*indicator, *filled, *scaler]),
-                (groups.categories, [_one_hot(groups.categories)]),
-                (groups.times, [_date_parts(groups.times), *filled]),
-            )
-            if names
-        ]
+        groups = self.table.groups
+        chains = (
+            (groups.numbers, [*self._if_missing({"kind": "missing_indicator"}, _IMPUTE), *scaler]),
+            (groups.categories, [_one_hot(groups.categories)]),
+            (groups.times, [_date_parts(groups.times), *self._if_missing(_IMPUTE)]),
+        )
+        maps = [{"columns": list(names), "steps": steps} for names, steps in chains if names]
         return [{"kind": "union", "maps": maps}]
 
     @property
@@ -158,7 +153,7 @@ class SearchSpace:
     @property
     def metrics(self) -> list[str]:
         """The metrics that suit the table."""
-        return list(METRICS) if self.table.width <= _MOST_FOR_ROTATION else ["none", "diagonal"]
+        return list(METRICS) if self.table.width <= _MOST_FOR_ROTATION else ["none", DIAGONAL]
 
     @property
     def unions(self) -> list[bool]:
@@ -190,7 +185,7 @@ class SearchSpace:
             for metric in self.metrics[1:]:
                 yield replace(best, metric=metric, gamma=1.0)
             if best.map != "laplacian":
-                yield replace(best, metric="diagonal", map="laplacian", gamma=1.0)
+                yield replace(best, metric=DIAGONAL, map="laplacian", gamma=1.0)
         if best_trained is not None:
             yield replace(best_trained, metric=self.metrics[-1])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,19 +68,29 @@ class Groups:
 
 @dataclass(frozen=True)
 class TunedTable:
-    """A table to tune for, with a sample of its training rows.
-
-    `missing` says that numbers or times of the sample are missing. `histogram` says that all columns are numbers of at
-    least 0 in one unit, so that chi2 and intersection may suit them.
-    """
+    """A table to tune for, with a sample of its training rows and their labels."""
 
     place: str
     digest: str
     sample: Sample
     labels: Array
     groups: Groups
-    missing: bool
-    histogram: bool
+
+    @cached_property
+    def missing(self) -> bool:
+        """True if numbers or times of the sample are missing."""
+        coded = np.array(self.sample.n_categories) > 0
+        return bool(np.isnan(self.sample.X[:, ~coded]).any())
+
+    @cached_property
+    def histogram(self) -> bool:
+        """True if all columns are numbers of at least 0 in one unit, so that chi2 and intersection may suit them."""
+        X = self.sample.X
+        if self.groups.mixed or not np.isfinite(X).all() or X.min() < 0.0:
+            return False
+        spread = X.std(axis=0)
+        spread = spread[spread > 0.0]
+        return len(spread) > 1 and float(spread.max() / np.median(spread)) < _ONE_UNIT
 
     @property
     def width(self) -> int:
@@ -116,9 +127,7 @@ def read_table(
         raise TypeError("rows without labels")
     if not _varies(sample):
         raise DataError(f"{place}: expected a feature column with different values, got only constant ones")
-    return TunedTable(
-        place, digest, sample, sample.label, groups, _missing(sample), _is_histogram(sample, groups)
-    )
+    return TunedTable(place, digest, sample, sample.label, groups)
 
 
 def _sampled(
@@ -211,19 +220,6 @@ def _varies(sample: Sample) -> bool:
     """Return true if any column has two values; a gap is one, as it is marked."""
     first = sample.X[:1]
     return bool(((first != sample.X) & ~(np.isnan(sample.X) & np.isnan(first))).any())
-
-
-def _missing(sample: Sample) -> bool:
-    coded = np.array(sample.n_categories) > 0
-    return bool(np.isnan(sample.X[:, ~coded]).any())
-
-
-def _is_histogram(sample: Sample, groups: Groups) -> bool:
-    if groups.mixed or not np.isfinite(sample.X).all() or sample.X.min() < 0.0:
-        return False
-    spread = sample.X.std(axis=0)
-    spread = spread[spread > 0.0]
-    return len(spread) > 1 and float(spread.max() / np.median(spread)) < _ONE_UNIT
 
 
 def check_base(base: Config) -> None:

@@ -18,7 +18,7 @@ from kafeat.evaluation.preparation import split as divided
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
 from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
 from kafeat.jobs.fit.search import Subset, fit_chain, subset_of
-from kafeat.jobs.tune.space import Candidate, SearchSpace
+from kafeat.jobs.tune.space import DIAGONAL, Candidate, SearchSpace
 from kafeat.jobs.tune.table import TunedTable
 from kafeat.maths.scoring import ScoringName, score_of
 from kafeat.maths.task import PredictionTask, TaskKind, task_of
@@ -88,7 +88,9 @@ class Scorer:
         splits, started = self._splits_of(size), time.perf_counter()
 
         def one(split: _Split) -> tuple[list[float], int]:
-            chain = self._fitted(candidate, size, split)
+            recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
+            rng = np.random.default_rng([self._seed, 6, split.number])
+            chain = fit_chain(recipes, split.train, rng, split.cache)
             return self._scores(chain, split), chain.n_outputs
 
         try:
@@ -99,13 +101,6 @@ class Scorer:
         means = np.mean([scores for scores, _ in results], axis=0)
         columns = max(columns for _, columns in results)
         return Outcome(float(means[0]), tuple(means[1:].tolist()), time.perf_counter() - started, columns)
-
-    def _fitted(self, candidate: Candidate, size: Size, split: _Split) -> Chain:
-        """Return the chain of a candidate, fitted on the training rows of a split."""
-        recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
-        return fit_chain(
-            recipes, split.train, np.random.default_rng([self._seed, 6, split.number]), split.cache
-        )
 
     def _scores(self, chain: Chain, split: _Split) -> list[float]:
         """Return the score on the test rows of a split, and on resamples of them."""
@@ -213,7 +208,7 @@ def column_importance(space: SearchSpace, chosen: Candidate, seed: int) -> dict[
     """
     if chosen.map == "base":
         chosen = space.default()
-    metric = "diagonal" if chosen.metric == "none" else chosen.metric
+    metric = DIAGONAL if chosen.metric == "none" else chosen.metric
     recipes = space.steps(replace(chosen, metric=metric, map="rbf", gamma=1.0), 2, 2)[:-1]
     table = space.table
     rows = np.random.default_rng([seed, 8]).permutation(len(table.labels))[:_MOST_ROWS]

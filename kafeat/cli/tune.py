@@ -116,44 +116,37 @@ def tune(
     are. The same data, seed and number of trials give the same config. Ctrl-C ends the search, and the best config so
     far is written.
     """
-    import json
     from contextlib import ExitStack
 
+    from kafeat.cli.json_output import write_json
     from kafeat.cli.main import Interrupted, forget
     from kafeat.cli.progress import watching
     from kafeat.errors import UsageError
     from kafeat.io.storage.atomic import check_place, write_bytes
-    from kafeat.io.storage.base import StandardStream
     from kafeat.io.storage.location import parse_location
     from kafeat.jobs.tune.space import seconds_of
     from kafeat.jobs.tune.tune import tune as job
 
     seconds = seconds_of(time)
-    place, results = parse_location(config), None if json_file is None else parse_location(json_file)
-    journal = journal_of(config)
+    place, journal = parse_location(config), journal_of(config)
     if resume and journal is None:
         raise UsageError(
             f"--resume: expected an output on this machine, beside which the journal is, got {place}"
         )
-    outputs = [
-        (place, overwrite or (resume and _chosen_before(place))),
-        *([] if results is None else [(results, True)]),
-    ]
-    to_stdout = [output for output, _ in outputs if isinstance(output, StandardStream)]
-    for output, replace in outputs:
-        if output not in to_stdout:
-            check_place(output, replace)
+    replace = overwrite or (resume and _chosen_before(place))
+    for name, may_replace in ((config, replace), (json_file, True)):
+        if name not in (None, "-"):
+            check_place(parse_location(name), may_replace)
 
     def write(result: Tuning) -> None:
         progress.close()  # which would take what goes to standard output
         if result.interrupted:
             forget()
-        plain = json.dumps(result.to_plain(), indent=2, ensure_ascii=False) + "\n"
-        for (output, replace), text in zip(outputs, (result.yaml, plain), strict=False):
-            if output in to_stdout:
-                click.echo(text, nl=False)
-            else:
-                write_bytes(output, text.encode(), replace)
+        if config == "-":
+            click.echo(result.yaml, nl=False)
+        else:
+            write_bytes(place, result.yaml.encode(), replace)
+        write_json(json_file, result.to_plain())
 
     with ExitStack() as progress:
         show = progress.enter_context(watching(quiet, seconds, trials))
@@ -162,7 +155,7 @@ def tune(
             report=report, journal=journal, resume=resume, config_name=config, stops=(Interrupted,), write=write,
         )  # fmt: skip
     if not quiet:
-        _report(result, config, report, bool(to_stdout))
+        _report(result, config, report, "-" in (config, json_file))
     return 130 if result.interrupted else 0
 
 
@@ -180,16 +173,8 @@ def _report(result: Tuning, config: str, report: str | None, to_stderr: bool) ->
     """Write what was chosen, and the command to go on with."""
     from kafeat.errors import counted
 
-    lines = [f"{config}: {result.table[0]['map']}, {result.columns:,} columns"]
-    lines.append(
-        f"{result.score_name} {result.score:.4f} ± {result.error:.4f} on rows held out to choose by; a constant "
-        f"prediction has {result.constant_score:z.4f}"
-    )
-    test = result.test_score
-    if test is not None:
-        lines.append(
-            f"{result.score_name} {test.value:.4f} ± {test.error:.4f} on {test.rows:,} test rows, not seen before"
-        )
+    first, *scores = result.answer()
+    lines = [f"{config}: {first}", *scores]
     if len(result.curve) > 1:
         lines.append(f"{result.score_name} over columns:")
         lines += [

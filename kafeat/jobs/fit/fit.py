@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -94,12 +94,8 @@ def fit(
     recipe = load_config(config)
     messages = list[str]()
     listener = Listener(warn=messages.append)
-    opened: AbstractContextManager[Reader] = (
-        open_data(parse_location(data))
-        if isinstance(data, str | os.PathLike)
-        else nullcontext(reader_of(data))
-    )
-    with opened as source:
+    place = parse_location(data) if isinstance(data, str | os.PathLike) else None
+    with nullcontext(reader_of(data)) if place is None else open_data(place) as source:
         given = label_argument(label, source.rows)
         fm = fit_reader(recipe, source, given, split=split, weight=weight, jobs=jobs, listener=listener)
         others = {name: "a parameter" for name in (*label_names(given), split, weight) if name is not None}

@@ -267,10 +267,10 @@ class LabelSummary:
 
     rows: int = 0
     columns: int = 1
-    type: LabelType = "number"
     distinct: Array = field(default_factory=lambda: _NONE)
     """The different values in ascending order, and `counts` of each; some of them only if there are too many."""
     counts: Array = field(default_factory=lambda: _NONE)
+    _kinds: set[str] = field(default_factory=set)
     _whole: bool = True
     _unit: float = 0.0
     _mean: Floats = field(default_factory=lambda: _NONE)
@@ -280,13 +280,22 @@ class LabelSummary:
         """Add the labels of some rows."""
         if not len(labels):
             return
-        self.type = _type_of(labels.dtype) if not self.rows else _common(self.type, _type_of(labels.dtype))
+        self._kinds.add(labels.dtype.kind)
         self.columns = 1 if labels.ndim == 1 else labels.shape[1]
         if labels.ndim == 1 and not self.too_many:
             self._count(labels)
         if self.type != "text":
             self._measure((labels if labels.ndim > 1 else labels[:, None]).astype(np.float64))
         self.rows += len(labels)
+
+    @property
+    def type(self) -> LabelType:
+        """The type of all labels; booleans among numbers are 0 and 1."""
+        if self._kinds - set("biuf"):
+            return "text"
+        if "f" in self._kinds:
+            return "number"
+        return "boolean" if self._kinds == {"b"} else "integer"
 
     @property
     def too_many(self) -> bool:
@@ -340,15 +349,3 @@ class LabelSummary:
         """Return the labels as the model keeps them."""
         classes = None if task.classes is None else tuple(task.classes.tolist())
         return PredictedLabels(names, self.type, classes)
-
-
-def _type_of(dtype: np.dtype[np.generic]) -> LabelType:
-    types: dict[str, LabelType] = {"b": "boolean", "i": "integer", "u": "integer", "f": "number"}
-    return types.get(dtype.kind, "text")
-
-
-def _common(one: LabelType, other: LabelType) -> LabelType:
-    """Return the type of labels of both types; booleans among numbers are 0 and 1."""
-    if one == other:
-        return one
-    return "integer" if {one, other} == {"integer", "boolean"} else "number"

@@ -14,8 +14,7 @@ from kafeat.config.template import flow
 from kafeat.contract.predictor import Predictor
 from kafeat.errors import counted, quoted
 from kafeat.jobs.fit.labels import LabelNames
-from kafeat.jobs.tune.search import Budget, Choice, Search, Trial
-from kafeat.jobs.tune.table import TunedTable
+from kafeat.jobs.tune.search import Choice, Search, Trial
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step
 from kafeat.types import Array
@@ -24,7 +23,6 @@ from kafeat.types import Array
 def notes(
     search: Search,
     choice: Choice,
-    budget: Budget,
     goal: PredictionTask,
     task: TaskKind,
     constant: float,
@@ -61,7 +59,7 @@ def notes(
         )
     splits = search.sizes[-1].splits
     last_step = "" if predictor is None else f" --predictor {predictor.kind}"
-    yield f"The same search again: {budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
+    yield f"The same search again: {search.budget.spelled()}--seeds {splits} --trials {len(search.trials)}{last_step}"
 
 
 # Whole numbers are rather classes if each stands in as many rows on average.
@@ -81,13 +79,7 @@ _RUNNERS_UP = 5
 
 
 def comments(
-    table: TunedTable,
-    labels: LabelNames,
-    choice: Choice,
-    score_name: str,
-    constant: float,
-    notes: Sequence[str],
-    n_trials: int,
+    search: Search, choice: Choice, labels: LabelNames, score_name: str, constant: float, notes: Sequence[str]
 ) -> Iterator[str]:
     """Yield the comments of the YAML. They hold no times, so that equal searches give equal files.
 
@@ -97,9 +89,9 @@ def comments(
     named = ", ".join(map(quoted, labels))
     of_label = f" for the {'label' if len(labels) == 1 else 'labels'} {named}" if labels else ""
     yield (
-        f"{CHOSEN}{of_label} from {counted(n_trials, 'trial')} on "
-        f"{counted(len(table.labels), 'training row')}. {score_name} by ridge on the features, on rows held out "
-        f"({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
+        f"{CHOSEN}{of_label} from {counted(len(search.trials), 'trial')} on "
+        f"{counted(len(search.space.table.labels), 'training row')}. {score_name} by ridge on the features, on rows "
+        f"held out ({counted(chosen.size.splits, 'split')} of {chosen.size.rows:,} rows):"
     )
     yield f"  {_figure(chosen)}  {chosen.candidate}"
     yield f"  {constant:z.4f}           a constant prediction"

@@ -40,7 +40,7 @@ def write_tuning(folder: str, tuning: Tuning, data: str, config: str) -> None:
 
 def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -> Iterator[str]:
     yield f"<h1>The best map for {escape(data)}</h1>"
-    yield f'<p class="answer">{escape(_answer(tuning))}</p>'
+    yield f'<p class="answer">{"<br>".join(map(escape, tuning.answer()))}</p>'
     yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in tuning.notes) + "</ul>"
     yield f"<h2>Leaderboard</h2><p>{_NAMES_OF_MAPS}</p>"
     rows = [
@@ -63,18 +63,6 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     commands = tuning.commands(config)
     if commands:
         yield "<h2>Commands to go on with</h2><pre>" + escape("\n".join(commands)) + "</pre>"
-
-
-def _answer(tuning: Tuning) -> str:
-    """Return what was chosen, and its scores."""
-    answer = (
-        f"{tuning.table[0]['map']}, with {tuning.columns:,} columns: {tuning.score_name} {tuning.score:.4f} ± "
-        f"{tuning.error:.4f} on rows held out to choose by. A constant prediction has {tuning.constant_score:z.4f}."
-    )
-    test = tuning.test_score
-    if test is not None:
-        answer += f" On {test.rows:,} test rows, not seen before: {test.value:.4f} ± {test.error:.4f}."
-    return answer[0].upper() + answer[1:]
 
 
 def _curve(tuning: Tuning) -> Iterator[str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from kafeat.errors import DataError, UsageError
 from kafeat.jobs.tune.space import BASE, Candidate, SearchSpace
-from kafeat.jobs.tune.trials import Outcome, Size
+from kafeat.jobs.tune.trials import Outcome, Score, Size
 
 # Candidates that go on to the middle size, of kernels and with trained frequencies, and from there to the wanted one.
 _PLAIN, _TRAINED, _LAST = 6, 2, 5
@@ -33,6 +33,63 @@ class Trial:
     candidate: Candidate
     size: Size
     outcome: Outcome
+
+
+# Columns to search with if their number is open; the best map is tried with fewer and with twice as many.
+_SEARCHED = 512
+_LEAST = 16
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The number of columns, or None to choose it, and a bound of the bytes of a row of `dtype`; None is no bound."""
+
+    columns: int | None = None
+    bytes_per_row: int | None = None
+    dtype: str = "float32"
+
+    def check(self) -> None:
+        """Refuse numbers that no map can have."""
+        if self.columns is not None and self.columns < 2:
+            raise UsageError(f"columns: expected at least 2, got {self.columns}")
+        least = self.columns or 2
+        if self.most_columns is not None and self.most_columns < least:
+            raise UsageError(
+                f"max_bytes_per_row: expected at least {np.dtype(self.dtype).itemsize * least:,} for {least:,} "
+                f"columns of {self.dtype}, got {self.bytes_per_row}"
+            )
+
+    @property
+    def most_columns(self) -> int | None:
+        """The number of columns whose bytes are within the bound, None without one."""
+        return None if self.bytes_per_row is None else self.bytes_per_row // np.dtype(self.dtype).itemsize
+
+    @property
+    def searched(self) -> int:
+        """The number of columns to search with."""
+        return self.columns or min(_SEARCHED, self.most_columns or _SEARCHED)
+
+    def widths(self, rows: int) -> list[int]:
+        """Return the numbers of columns to try the best map with, ascending, as it is fitted on this many rows.
+
+        A map of a kernel has no more columns than rows.
+        """
+        searched, wider = self.searched, 2 * self.searched
+        fewer = [searched >> k for k in range(4, 0, -1) if searched >> k >= _LEAST]
+        wider = wider if self.most_columns is None else min(wider, self.most_columns)
+        more = [wider] if self.columns is None and wider > searched else []
+        return [width for width in (*fewer, searched, *more) if width <= rows or width == searched]
+
+    def later_trials(self, with_curve: bool) -> float:
+        """Return about the time of the trials at other widths, as a multiple of that of a trial of the searched one."""
+        if self.columns is not None:
+            return 1.0 if with_curve else 0.0
+        return 4.0
+
+    def spelled(self) -> str:
+        """Return the options of the command, as far as they are not the defaults."""
+        options = (("--columns", self.columns), ("--max-bytes-per-row", self.bytes_per_row))
+        return "".join(f"{name} {value:g} " for name, value in options if value is not None)
 
 
 Run = Callable[[Candidate, Size], Outcome]
@@ -57,6 +114,7 @@ class Search:
     trials: list[Trial] = field(default_factory=list)
     at_widths: list[Trial] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
+    budget: Budget = field(default_factory=Budget)
     ended_early: bool = False
 
     def search(self) -> None:
@@ -226,63 +284,6 @@ def _promoted(ranked: Sequence[Trial]) -> list[Candidate]:
     return sorted(list(best)[:_LAST], key=lambda one: (one.complexity > 0, order[one]))
 
 
-# Columns to search with if their number is open; the best map is tried with fewer and with twice as many.
-_SEARCHED = 512
-_LEAST = 16
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The number of columns, or None to choose it, and a bound of the bytes of a row of `dtype`; None is no bound."""
-
-    columns: int | None = None
-    bytes_per_row: int | None = None
-    dtype: str = "float32"
-
-    def check(self) -> None:
-        """Refuse numbers that no map can have."""
-        if self.columns is not None and self.columns < 2:
-            raise UsageError(f"columns: expected at least 2, got {self.columns}")
-        least = self.columns or 2
-        if self.most_columns is not None and self.most_columns < least:
-            raise UsageError(
-                f"max_bytes_per_row: expected at least {np.dtype(self.dtype).itemsize * least:,} for {least:,} "
-                f"columns of {self.dtype}, got {self.bytes_per_row}"
-            )
-
-    @property
-    def most_columns(self) -> int | None:
-        """The number of columns whose bytes are within the bound, None without one."""
-        return None if self.bytes_per_row is None else self.bytes_per_row // np.dtype(self.dtype).itemsize
-
-    @property
-    def searched(self) -> int:
-        """The number of columns to search with."""
-        return self.columns or min(_SEARCHED, self.most_columns or _SEARCHED)
-
-    def widths(self, rows: int) -> list[int]:
-        """Return the numbers of columns to try the best map with, ascending, as it is fitted on this many rows.
-
-        A map of a kernel has no more columns than rows.
-        """
-        searched, wider = self.searched, 2 * self.searched
-        fewer = [searched >> k for k in range(4, 0, -1) if searched >> k >= _LEAST]
-        wider = wider if self.most_columns is None else min(wider, self.most_columns)
-        more = [wider] if self.columns is None and wider > searched else []
-        return [width for width in (*fewer, searched, *more) if width <= rows or width == searched]
-
-    def later_trials(self, with_curve: bool) -> float:
-        """Return about the time of the trials at other widths, as a multiple of that of a trial of the searched one."""
-        if self.columns is not None:
-            return 1.0 if with_curve else 0.0
-        return 4.0
-
-    def spelled(self) -> str:
-        """Return the options of the command, as far as they are not the defaults."""
-        options = (("--columns", self.columns), ("--max-bytes-per-row", self.bytes_per_row))
-        return "".join(f"{name} {value:g} " for name, value in options if value is not None)
-
-
 # A doubling of the columns is worth it if it takes away more than this share of the error.
 _WORTH = 0.03
 
@@ -295,23 +296,26 @@ class Choice:
     chosen: Trial
     points: list[Trial] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    test: Score | None = None
+    """The score on the test rows, if there are any."""
+    interrupted: bool = False
 
 
-def first_choice(search: Search, budget: Budget) -> Choice:
+def first_choice(search: Search) -> Choice:
     """Return the best map of the searched width."""
-    most = budget.most_columns
+    most = search.budget.most_columns
     leaders = [one for one in search.leaderboard() if most is None or one.outcome.columns <= most]
     return Choice(leaders, leaders[0])
 
 
-def choose(search: Search, budget: Budget, highest: float, with_curve: bool) -> Choice:
+def choose(search: Search, highest: float, with_curve: bool) -> Choice:
     """Return the best map within the budget; no score is above `highest`.
 
     `with_curve` tries it with fewer columns even if they are fixed.
     """
-    choice = first_choice(search, budget)
+    choice, budget = first_choice(search), search.budget
     if with_curve or budget.columns is None:
-        choice.points = _points(search, budget, choice.chosen.candidate)
+        choice.points = _points(search, choice.chosen.candidate)
     if budget.columns is None:
         choice.chosen = _knee(choice.points, highest)
         choice.reasons = _reasons(
@@ -320,10 +324,10 @@ def choose(search: Search, budget: Budget, highest: float, with_curve: bool) -> 
     return choice
 
 
-def _points(search: Search, budget: Budget, candidate: Candidate) -> list[Trial]:
+def _points(search: Search, candidate: Candidate) -> list[Trial]:
     """Return the trials of a map with several numbers of columns, ascending."""
     last, points = search.sizes[-1], dict[int, Trial]()
-    widths = [last.width] if candidate.map == "base" else budget.widths(last.rows - last.rows // 4)
+    widths = [last.width] if candidate.map == "base" else search.budget.widths(last.rows - last.rows // 4)
     for width in widths:
         trial = search.try_width(candidate, width)
         if trial is None:

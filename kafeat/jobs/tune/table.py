@@ -100,11 +100,7 @@ class TunedTable:
 
 
 def read_table(
-    data: RereadableData,
-    base: Config,
-    label: LabelArgument,
-    split: str | None,
-    listener: Listener,
+    data: RereadableData, base: Config, label: LabelArgument, split: str | None, listener: Listener
 ) -> TunedTable:
     """Read the columns and a sample of the training rows."""
     names = label_names(label)
@@ -114,20 +110,20 @@ def read_table(
         require(source, of_split, "--split")
         require(source, names, "--label")
         groups = _groups(source.settled(), base, [*names, *of_split])
-    place, digest, sample = _sampled(data, base, groups, label, split, listener)
-    empty = _empty(sample, groups)
+    table = _sampled(data, base, groups, label, split, listener)
+    empty = _empty(table.sample, groups)
     if empty:
         groups = replace(
             groups,
             numbers=tuple(one for one in groups.numbers if one not in empty),
             left_out={**groups.left_out, **dict.fromkeys(empty, "no values")},
         )
-        place, digest, sample = _sampled(data, base, groups, label, split, SILENT)
-    if sample.label is None:
-        raise TypeError("rows without labels")
-    if not _varies(sample):
-        raise DataError(f"{place}: expected a feature column with different values, got only constant ones")
-    return TunedTable(place, digest, sample, sample.label, groups)
+        table = _sampled(data, base, groups, label, split, SILENT)
+    if not _varies(table.sample):
+        raise DataError(
+            f"{table.place}: expected a feature column with different values, got only constant ones"
+        )
+    return table
 
 
 def _sampled(
@@ -137,13 +133,15 @@ def _sampled(
     label: LabelArgument,
     split: str | None,
     listener: Listener,
-) -> tuple[str, str, Sample]:
-    """Return the name of the data, their digest, and a sample of the training rows."""
+) -> TunedTable:
     config = with_columns(base, groups, groups.reading_steps())
     with data.open() as source:
         sampled = read_sample(config, TrainingData(source, label, split), listener, left_out=groups.left_out)
     _, sample = sampled.sample()
-    return sampled.place, sampled.digest, replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
+    if sample.label is None:
+        raise TypeError("rows without labels")
+    alone = replace(sample, n_rows=len(sample.X), dtype=DOUBLE, rows=None)
+    return TunedTable(sampled.place, sampled.digest, alone, sample.label, groups)
 
 
 def _empty(sample: Sample, groups: Groups) -> list[str]:

@@ -35,7 +35,7 @@ from kafeat.jobs.tune.space import (
     with_predictor,
 )
 from kafeat.jobs.tune.table import check_base, read_table, with_columns
-from kafeat.jobs.tune.trials import Score, Scorer, column_importance, score_test_rows, sizes
+from kafeat.jobs.tune.trials import Scorer, column_importance, score_test_rows, sizes
 from kafeat.jobs.tune.tuning import Tuning, curve_of, table_of
 from kafeat.maths.scoring import ScoringName, highest_score, score_of, score_of_constant, usual_scoring
 from kafeat.maths.task import PredictionTask, TaskKind, class_numbers, task_of
@@ -61,6 +61,7 @@ class Tuner:
     scoring: ScoringName
     jobs: int
     seeds: int
+    with_report: bool
 
     @cached_property
     def goal(self) -> PredictionTask:
@@ -97,9 +98,7 @@ class Tuner:
         key = (__version__, table.digest, self.start.digest(), self.budget, of_goal, labels)
         return Journal(path, sha256(repr(key).encode()).hexdigest(), resume, listener.warn)
 
-    def search(
-        self, trials: int | None, seconds: float | None, record: Journal | None, with_curve: bool
-    ) -> Search:
+    def search(self, trials: int | None, seconds: float | None, record: Journal | None) -> Search:
         """Return the search, whose trials the journal records."""
         score = Scorer(self.space, self.goal, self.scoring, self.start.seed, self.jobs).score
         rows = len(self.space.table.labels)
@@ -110,34 +109,29 @@ class Tuner:
             self.space,
             planned,
             score if record is None else record.remembering(score),
+            budget=self.budget,
             most_trials=trials,
             seconds=seconds,
-            reserved=self.budget.later_trials(with_curve) + last_fit,
+            reserved=self.budget.later_trials(self.with_report) + last_fit,
         )
 
-    def run(
-        self, search: Search, stops: tuple[type[BaseException], ...], with_curve: bool
-    ) -> tuple[Choice, Score | None, bool]:
-        """Make the trials, choose, and score the test rows.
-
-        Return true after an exception of `stops`: the choice is by what is there, without a score on the test rows.
-        """
+    def run(self, search: Search, stops: tuple[type[BaseException], ...]) -> Choice:
+        """Make the trials, choose, and score the test rows; after an exception of `stops`, choose by what is there."""
         choice = None
         try:
             search.search()
-            choice = choose(search, self.budget, highest_score(self.scoring), with_curve)
-            return choice, self._test_score(choice), False
+            choice = choose(search, highest_score(self.scoring), with_curve=self.with_report)
+            if self.split is not None:
+                fm = self.fit(self.config(choice), self.data)
+                choice.test = score_test_rows(
+                    fm, self.data, self.label, self.split, self.task, self.scoring, self.jobs
+                )
         except stops:
             if not search.trials:
                 raise
-            return choice or first_choice(search, self.budget), None, True
-
-    def _test_score(self, choice: Choice) -> Score | None:
-        """Return the score on the test rows, if there are any."""
-        if self.split is None:
-            return None
-        fm = self.fit(self.config(choice), self.data)
-        return score_test_rows(fm, self.data, self.label, self.split, self.task, self.scoring, self.jobs)
+            choice = choice or first_choice(search)
+            choice.interrupted = True
+        return choice
 
     def config(self, choice: Choice) -> Config:
         """Return the config of the chosen map for all training rows."""
@@ -152,27 +146,16 @@ class Tuner:
             return fit_reader(config, source, self.label, split=self.split)
 
     def result(
-        self,
-        search: Search,
-        choice: Choice,
-        test: Score | None,
-        *,
-        interrupted: bool,
-        with_importance: bool,
-        words: Sequence[str],
-        fit: Callable[[Config], FeatureMap],
+        self, search: Search, choice: Choice, words: Sequence[str], fit: Callable[[Config], FeatureMap]
     ) -> Tuning:
         """Return the result; `words` are the arguments of commands that read the same data."""
-        config, names, table = self.config(choice), label_names(self.label), self.space.table
-        constant = score_of_constant(self.scoring, self.goal, table.labels, table.labels)
-        said = tuple(notes(search, choice, self.budget, self.goal, self.task, constant, config.predictor))
+        config, names, labels = self.config(choice), label_names(self.label), self.space.table.labels
+        constant = score_of_constant(self.scoring, self.goal, labels, labels)
+        said = tuple(notes(search, choice, self.goal, self.task, constant, config.predictor))
         name = usual_scoring(self.goal.kind) if self.scoring == "auto" else self.scoring
         name = "R²" if name == "r2" else name
-        text = comments(table, names, choice, name, constant, said, len(search.trials))
-        best = choice.chosen
-        importance = (
-            column_importance(self.space, best.candidate, self.start.seed) if with_importance else None
-        )
+        text = comments(search, choice, names, name, constant, said)
+        best, seed = choice.chosen, self.start.seed
         return Tuning(
             config=config,
             yaml=commented(config, list(text)),
@@ -181,13 +164,13 @@ class Tuner:
             error=best.outcome.error,
             constant_score=constant,
             score_name=name,
-            test_score=test,
+            test_score=choice.test,
             table=table_of(choice.leaders),
             curve=curve_of(choice.points, best, np.dtype(config.dtype).itemsize),
-            importance=importance,
+            importance=column_importance(self.space, best.candidate, seed) if self.with_report else None,
             trials=len(search.trials),
             notes=said,
-            interrupted=interrupted,
+            interrupted=choice.interrupted,
             _words=words,
             _labels=names,
             _fit=partial(fit, config),
@@ -313,26 +296,23 @@ def tune(
         space = SearchSpace(read_table(source, start, given, split, listener), own)
         tuner = Tuner(
             source, given, start, budget, space,
-            split=split, task=task, scoring=scoring, jobs=count_jobs(jobs), seeds=seeds,
+            split=split, task=task, scoring=scoring, jobs=count_jobs(jobs), seeds=seeds, with_report=report is not None,
         )  # fmt: skip
         seconds = None if seconds is None else _SHARE_OF_TIME * seconds
         with tuner.journal(journal, resume, listener) as record:
-            search = tuner.search(trials, seconds, record, report is not None)
+            search = tuner.search(trials, seconds, record)
             search.started = started
             if progress is not None:
                 search.tell = partial(progress, search)
-            choice, test, interrupted = tuner.run(search, stops, with_curve=report is not None)
+            choice = tuner.run(search, stops)
             if record is not None:
-                record.complete = not interrupted
+                record.complete = not choice.interrupted
 
             def fit(config: Config) -> FeatureMap:
                 with rereadable(data, reading) as again:
                     return tuner.fit(config, again)
 
-            tuning = tuner.result(
-                search, choice, test, interrupted=interrupted, with_importance=report is not None,
-                words=_words(data, split, reading), fit=fit,
-            )  # fmt: skip
+            tuning = tuner.result(search, choice, _words(data, split, reading), fit)
             if report is not None:
                 from kafeat.jobs.tune.report import write_tuning
 

@@ -113,6 +113,20 @@ class Tuning:
         """The curve of a search with a fixed number of columns."""
         return {"columns": self.columns, "score": self.score, "standard_error": self.error, "chosen": True}
 
+    def answer(self) -> list[str]:
+        """Return what was chosen and how well it does, in a few lines."""
+        said = [
+            f"{self.table[0]['map']}, {self.columns:,} columns",
+            f"{self.score_name} {self.score:.4f} ± {self.error:.4f} on rows held out to choose by; a constant "
+            f"prediction has {self.constant_score:z.4f}",
+        ]
+        test = self.test_score
+        if test is not None:
+            said.append(
+                f"{self.score_name} {test.value:.4f} ± {test.error:.4f} on {test.rows:,} test rows, not seen before"
+            )
+        return said
+
     def to_plain(self) -> dict[str, Any]:
         """Return everything but the YAML as builtins, for JSON."""
         test = self.test_score

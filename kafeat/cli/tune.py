@@ -53,10 +53,7 @@ Example:
     "--split", metavar="COL",
     help="Column with the values train and test. Choose on the train rows, and score the test rows once at the end.",
 )  # fmt: skip
-@click.option(
-    "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
-    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
-)  # fmt: skip
+@options.task
 @click.option(
     "--scoring", type=_SCORINGS, default="auto", show_default=True,
     help="Score to maximize. With auto, the accuracy for classes and R² for numbers.",

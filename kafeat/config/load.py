@@ -29,33 +29,10 @@ _OTHER = {
 
 
 def load_config(source: Source, root: type[Config] = Config) -> Config:
-    """Read and check a config.
+    """Read and check a config: the path of a YAML file (`-` is standard input), its content, or a config as it is.
 
-    Parameters
-    ----------
-    source : str, os.PathLike, mapping or Config
-        Path of a YAML file (`-` reads standard input), or the content as a mapping. A `Config` is returned unchanged.
-    root : type, default Config
-        Class of the config, for those that accept other keys.
-
-    Returns
-    -------
-    Config
-        Checked config, with all defaults.
-
-    Raises
-    ------
-    ConfigError
-        If the config is invalid. `problems` lists every mistake with its line and column.
-    SystemRefusedError
-        If the file cannot be read.
-
-    Examples
-    --------
-    >>> from kafeat.config import load_config
-    >>> config = load_config({"steps": [{"kind": "standardize"}, {"kind": "fourier", "n_components": 64}]})
-    >>> config.dtype, config.steps[1].n_components
-    ('float32', 64)
+    `root` is the class of the config, for those that accept other keys. The error about an invalid config lists every
+    mistake, with its line and column.
     """
     if isinstance(source, Config):
         return source

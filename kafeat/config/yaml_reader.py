@@ -60,7 +60,9 @@ class _YamlReader:
             children = self._mapping(path)
             node = _collection({name: child.value for name, child in children.items()}, at, children)
         elif kind == "SequenceStartEvent":
-            children = self._sequence(path)
+            children = {}
+            while type(inner := next(self._events)).__name__ != "SequenceEndEvent":
+                children[len(children)] = self._node(inner, (*path, len(children)))
             node = _collection([child.value for child in children.values()], at, children)
         else:
             node = Node(_scalar(event), at)
@@ -77,12 +79,6 @@ class _YamlReader:
             raise UnreadableConfigError(problem, at, path)
         self._bound(at, self._level + target.depth, target.size)
         return replace(target, at=at)
-
-    def _sequence(self, path: Path) -> dict[str | int, Node]:
-        children: dict[str | int, Node] = {}
-        while type(event := next(self._events)).__name__ != "SequenceEndEvent":
-            children[len(children)] = self._node(event, (*path, len(children)))
-        return children
 
     def _mapping(self, path: Path) -> dict[str | int, Node]:
         children: dict[str | int, Node] = {}

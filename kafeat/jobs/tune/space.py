@@ -13,11 +13,9 @@ from pydantic import Field
 from kafeat.config import Config, load_config
 from kafeat.config.model import Steps
 from kafeat.errors import DataError, UsageError
-from kafeat.jobs.tune.table import MIN_FREQUENCY, TunedTable
+from kafeat.jobs.tune.table import IMPUTE, MIN_FREQUENCY, Recipe, TunedTable, date_parts, one_hot
 from kafeat.maths.task import PredictionTask, TaskKind
 from kafeat.registry import build_step, predictors
-
-Recipe = dict[str, Any]
 
 SCALERS: dict[str, list[Recipe]] = {
     "standardize": [{"kind": "standardize"}],
@@ -125,9 +123,9 @@ class SearchSpace:
         times, categories = self.table.groups.times, self.table.groups.categories
         return [
             *self._if_missing({"kind": "missing_indicator"}),
-            *([_date_parts(times)] if times else []),
-            *([_one_hot(categories)] if categories else []),
-            *self._if_missing(_IMPUTE),
+            *([date_parts(times)] if times else []),
+            *([one_hot(categories, min_frequency=MIN_FREQUENCY)] if categories else []),
+            *self._if_missing(IMPUTE),
         ]
 
     def _if_missing(self, *steps: Recipe) -> list[Recipe]:
@@ -137,9 +135,9 @@ class SearchSpace:
         """Return a union with a chain for each group of columns; only numbers are scaled."""
         groups = self.table.groups
         chains = (
-            (groups.numbers, [*self._if_missing({"kind": "missing_indicator"}, _IMPUTE), *scaler]),
-            (groups.categories, [_one_hot(groups.categories)]),
-            (groups.times, [_date_parts(groups.times), *self._if_missing(_IMPUTE)]),
+            (groups.numbers, [*self._if_missing({"kind": "missing_indicator"}, IMPUTE), *scaler]),
+            (groups.categories, [one_hot(groups.categories, min_frequency=MIN_FREQUENCY)]),
+            (groups.times, [date_parts(groups.times), *self._if_missing(IMPUTE)]),
         )
         maps = [{"columns": list(names), "steps": steps} for names, steps in chains if names]
         return [{"kind": "union", "maps": maps}]
@@ -220,17 +218,6 @@ class SearchSpace:
             yield replace(best, scaler=scaler)
         for union in self.unions:
             yield replace(best, union=union)
-
-
-_IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
-
-
-def _one_hot(columns: Sequence[str]) -> Recipe:
-    return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", "min_frequency": MIN_FREQUENCY}
-
-
-def _date_parts(columns: Sequence[str]) -> Recipe:
-    return {"kind": "date_parts", "columns": list(columns), "cyclic": True}
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}

@@ -41,6 +41,21 @@ _LEAST_VALUES = 10
 _ONE_UNIT = 100.0
 
 
+Recipe = dict[str, Any]
+
+IMPUTE: Recipe = {"kind": "impute", "strategy": "median"}
+
+
+def one_hot(columns: Sequence[str], **more: Any) -> Recipe:
+    """Return the step that codes categories."""
+    return {"kind": "one_hot", "columns": list(columns), "unknown": "ignore", **more}
+
+
+def date_parts(columns: Sequence[str]) -> Recipe:
+    """Return the step that makes numbers of times."""
+    return {"kind": "date_parts", "columns": list(columns), "cyclic": True}
+
+
 @dataclass(frozen=True)
 class Groups:
     """The names of the feature columns by their kind, and the reason for every column that is left out."""
@@ -55,14 +70,12 @@ class Groups:
         """True if there are columns other than numbers."""
         return bool(self.categories or self.times)
 
-    def reading_steps(self) -> list[dict[str, Any]]:
+    def reading_steps(self) -> list[Recipe]:
         """Return the steps that read each column as what it is, and accept missing values."""
-        one_hot = {"kind": "one_hot", "columns": list(self.categories), "unknown": "ignore"}
-        date_parts = {"kind": "date_parts", "columns": list(self.times), "cyclic": True}
         return [
-            *([date_parts] if self.times else []),
-            *([one_hot] if self.categories else []),
-            {"kind": "impute", "strategy": "median"},
+            *([date_parts(self.times)] if self.times else []),
+            *([one_hot(self.categories)] if self.categories else []),
+            IMPUTE,
         ]
 
 

@@ -143,7 +143,7 @@ def tune(
             click.echo(result.yaml, nl=False)
         else:
             write_bytes(place, result.yaml.encode(), replace)
-        write_json(json_file, result.to_plain())
+        write_json(json_file, result.to_plain(), ensure_ascii=False)
 
     with ExitStack() as progress:
         show = progress.enter_context(watching(quiet, seconds, trials))

@@ -125,11 +125,7 @@ def fit_reader(
         label = check_label_array(label, source.rows)
     data = TrainingData(source, label, split, held_out, weight)
     check_weight(config, data)
-    summary = None
-    if config.predictor is not None:
-        summary = LabelSummary()
-        check_label(config, label)
-        check_rereadable(source, config.predictor)
+    summary = None if config.predictor is None else LabelSummary()
     fm = read_sample(config, data, listener, summary).learn(listener)
     return fm if summary is None else fit_predictor(fm, data, summary, jobs, listener)
 
@@ -146,6 +142,8 @@ def read_sample(
     A predictor of the config is not fitted; the labels of all training rows are added to `summary`, which it needs.
     """
     check_label(config, data.label)
+    if config.predictor is not None and summary is not None:
+        check_rereadable(data.source, config.predictor)
     names = label_names(data.label)
     check_split(data.split, names)
     roles = ((data.split, "--split"), (data.weight, "--weight"))

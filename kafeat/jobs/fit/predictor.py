@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,14 +31,8 @@ from kafeat.types import Array, Floats, Mask
 _WEIGHTS = (1e-100, 1e100)
 
 
-@dataclass(frozen=True)
-class LabelledRows:
-    """A chunk with its features, the rows to learn from, and the labels and weights of all of its rows."""
-
-    done: Transformed
-    train: Mask
-    labels: Array
-    weights: Floats | None = None
+LabelledRows = tuple[Transformed, Mask, Array, Floats | None]
+"""A chunk with its features, the rows to learn from, and the labels and weights of all of its rows."""
 
 
 def _labelled_rows(data: TrainingData, fm: FeatureMap, jobs: int) -> Iterator[LabelledRows]:
@@ -59,7 +53,7 @@ def _labelled_rows(data: TrainingData, fm: FeatureMap, jobs: int) -> Iterator[La
         if bad is not None:
             raise chunk.located(bad)
         weights = None if data.weight is None else _weights(chunk, data.weight, train)
-        yield LabelledRows(done, train, labels.read(chunk), weights)
+        yield done, train, labels.read(chunk), weights
 
 
 def _weights(chunk: Chunk, name: str, train: Mask) -> Floats:
@@ -110,12 +104,13 @@ class Training:
 
     def add(self, rows: LabelledRows) -> None:
         """Add the rows of a chunk, some at a time."""
-        chunk, Z = rows.done.chunk, rows.done.features
+        done, to_learn, labels, given = rows
+        chunk, Z = done.chunk, done.features
         folds = (row_hashes(self._seed, chunk.start, chunk.rows) % np.uint64(FOLDS)).astype(np.intp)
-        weights = self._weights(rows)
+        weights = self._weights(labels, given)
         self._weighted = weights is not None
         # A row without weight is as good as absent, and a fold of such rows has no error to choose by.
-        learned = rows.train if rows.weights is None else rows.train & (rows.weights > 0.0)
+        learned = to_learn if given is None else to_learn & (given > 0.0)
         train = np.flatnonzero(learned)
         self.folds |= set(folds[train].tolist())
         self.rows += len(train)
@@ -123,23 +118,21 @@ class Training:
         for start in range(0, len(train), height):
             chosen = train[start : start + height]
             part: Array | slice = slice(None) if len(chosen) == len(Z) else chosen
-            targets = self._task.targets(rows.labels[part])
+            targets = self._task.targets(labels[part])
             own = None if weights is None else weights[part]
             self._learning.add(TrainingRows(Z[part], targets, folds[part], own))
         offsets = self._kept.choose(chunk.start, chunk.rows)
         offsets = offsets[learned[offsets]]
         own = np.ones(len(offsets)) if weights is None else weights[offsets]
-        about = np.column_stack([self._task.targets(rows.labels[offsets]), own, folds[offsets]])
+        about = np.column_stack([self._task.targets(labels[offsets]), own, folds[offsets]])
         self._kept.add(chunk.start, chunk.rows, offsets, Z[offsets], about)
 
-    def _weights(self, rows: LabelledRows) -> Floats | None:
+    def _weights(self, labels: Array, given: Floats | None) -> Floats | None:
         if self._class_weights is None:
-            return rows.weights
+            return given
         # Labels of rows that are not learned from may be no classes.
-        of_class = self._class_weights[
-            np.minimum(self._task.numbers(rows.labels), len(self._class_weights) - 1)
-        ]
-        return of_class if rows.weights is None else rows.weights * of_class
+        of_class = self._class_weights[np.minimum(self._task.numbers(labels), len(self._class_weights) - 1)]
+        return of_class if given is None else given * of_class
 
     def learned(self) -> Learned:
         """Return the result."""
@@ -189,7 +182,7 @@ def fit_predictor(
         with one_blas_thread(linalg=True):
             for rows in _labelled_rows(data, fm, jobs):
                 training.add(rows)
-                listener.rows(rows.done.chunk.rows)
+                listener.rows(len(rows[0].features))
             if data.weight is not None and len(training.folds) < 2:
                 raise DataError(
                     f"weight {quoted(data.weight)}: expected numbers above 0 in at least two of the {FOLDS} random "

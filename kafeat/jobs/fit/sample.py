@@ -384,13 +384,9 @@ def read_given_rows(
             with open_reader(parse_location(rows)) if isinstance(rows, str) else reader_of(rows) as source:
                 names = {field.name for field in source.fields}
                 matched = match(source, columns, [label for label in labels if label in names])
-                rows_of[name] = _all_rows(source, matched, config)
+                parts = [dense(X) for _, X in matrices(source.chunks(matched, (), config.chunk_rows), DOUBLE)]
+                none: Floats = np.empty((0, matched.n_features))
+                rows_of[name] = np.ascontiguousarray(np.concatenate([none, *parts]))
                 file = printable(parse_location(name).name)
                 origins.append(Origin(name=file, rows=len(rows_of[name]), sha256=source.digest()))
     return rows_of, origins
-
-
-def _all_rows(source: Reader, columns: Columns, config: Config) -> Floats:
-    parts: list[Floats] = [np.empty((0, columns.n_features))]
-    parts += [dense(X) for _, X in matrices(source.chunks(columns, (), config.chunk_rows), DOUBLE)]
-    return np.ascontiguousarray(np.concatenate(parts))

@@ -166,6 +166,15 @@ def fit_chain(
         return Chain.fit(steps, train.sample, copy.deepcopy(rng), cache=cache)
 
 
+def held_out(chain: Chain, train: Subset, test: Subset) -> tuple[Floats, Array]:
+    """Return the features and the labels of the rows to fit on, and after them those of the rows to score on."""
+    of_train, of_test = train.sample.label, test.sample.label
+    if of_train is None or of_test is None:
+        raise TypeError("a search by score without a label has to be refused before the fit")
+    features = np.concatenate([subset.features(chain) for subset in (train, test)])
+    return features, np.concatenate([of_train, of_test])
+
+
 @contextmanager
 def trying(values: Mapping[str, Any]) -> Iterator[None]:
     """Name the values that are tried in errors about the rows."""
@@ -235,11 +244,8 @@ def _choose_values(
 
 
 def _score(chain: Chain, train: Subset, test: Subset, scorer: FeaturesScorer, scoring: ScoringName) -> float:
-    of_train, of_test = train.sample.label, test.sample.label
-    if of_train is None or of_test is None:
-        raise TypeError("a search by score without a label has to be refused before the fit")
-    features = np.concatenate([subset.features(chain) for subset in (train, test)])
-    found = scorer(features, np.concatenate([of_train, of_test]), len(train), scoring)
+    features, labels = held_out(chain, train, test)
+    found = scorer(features, labels, len(train), scoring)
     if not np.isfinite(found):
         raise DataError(
             f"validate: expected a score for every value, got none: labels must differ among the {len(test):,} rows"

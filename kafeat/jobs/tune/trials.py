@@ -17,7 +17,7 @@ from kafeat.evaluation.learners import Ridge, Truth, held_out_predictions, predi
 from kafeat.evaluation.preparation import split as divided
 from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData
 from kafeat.jobs.fit.labels import LabelArgument, joint_labels, label_names, parse_test_rows
-from kafeat.jobs.fit.search import Subset, fit_chain, subset_of
+from kafeat.jobs.fit.search import Subset, fit_chain, held_out, subset_of
 from kafeat.jobs.tune.space import DIAGONAL, Candidate, SearchSpace
 from kafeat.jobs.tune.table import TunedTable
 from kafeat.maths.scoring import ScoringName, score_of
@@ -104,9 +104,9 @@ class Scorer:
 
     def _scores(self, chain: Chain, split: _Split) -> list[float]:
         """Return the score on the test rows of a split, and on resamples of them."""
-        Z = np.concatenate([part.features(chain) for part in (split.train, split.test)])
-        of_train, labels = (self._space.table.labels[part.rows] for part in (split.train, split.test))
-        predicted = held_out_predictions(Z, np.concatenate([of_train, labels]), len(split.train), self._task)
+        n = len(split.train)
+        Z, every = held_out(chain, split.train, split.test)
+        predicted, labels = held_out_predictions(Z, every, n, self._task), every[n:]
         score = score_of(self._scoring, self._task, predicted, labels)
         if not np.isfinite(score):
             raise DataError(

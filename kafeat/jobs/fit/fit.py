@@ -36,7 +36,7 @@ from kafeat.jobs.fit.messages import SILENT, Listener, features_line, fit_warnin
 from kafeat.jobs.fit.predictor import check_rereadable, check_weight, fit_predictor
 from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap
-from kafeat.types import Array, TableLike
+from kafeat.types import TableLike
 
 
 def fit(
@@ -112,7 +112,6 @@ def fit_reader(
     label: LabelArgument,
     *,
     split: str | None = None,
-    held_out: Array | None = None,
     weight: str | None = None,
     jobs: int | None = None,
     listener: Listener = SILENT,
@@ -123,7 +122,7 @@ def fit_reader(
     """
     if isinstance(label, np.ndarray):
         label = check_label_array(label, source.rows)
-    data = TrainingData(source, label, split, held_out, weight)
+    data = TrainingData(source, label, split, weight=weight)
     check_weight(config, data)
     summary = None if config.predictor is None else LabelSummary()
     fm = read_sample(config, data, listener, summary).learn(listener)

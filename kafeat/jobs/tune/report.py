@@ -55,7 +55,12 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     yield from table(["map", escape(tuning.score_name), "seconds", "trial"], rows, 0)
     if len(tuning.curve) > 1:
         yield f"<h2>Score over columns</h2><p>{_NAME_OF_THE_KNEE}</p>"
-        yield from _curve(tuning)
+        rows = [
+            [f"{row['columns']:,}", _figure(row["score"], row["standard_error"]), f"{row['bytes_per_row']:,}"]
+            for row in tuning.curve
+        ]
+        chosen = next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None)
+        yield from table(["columns", escape(tuning.score_name), "bytes/row"], rows, chosen)
     if pictures:
         yield "<h2>Pictures</h2>"
         yield from figures(pictures)
@@ -63,16 +68,6 @@ def _body(tuning: Tuning, data: str, config: str, pictures: Sequence[Picture]) -
     commands = tuning.commands(config)
     if commands:
         yield "<h2>Commands to go on with</h2><pre>" + escape("\n".join(commands)) + "</pre>"
-
-
-def _curve(tuning: Tuning) -> Iterator[str]:
-    """Yield the table of scores over columns."""
-    rows = [
-        [f"{row['columns']:,}", _figure(row["score"], row["standard_error"]), f"{row['bytes_per_row']:,}"]
-        for row in tuning.curve
-    ]
-    heads = ["columns", escape(tuning.score_name), "bytes/row"]
-    yield from table(heads, rows, next((i for i, row in enumerate(tuning.curve) if row["chosen"]), None))
 
 
 def _figure(value: float, error: float) -> str:

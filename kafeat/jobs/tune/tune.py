@@ -287,7 +287,10 @@ def tune(
     start = with_predictor(start, predictor, task)
     budget = Budget(columns, max_bytes_per_row, start.dtype)
     seconds = seconds_of(time)
-    _check(trials, seeds)
+    if trials is not None and trials < 1:
+        raise UsageError(f"trials: expected at least 1, got {trials}")
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise UsageError(f"seeds: expected 1 to {MOST_SEEDS:,}, got {seeds}")
     budget.check()
     check_base(start)
     with report_folder(report), rereadable(data, reading) as source:
@@ -334,10 +337,3 @@ def _words(data: object, split: str | None, reading: InputOptions | None) -> lis
         *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
         *([] if reading.header else ["--no-header"]),
     ]
-
-
-def _check(trials: int | None, seeds: int) -> None:
-    for name, value, most in (("trials", trials, None), ("seeds", seeds, MOST_SEEDS)):
-        if value is not None and (value < 1 or (most is not None and value > most)):
-            bounds = "at least 1" if most is None else f"1 to {most:,}"
-            raise UsageError(f"{name}: expected {bounds}, got {value}")

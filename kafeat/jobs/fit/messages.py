@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 from kafeat.config import Config
 from kafeat.contract.name_patterns import expand, is_pattern
@@ -149,18 +150,7 @@ class Listener:
 
     def once(self) -> Listener:
         """Return a listener for several fits that passes each line and each warning on only once."""
-        return replace(self, inform=_only_new(self.inform), warn=_only_new(self.warn))
+        return replace(self, inform=cache(self.inform), warn=cache(self.warn))
 
 
 SILENT = Listener()
-
-
-def _only_new(say: Say) -> Say:
-    said: set[str] = set()
-
-    def say_new(text: str) -> None:
-        if text not in said:
-            said.add(text)
-            say(text)
-
-    return say_new

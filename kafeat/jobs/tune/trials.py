@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -81,11 +82,12 @@ class Scorer:
         self, space: SearchSpace, task: PredictionTask, scoring: ScoringName, seed: int, jobs: int
     ) -> None:
         self._space, self._task, self._scoring, self._seed, self._jobs = space, task, scoring, seed, jobs
-        self._splits: dict[tuple[int, int], list[_Split]] = {}
+        # Sizes that differ in the width alone share rows and fits.
+        self._splits = cache(self._split_rows)
 
     def score(self, candidate: Candidate, size: Size) -> Outcome:
         """Return the mean score over the splits."""
-        splits, started = self._splits_of(size), time.perf_counter()
+        splits, started = self._splits(size.rows, size.splits), time.perf_counter()
 
         def one(split: _Split) -> tuple[list[float], int]:
             recipes = self._space.steps(candidate, size.width, len(split.train), size.draft)
@@ -116,13 +118,8 @@ class Scorer:
         resampled = _resampled(self._scoring, self._task, predicted, labels, RESAMPLES, rng)
         return [score, *np.where(np.isfinite(resampled), resampled, score).tolist()]
 
-    def _splits_of(self, size: Size) -> list[_Split]:
-        key = (size.rows, size.splits)  # sizes that differ in the width alone share rows and fits
-        if key not in self._splits:
-            self._splits[key] = [
-                _split(self._space.table, size.rows, number, self._seed) for number in range(size.splits)
-            ]
-        return self._splits[key]
+    def _split_rows(self, rows: int, n: int) -> list[_Split]:
+        return [_split(self._space.table, rows, number, self._seed) for number in range(n)]
 
 
 def _split(table: TunedTable, most_rows: int, number: int, seed: int) -> _Split:

@@ -65,10 +65,7 @@ Examples:
     metavar="COL",
     help="Column with the values train and test (default: hold out a random fifth of the rows).",
 )
-@click.option(
-    "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
-    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
-)  # fmt: skip
+@options.task
 @click.option(
     "--learner", type=_LEARNERS, default="ridge", show_default=True,
     help="Model used to predict the label. All but ridge need the extra kafeat[evaluate].",

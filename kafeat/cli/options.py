@@ -118,6 +118,15 @@ NEW_MODEL, OUTPUT, SEARCHED, PAGES = (
 
 LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
 label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
+overwrite_model = click.option(
+    "--overwrite/--no-clobber",
+    default=True,
+    help="Replace an existing MODEL (default), or fail if it exists.",
+)
+task = click.option(
+    "--task", type=click.Choice(["auto", "classification", "regression"]), default="auto", show_default=True,
+    help="Type of the label. With auto, text and at most 100 different whole numbers are classes.",
+)  # fmt: skip
 jobs = click.option(
     "--jobs",
     "-j",

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from kafeat.config.model import Config
-from kafeat.config.yaml_scalars import resolve
+from kafeat.config.yaml_reader import resolve
 from kafeat.contract.describe import Declaration, expected, headline
 from kafeat.contract.step import Step
 from kafeat.registry import accepted, build_step, step_class
@@ -28,21 +28,18 @@ _EVENING = "standardize"
 
 def starting_config(kind: str) -> str:
     """Return the YAML of a valid config with one step of this kind."""
-    step, about = step_class(kind), []
-    about += _comment(f"{kind}: {headline(step)}")
-    about += ["#"]
-    about += _comment(
+    step = step_class(kind)
+    help_text = (
         f"Every key is shown with its default and may be omitted. `kafeat kinds {kind}` describes the parameters, "
         "`kafeat kinds` lists the kinds of steps, and `kafeat config --check FILE.yaml` checks the result. "
         f"`kafeat config --schema > {SCHEMA_FILE}` enables completion in editors."
     )
+    lines = [MODELINE, *_comment(f"{kind}: {headline(step)}"), "#", *_comment(help_text)]
     before = (build_step({"kind": _EVENING}),) if step.always.last_only else ()
     plain = Config(steps=(*before, _example(step))).to_plain()
-    lines = [MODELINE, *about]
-    for name, field in Config.model_fields.items():
-        if name != "steps":
-            lines += ["", *_described(field, expected(field)), f"{name}: {flow(plain.get(name))}"]
-    lines += ["", *_described(Config.model_fields["steps"], expected(Config.model_fields["steps"])), "steps:"]
+    for name, field in Config.model_fields.items():  # the steps are the last one
+        value = "" if name == "steps" else f" {flow(plain.get(name))}"
+        lines += ["", *_described(field, expected(field)), f"{name}:{value}"]
     lines += [f"  {line}".rstrip() for line in (*_first(step), *_step(step))]
     return "\n".join(lines) + "\n"
 

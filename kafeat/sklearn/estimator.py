@@ -16,7 +16,8 @@ from kafeat.config import Config
 from kafeat.errors import UsageError
 from kafeat.io.columns.selection import match
 from kafeat.jobs.fit.fit import columns_of
-from kafeat.jobs.fit.sample import SampledFit
+from kafeat.jobs.fit.labels import check_label_array
+from kafeat.jobs.fit.sample import SampledFit, TrainingData
 from kafeat.model.feature_map import FeatureMap as FittedMap
 from kafeat.sklearn.map_estimator import MapEstimator, as_value_errors, checked_labels
 from kafeat.types import Array, Floats
@@ -125,11 +126,15 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
         with as_value_errors(source.rows):
             if sampled is None:
                 config = self._with_dtype(config, source)
-                sampled, before = SampledFit.empty(config, columns_of(config, source)), ""
+                sampled = SampledFit.empty(config, columns_of(config, source))
+                sampled.place = "<partial_fit>"
             else:
-                sampled, before = sampled.copy(), self._digest
-            sampled.read(source, match(source, sampled.columns, ()), given_labels=self._labels(y, config))
-        self._digest: str = hashlib.sha256(f"{before}{source.digest()}".encode()).hexdigest()
+                sampled = sampled.copy()
+            labels = self._labels(y, config)
+            if labels is not None:
+                labels = check_label_array(labels, source.rows)
+            sampled.read(TrainingData(source, labels), match(source, sampled.columns, ()))
+        sampled.digest = hashlib.sha256(f"{sampled.digest}{source.digest()}".encode()).hexdigest()
         self._sampled = sampled
         self.__dict__.pop("_map", None)
         return self
@@ -157,7 +162,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MapEstimator
             n_rows, config = self._sampled.chosen.n_rows, self._sampled.config
             with as_value_errors(n_rows):
                 sampled = replace(self._sampled, config=self._with_landmarks_of(config, n_rows))
-                self._map = sampled.learn("<partial_fit>", self._digest, final=False)
+                self._map = sampled.learn(final=False)
         return self._map
 
     def __sklearn_is_fitted__(self) -> bool:

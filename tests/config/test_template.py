@@ -22,7 +22,7 @@ def first(kind):
 
 def keys_of(node):
     """Every key in a document."""
-    found = set(node.keys)
+    found = {key for key in node.children if isinstance(key, str)}
     return found.union(*(keys_of(child) for child in node.children.values())) if node.children else found
 
 

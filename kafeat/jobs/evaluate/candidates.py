@@ -23,6 +23,7 @@ from kafeat.jobs.evaluate.inputs import RereadableData
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.fit import read_sample
 from kafeat.jobs.fit.messages import SILENT, Listener
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.maths.row_sample import row_hashes
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -201,10 +202,10 @@ class Candidate:
         if self.fitted is not None:
             return Fit(self.fitted, None, None)
         with data.open() as source:
-            learn = read_sample(
-                self.config, source, request.labels, split=request.split, held_out=held_out, listener=listener,
-                final=False, scorer=partial(features_score, learner=learner, penalty=request.penalty),
-            )  # fmt: skip
+            rows = TrainingData(source, request.labels, request.split, held_out)
+            sampled = read_sample(self.config, rows, listener)
+            scorer = partial(features_score, learner=learner, penalty=request.penalty)
+            learn = partial(sampled.learn, final=False, with_mean=False, scorer=scorer)
             fitted: list[FeatureMap] = []
             costs = cost_of(lambda: fitted.append(learn(listener)), lambda: learn(SILENT))
             return Fit(fitted[0], *costs)

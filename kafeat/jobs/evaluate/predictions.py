@@ -17,7 +17,8 @@ from kafeat.jobs.evaluate.inputs import EvaluatedMap, RereadableData, rereadable
 from kafeat.jobs.evaluate.request import EvaluationRequest
 from kafeat.jobs.fit.labels import LabelSummary, joint_labels, plain_names
 from kafeat.jobs.fit.messages import Listener
-from kafeat.jobs.fit.predictor import TrainingSource, check_rereadable, fit_predictor
+from kafeat.jobs.fit.predictor import check_rereadable, fit_predictor
+from kafeat.jobs.fit.sample import TrainingData
 from kafeat.maths.scoring import check_scoring, score_of_constant, usual_scoring
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -77,7 +78,7 @@ def with_predictor(
     summary.add(labels[~held_out])
     with data.open() as source:
         check_rereadable(source, config.predictor)
-        training = TrainingSource(source, request.labels, request.split, held_out)
+        training = TrainingData(source, request.labels, request.split, held_out)
         return fit_predictor(fm, training, summary, request.jobs, listener)
 
 

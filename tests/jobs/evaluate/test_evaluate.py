@@ -774,9 +774,9 @@ def test_recipes_are_not_fitted_on_the_rows_to_choose_by(monkeypatch):
     table, held = pa.table({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0]}), []
     inner = candidates.read_sample
 
-    def watched(*args, **options):
-        held.append(options["held_out"])
-        return inner(*args, **options)
+    def watched(config, rows, listener):
+        held.append(rows.held_out)
+        return inner(config, rows, listener)
 
     monkeypatch.setattr(candidates, "read_sample", watched)
     config = {"steps": [{"kind": "fourier", "frequencies": "iid", "n_components": 4}]}

@@ -209,7 +209,7 @@ LIST_SUFFIXES = (".json", ".txt", ".list")
 
 def named_in(location: Location) -> Iterator[tuple[str, Location, Entry]]:
     """Yield the name in an output, the location and the entry of each file in a list."""
-    for name, at in _locations_in(location):
+    for name, at in locations_in(location):
         entry = at.entry()
         if entry is None:
             raise DataError(
@@ -219,12 +219,8 @@ def named_in(location: Location) -> Iterator[tuple[str, Location, Entry]]:
         yield os.path.normpath(name) if inside else entry.name, at, entry
 
 
-def locations_in(location: Location) -> Iterator[Location]:
-    """Return the locations of the files in a list, without a check that they exist."""
-    return (at for _, at in _locations_in(location))
-
-
-def _locations_in(location: Location) -> Iterator[tuple[str, Location]]:
+def locations_in(location: Location) -> Iterator[tuple[str, Location]]:
+    """Yield the names and locations of the files in a list, without a check that they exist."""
     folder = location.parent
     for name in _names(location):
         if not _can_be(name):

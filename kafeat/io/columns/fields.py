@@ -63,6 +63,11 @@ class Table:
     row_names: frozenset[str] = frozenset()
     """Columns that name the rows, as a pandas index does. They are features only if requested by name."""
 
+    @property
+    def width(self) -> int:
+        """The number of values in a row, as far as it is known."""
+        return sum(field.width or 1 for field in self.fields)
+
     def refusal(self, column: str, problem: str) -> DataError:
         """Return the error for a column."""
         return DataError(f"{self.location}: column {quoted(column)}: {problem}")

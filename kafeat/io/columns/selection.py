@@ -248,9 +248,7 @@ def _column(field: Field) -> Column:
 
 
 def _width(table: Table) -> int | None:
-    if not table.positional:
-        return None
-    return sum(field.width or 1 for field in table.fields)
+    return table.width if table.positional else None
 
 
 def _spell(column: Column) -> str:

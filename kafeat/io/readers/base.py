@@ -33,13 +33,6 @@ def wrong_count(location: str, promised: int, got: int) -> DataError:
     )
 
 
-def pipe_read_again(location: str) -> UsageError:
-    """Return the error of a second pass over a pipe."""
-    return UsageError(
-        f"{location}: expected a file, which can be read again, got a pipe; save it to a file first"
-    )
-
-
 @dataclass(eq=False)
 class Chunk(ABC):
     """Consecutive rows of a reader, not yet decoded. `matrix` decodes them, in the thread that calls it."""

@@ -19,7 +19,7 @@ from kafeat.io.columns.fields import indices_of
 from kafeat.io.readers.base import Chunk
 from kafeat.io.readers.csv_quotes import CheckedText, first_not_utf8
 from kafeat.io.readers.csv_sniff import inferred, sniff, typed
-from kafeat.io.readers.table import Broken, TableChunk, TakePassthrough, cut
+from kafeat.io.readers.table import TableChunk, TakePassthrough, cut
 from kafeat.io.readers.text_stream import HEAD, HashingStream, TextInput, TextReader
 from kafeat.io.storage.base import Location
 
@@ -65,15 +65,10 @@ class CsvReader(TextReader):
             if passthrough
             else None
         )
-        ragged = WrongWidthRows() if set_aside else None
+        ragged = WrongWidthRows(self._sniffed.skip) if set_aside else None
+        broken = {} if ragged is None else ragged.problems
         for start, table in cut(self._pieces(indices, ragged), height):
-            yield TableChunk(
-                self.location, start, table.num_rows, columns, table, take_passthrough, self._broken(ragged)
-            )
-
-    def _broken(self, ragged: WrongWidthRows | None) -> Broken | None:
-        skip = self._sniffed.skip
-        return None if ragged is None else lambda row: ragged.problems.get(row + skip)
+            yield TableChunk(self.location, start, table.num_rows, columns, table, take_passthrough, broken)
 
     def _take_passthrough(
         self, where: list[int], names: Sequence[str], typed_passthrough: bool
@@ -187,15 +182,16 @@ def _without_quoted(text: bytes) -> bytes:
 class WrongWidthRows:
     """Collects rows of another width, and replaces them by rows of nulls."""
 
-    def __init__(self) -> None:
+    def __init__(self, headers: int = 0) -> None:
+        self._headers = headers
         self.problems: dict[int, tuple[str, str]] = {}
-        """The problem and the text of each such row, by its number from 0 with the headers."""
+        """The problem and the text of each such row, by its number from 0."""
         self._waiting: deque[int] = deque()
 
     def take(self, row: pa_csv.InvalidRow) -> str:
         """Record a row, whose number counts all rows from 1. Called by Arrow's parser."""
         problem = f"expected {row.expected_columns} fields, got {row.actual_columns}"
-        self.problems[row.number - 1] = problem, row.text
+        self.problems[row.number - 1 - self._headers] = problem, row.text
         self._waiting.append(row.number - 1)
         return "skip"
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from kafeat.errors import DataError, UsageError
 from kafeat.io.columns.columns import Columns
-from kafeat.io.columns.fields import Field
 from kafeat.io.columns.selection import match
 from kafeat.io.data_set import Part, is_data_set, list_parts
 from kafeat.io.formats import FORMATS, INPUTS, delimiter_of, format_of, format_of_bytes, imported, spelled
@@ -86,10 +85,6 @@ class InputOptions:
         return reader
 
 
-def _width(fields: Sequence[Field]) -> int:
-    return sum(field.width or 1 for field in fields)
-
-
 class DatasetReader(Reader):
     """A reader of all parts, which are opened one after the other. Rows are numbered across parts."""
 
@@ -143,7 +138,8 @@ class DatasetReader(Reader):
         view = copy(self)
         for part in self._parts:
             with self._part(part) as reader:
-                view.fields = max(view.fields, reader.settled().fields, key=_width)
+                settled = reader.settled()
+                view.fields = settled.fields if settled.width > view.width else view.fields
         return view
 
     def _promised_rows(self) -> int | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -33,8 +33,6 @@ from kafeat.io.storage.json_text import parse_json
 from kafeat.types import Floats, Mask
 
 TakePassthrough = Callable[[pa.Table, int], pa.Table]
-Broken = Callable[[int], tuple[str, str] | None]
-"""Return the problem and the text of a row that breaks the format, else None."""
 
 
 def cut(pieces: Iterable[pa.RecordBatch], height: int, start: int = 0) -> Iterator[tuple[int, pa.Table]]:
@@ -64,7 +62,8 @@ class TableChunk(Chunk):
 
     table: pa.Table
     take_passthrough: TakePassthrough | None
-    broken: Broken | None = None
+    broken: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    """Problem and text of the rows that break the format, by their numbers in the file."""
 
     @cached_property
     def passthrough(self) -> pa.Table | None:
@@ -79,12 +78,9 @@ class TableChunk(Chunk):
             finite &= self._read(index, self.columns.features[index], out[:, place])
         return out, finite and not self._broken_rows()
 
-    def _broken_rows(self) -> dict[int, tuple[str, str]]:
-        """Return problem and text of the rows that break the format, by their numbers within the chunk."""
-        if self.broken is None:
-            return {}
-        problems = ((row, self.broken(self.first_row + row)) for row in range(self.rows))
-        return {row: problem for row, problem in problems if problem is not None}
+    def _broken_rows(self) -> list[int]:
+        """Return the rows that break the format, by their numbers within the chunk."""
+        return [row for row in range(self.rows if self.broken else 0) if self.first_row + row in self.broken]
 
     def _read(self, index: int, column: Column, out: Floats) -> bool:
         """Decode a column. Return false at the first piece with an invalid entry; `out` is then filled in part."""
@@ -115,10 +111,10 @@ class TableChunk(Chunk):
                 _decode(column, piece, X[rows, place])
                 bad[rows, place] = self._bad(column, piece, X[rows, place])
         broken = self._broken_rows()
-        bad[list(broken)] = True
+        bad[broken] = True
         for row, feature in first_of_rows(bad):
             if row in broken:
-                yield InvalidValueError(row, None, broken[row][0])
+                yield InvalidValueError(row, None, self.broken[self.first_row + row][0])
             else:
                 yield InvalidValueError(row, feature, self._problem(row, feature, X.dtype))
 
@@ -129,7 +125,7 @@ class TableChunk(Chunk):
         return [self.table.column(index)[row].as_py() for index in range(len(self.columns.features))]
 
     def broken_text(self, row: int) -> str | None:
-        broken = None if self.broken is None else self.broken(self.first_row + row)
+        broken = self.broken.get(self.first_row + row)
         return None if broken is None else broken[1]
 
     def _problem(self, row: int, feature: int, dtype: np.dtype[Any]) -> str:
@@ -177,11 +173,11 @@ class ArrowReader(Reader):
         self.row_names = frozenset(names) & set(self.schema.names)
 
     def _field(self, index: int) -> Field:
-        field, width = self.schema.field(index), None
-        kind = storage_of(field.type)
+        column, width = self.schema.field(index), None
+        kind = storage_of(column.type)
         if is_list(kind) and not pa.types.is_fixed_size_list(kind):
             width = next((len(value) for value in self._peek(index) if value.is_valid and len(value)), None)
-        return field_from(field, width)
+        return field_from(column, width)
 
     def _peek(self, index: int) -> Iterable[pa.Scalar]:
         """Return the first values of a column."""

@@ -10,8 +10,8 @@ from contextlib import ExitStack, closing, contextmanager
 
 import pyarrow as pa
 
-from kafeat.errors import DataError
-from kafeat.io.readers.base import Reader, pipe_read_again
+from kafeat.errors import DataError, UsageError
+from kafeat.io.readers.base import Reader
 from kafeat.io.storage.base import Location, StandardStream
 from kafeat.io.storage.files import read_full, refused
 from kafeat.io.storage.local_path import LocalPath
@@ -159,7 +159,9 @@ class TextInput:
             return
         pipe, self._pipe = self._pipe, None
         if pipe is None:
-            raise pipe_read_again(self._name)
+            raise UsageError(
+                f"{self._name}: expected a file, which can be read again, got a pipe; save it to a file first"
+            )
         yield pipe
 
     def _open(self) -> DecompressedStream:

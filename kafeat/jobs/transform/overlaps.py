@@ -38,7 +38,7 @@ class InputPlace:
         with suppress(KafeatError):
             if (remote or not isinstance(place, ObjectUri)) and is_data_set(place):
                 if place.kind() == "file":
-                    files += locations_in(place)
+                    files += [at for _, at in locations_in(place)]
                 else:
                     data = find_parts(place)
                     files += [part.location for part in data.parts]

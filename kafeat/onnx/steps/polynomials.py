@@ -9,7 +9,7 @@ import numpy as np
 from kafeat.chain.chain import FittedStep
 from kafeat.maths.exact_terms import ExactTerms
 from kafeat.maths.hadamard import written_out
-from kafeat.maths.spectrum import Spectrum
+from kafeat.maths.sketch_loop import Spectrum
 from kafeat.onnx.elementary import Complex, complex_product, linear_form, product, same_in_all_rows
 from kafeat.onnx.graph import Graph, Value
 from kafeat.onnx.subsets import all_sets, larger_sets, sets_of_size

@@ -10,12 +10,7 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
-from kafeat.contract.step import (
-    Sample,
-    Transform,
-    parameter,
-    refuse_parameter,
-)
+from kafeat.contract.step import Sample, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major
 from kafeat.maths.dot_products import fit_gamma
 from kafeat.maths.exact_terms import ExactTerms, PolynomialSketch, rest_of_product

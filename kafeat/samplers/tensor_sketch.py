@@ -10,17 +10,11 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices, refuse_infinite
-from kafeat.contract.step import (
-    Sample,
-    Transform,
-    parameter,
-    refuse_parameter,
-)
+from kafeat.contract.step import Sample, Transform, parameter, refuse_parameter
 from kafeat.contract.tile import Rows, SparseRows, is_feature_major
 from kafeat.maths.dot_products import fit_gamma
 from kafeat.maths.exact_terms import ExactTerms, PolynomialSketch, rest_of_product
-from kafeat.maths.sketch_loop import SketchLoop, sketch_loop
-from kafeat.maths.spectrum import Spectrum, spectrum_for
+from kafeat.maths.sketch_loop import SketchLoop, Spectrum, sketch_loop, spectrum_for
 from kafeat.types import Array, Floats, Shape, State
 
 # Rows at a time: what a product and a transform allocate stays in the cache, and calls are long enough for two threads.
@@ -175,20 +169,16 @@ class _SketchLoopTransform(Transform):
     def scratch(self, rows: int) -> Floats:
         return self._loop.scratch()
 
-    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
-        self._write(X, out, scratch)
-
     @property
     def takes_sparse(self) -> bool:
         return True
 
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Floats) -> None:
-        self._write(X, out, scratch)
-
-    def _write(self, X: Rows, out: Floats, scratch: Floats) -> None:
+    def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
         self._sketch.carry(X, out)
         if not self._loop.write(X, out[:, self._sketch.outputs], scratch):
             refuse_infinite(out)
+
+    apply_sparse = apply
 
 
 class _SketchTransform(Transform):
@@ -219,29 +209,31 @@ class _SketchTransform(Transform):
         # The last input is the constant 1, which carries c₀.
         return np.ones((self.n_features_in + 1, min(rows, _STRIP)), dtype=self._dtype)
 
-    def apply(self, X: Floats, out: Floats, scratch: Floats) -> None:
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    def apply(self, X: Rows, out: Floats, scratch: Floats) -> None:
         # Transforms along the outputs, in their memory order: nothing is transposed after them.
         axis = 0 if is_feature_major(out) else 1
         self._sketch.carry(X, out)
         for start in range(0, len(X), _STRIP):
             strip, part = X[start : start + _STRIP], out[start : start + _STRIP, self._sketch.outputs]
-            inputs = scratch[:, : len(strip)]
-            inputs[:-1] = strip.T
-            sketched = (self._sketches @ inputs).reshape(*self._shape, -1)
-            self._finish(sketched.swapaxes(1, 2) if axis else sketched, part, axis)
+            if isinstance(strip, SparseRows):
+                sketched = self._counted(strip, axis)
+            else:
+                sketched = self._multiplied(strip, axis, scratch)
+            self._finish(sketched, part, axis)
         refuse_infinite(out)
 
-    @property
-    def takes_sparse(self) -> bool:
-        return True
+    apply_sparse = apply
 
-    def apply_sparse(self, X: SparseRows, out: Floats, scratch: Floats) -> None:
-        axis = 0 if is_feature_major(out) else 1
-        self._sketch.carry(X, out)
-        for start in range(0, len(X), _STRIP):
-            strip, part = X[start : start + _STRIP], out[start : start + _STRIP, self._sketch.outputs]
-            self._finish(self._counted(strip, axis), part, axis)
-        refuse_infinite(out)
+    def _multiplied(self, X: Floats, axis: int, scratch: Floats) -> Floats:
+        """The sketches of dense rows, by one product."""
+        inputs = scratch[:, : len(X)]
+        inputs[:-1] = X.T
+        sketched: Floats = (self._sketches @ inputs).reshape(*self._shape, -1)
+        return sketched.swapaxes(1, 2) if axis else sketched
 
     def _counted(self, X: SparseRows, axis: int) -> Floats:
         """The sketches of sparse rows: each entry is added to its bucket, and the constant to its own."""

@@ -9,12 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from kafeat.contract.checks import check_indices
-from kafeat.contract.step import (
-    Sample,
-    Transform,
-    parameter,
-    refuse_odd,
-)
+from kafeat.contract.step import Sample, Transform, parameter, refuse_odd
 from kafeat.maths.dot_products import fit_gamma
 from kafeat.maths.exact_terms import PolynomialSketch, rest_of_product
 from kafeat.maths.hadamard import (

@@ -11,7 +11,7 @@ import numpy as np
 from kafeat.chain.chain import FittedStep
 from kafeat.maths.exact_terms import ExactTerms
 from kafeat.maths.hadamard import written_out
-from kafeat.maths.spectrum import Spectrum
+from kafeat.maths.sketch_loop import Spectrum
 from kafeat.onnx.elementary import all_sets, larger_sets, product, same_in_all_rows, sets_of_size
 from kafeat.onnx.graph import Graph, Value, beside
 from kafeat.samplers.polynomial_features import PolynomialFeatures, count_monomials, monomial_weights

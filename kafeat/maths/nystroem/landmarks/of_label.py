@@ -7,11 +7,9 @@ import numpy as np
 from kafeat.errors import DataError, UsageError
 from kafeat.maths.nystroem.landmarks.fit_sample import FitSample, Indices, draw, fill_up
 from kafeat.maths.nystroem.landmarks.kmeans import weighted_kmeans
-from kafeat.maths.task import class_numbers, targets_to_learn
+from kafeat.maths.task import class_numbers, count_classes, targets_to_learn
 from kafeat.types import Array, Floats
 
-# More different whole numbers than this are a quantity and no class.
-_MOST_CLASSES = 100
 _STEPS = 200
 # Of the mean eigenvalue of ZᵀZ.
 _PENALTY = 1e-4
@@ -78,16 +76,14 @@ def _targets(label: Array) -> tuple[Floats, bool]:
         raise DataError(
             f"label: expected one label a row, got {label.shape[1]}; landmarks: residual takes several"
         )
-    numeric = label.dtype.kind in "fiu"
-    whole = label.dtype.kind != "f" or bool((label == np.round(label)).all())
-    values, index = class_numbers(label)
-    if len(values) < 2:
-        raise DataError(f"label: expected at least two classes, got only {values[0]!s}")
-    if numeric and (not whole or len(values) > _MOST_CLASSES):
+    if count_classes(label) is None:
         if not np.isfinite(label).all():
             raise DataError("label: expected finite numbers, got nan or inf")
         y = label.astype(np.float64)
         return ((y - y.mean()) / y.std())[:, None], False
+    values, index = class_numbers(label)
+    if len(values) < 2:
+        raise DataError(f"label: expected at least two classes, got only {values[0]!s}")
     signs = np.where(np.eye(len(values), dtype=bool)[index], 1.0, -1.0)
     return signs[:, 1:] if len(values) == 2 else signs, True
 

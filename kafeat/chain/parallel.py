@@ -30,12 +30,6 @@ class ChainOnColumns(BaseModel):
     )
     steps: Annotated[tuple[NestedStep, ...], Field(min_length=1), AS_TUPLE] = Field(description="the chain")
 
-    @property
-    def takes_missing(self) -> bool:
-        """True if a missing number does no harm: the chain fills it, or has only categories, which are never NaN."""
-        coded = {name for step in self.steps for name in step.traits.coded_columns}
-        return takes_missing(self.steps) or (self.columns is not None and coded.issuperset(self.columns))
-
 
 class ParallelChains(Step):
     """A step whose outputs are made of the outputs of several chains; `maps` are their recipes."""
@@ -59,11 +53,12 @@ class ParallelChains(Step):
 
     @property
     def traits(self) -> Traits:
-        chosen = any(part.columns is not None for part in self.maps)
-        merged = _merged([[step.traits for step in part.steps] for part in self.maps])
+        chains = [[step.traits for step in part.steps] for part in self.maps]
+        filled = all(_fills(part.columns, chain) for part, chain in zip(self.maps, chains, strict=True))
+        chosen, merged = any(part.columns is not None for part in self.maps), _merged(chains)
         return replace(
             merged,
-            missing="fill" if all(part.takes_missing for part in self.maps) else "refuse",
+            missing="fill" if filled else "refuse",
             needs_coordinates=chosen or merged.needs_coordinates,
             error_slopes=self.always.error_slopes,
         )
@@ -160,6 +155,12 @@ class ParallelChains(Step):
         return [
             Chain.without_widths(part.steps, states).exact_pair(pair) for part, states in self._parts(state)
         ]
+
+
+def _fills(columns: Sequence[str] | None, chain: Sequence[Traits]) -> bool:
+    """Return True if a missing number does a map no harm: it fills it, or has only categories, which are never NaN."""
+    coded = {name for one in chain for name in one.coded_columns}
+    return takes_missing(chain) or (columns is not None and coded.issuperset(columns))
 
 
 def _merged(chains: Sequence[Sequence[Traits]]) -> Traits:

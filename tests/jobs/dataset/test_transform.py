@@ -431,7 +431,7 @@ def test_a_map_that_changes_while_it_is_used_is_refused(model: str, data: str, t
     from kafeat.jobs.dataset.part import PartTask, kafeat_part
 
     (part, *_) = list_parts(parse_location(data)).parts
-    travelling = SharedMap("0" * 64, path=model)
+    travelling = SharedMap("0" * 64, model)
     outcome = kafeat_part(
         PartTask(
             part,

@@ -66,8 +66,12 @@ class SparseRows:
             starts = self.starts[first : max(first, stop) + 1]
             entries = slice(starts[0], starts[-1])
             return SparseRows(self.values[entries], self.columns[entries], starts - starts[0], self.width)
-        part = self.csr[rows]
-        return SparseRows(part.data, part.indices, part.indptr, self.width)
+        from scipy.sparse import csr_array
+
+        # SciPy picks rows of whole numbers of two bytes, but none of float16.
+        values = self.values.view(np.uint16) if self.dtype == np.float16 else self.values
+        part = csr_array((values, self.columns, self.starts), shape=self.shape, copy=False)[rows]
+        return SparseRows(part.data.view(self.dtype), part.indices, part.indptr, self.width)
 
     def dense(self, out: Floats | None = None) -> Floats:
         """The matrix with its zeros; into `out` (n, width; C order) if there is one."""

@@ -93,8 +93,8 @@ def verify(
     from kafeat.jobs.verify.verify import verify_file
 
     result = verify_file(
-        model, source, target, reading=reading, reading_output=InputOptions(output_format), rows=rows, seed=seed,
-        stats=stats, on_bad_rows=on_bad_rows, output_dtype=output_dtype,
+        model, source, target, reading=reading, reading_output=InputOptions(input_format=output_format), rows=rows,
+        seed=seed, stats=stats, on_bad_rows=on_bad_rows, output_dtype=output_dtype,
         unit_variance=unit_variance, label=label, jobs=jobs,
     )  # fmt: skip
     bits = (

@@ -25,7 +25,8 @@ from kafeat.io.storage.local_path import LocalPath
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Drift, File, PartFailure, PartRecord, remove_written
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, name_of_part
-from kafeat.jobs.transform.options import InputOptions, RowOptions, TransformResult
+from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.jobs.transform.outputs import TransformResult
 from kafeat.jobs.transform.side_files import rejects_name
 from kafeat.jobs.transform.transform import OpenTransform, transform_file
 from kafeat.model.feature_map import FeatureMap

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from kafeat.dataframes import SharedMap, shared
 from kafeat.errors import SystemRefusedError, UsageError
 from kafeat.io.storage.base import Location, StandardStream
-from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, renamed, stem
+from kafeat.io.storage.data_set import Part, Parts, is_data_set, list_parts, must_exist, renamed, stem
 from kafeat.io.storage.formats import DENSE_OUTPUTS, format_of
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
-from kafeat.jobs.transform.options import InputOptions, RowOptions
+from kafeat.jobs.transform.options import BadRowsLimit, InputOptions, RowOptions, TransformOptions
 from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
@@ -39,6 +41,55 @@ class DatasetRequest:
     resume: bool = False
     overwrite: bool = False
     stats: Location | None = None
+    device: str | None = None
+
+    @classmethod
+    def of(cls, asked: TransformOptions) -> DatasetRequest:
+        """Check the options, and parse the locations and the limit among them."""
+        asked.check()
+        reading = {one.name: getattr(asked, one.name) for one in fields(InputOptions)}
+        keep = [asked.keep] if isinstance(asked.keep, str) else list(asked.keep)
+        most = asked.max_bad_rows
+        return cls(
+            asked.model if isinstance(asked.model, FeatureMap) else path_of("model", asked.model),
+            parse_location(path_of("src", asked.src)),
+            parse_location(path_of("dst", asked.dst)),
+            InputOptions(**reading),
+            OutputOptions(
+                asked.output_format, None if asked.keep == "all" else keep, asked.layout, asked.prefix,
+                asked.compression, asked.overwrite is not False, asked.fsync, asked.output_dtype,
+                features=asked.features, unit_variance=asked.unit_variance,
+            ),
+            RowOptions(
+                asked.on_bad_rows, _location("rejects", asked.rejects), asked.stats is not None, asked.max_drift,
+                asked.drift_test, None if most is None else BadRowsLimit.parse(most),
+            ),
+            Engine(asked.engine, asked.scheduler, asked.jobs),
+            asked.rows_per_file,
+            asked.resume,
+            bool(asked.overwrite),
+            _location("stats", asked.stats),
+            asked.device,
+        )  # fmt: skip
+
+    def over_parts(self, idle: Iterable[str] = (), dashes: str = "") -> bool:
+        """Return true if the input has parts. Else refuse `idle` options, which have no effect on one file.
+
+        With `dashes`, options have the names of the command line in messages.
+        """
+        cut = "--rows-per-file" if dashes else "rows_per_file"
+        if self.rows_per_file is not None or is_data_set(self.source):
+            if self.device is not None:
+                raise UsageError(
+                    f"{dashes}device: expected one input file to transform, got many files, or {cut}"
+                )
+            return True
+        for option in idle:
+            must_exist(self.source)
+            raise UsageError(
+                f"{dashes}{option}: expected an input of many files, or {cut}, got one: {self.source}"
+            )
+        return False
 
     @cached_property
     def shared_map(self) -> SharedMap:
@@ -68,6 +119,18 @@ class DatasetRequest:
             raise SystemRefusedError(
                 f"{self.target}: expected a folder for the parts of the output, got a file"
             )
+
+
+def path_of(name: str, value: object) -> str:
+    """Return a path or URI as text; `name` is that of the option."""
+    if not isinstance(value, str | os.PathLike):
+        remedy = "; FeatureMap.transform takes tables and arrays" if name == "src" else ""
+        raise UsageError(f"{name}: expected a path or URI, got {type(value).__name__}{remedy}")
+    return os.fspath(value)
+
+
+def _location(name: str, value: object) -> Location | None:
+    return None if value is None else parse_location(path_of(name, value))
 
 
 @dataclass(frozen=True)
@@ -114,7 +177,7 @@ def plan_parts(request: DatasetRequest, fm: FeatureMap) -> list[Part] | None:
     files = _listed_parts(request)
     _refuse_overlaps(request, files)
     if files is not None:
-        return renamed(files.parts, request.writing.format, request.reading.format)
+        return renamed(files.parts, request.writing.format, request.reading.input_format)
     parts = ranges(
         request.source, request.reading, request.writing, fm.chunk_rows, request.rows_per_file or 0
     )
@@ -137,7 +200,7 @@ def _refuse_for_text(request: DatasetRequest) -> None:
 def _listed_parts(request: DatasetRequest) -> Parts | None:
     """List the files of the input; None for one file that is to be cut."""
     if request.rows_per_file is None:
-        return list_parts(request.source, request.reading.format)
+        return list_parts(request.source, request.reading.input_format)
     if is_data_set(request.source):
         raise UsageError(
             f"--rows-per-file: expected one file to cut, got many: {request.source}; each of them is a part "
@@ -168,9 +231,9 @@ def _settings(request: DatasetRequest, fm: FeatureMap) -> dict[str, object]:
     """Return all options that the bytes of the parts depend on, besides the map and the input."""
     reading = request.reading
     return {
-        "input_format": reading.format,
+        "input_format": reading.input_format,
         "delimiter": reading.delimiter,
-        "header": reading.header,
+        "header": not reading.no_header,
         **request.writing.content,
         **({"scale": fm.unit_scale} if request.writing.unit_variance else {}),
         "on_bad_rows": request.rules.on_bad_rows,
@@ -210,7 +273,7 @@ def name_of_part(
     source: Location, reading: InputOptions, writing: OutputOptions, number: int, parts: int
 ) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    own = format_of(source, reading.format)
+    own = format_of(source, reading.input_format)
     own = own if own in DENSE_OUTPUTS else "parquet"
     base = "part" if isinstance(source, StandardStream) else stem(source.name)
     return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"

@@ -291,5 +291,5 @@ def rereadable(data: Any, reading: InputOptions | None) -> Iterator[RereadableDa
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.flush()
             copy.seek(0)
-            format = reading.format or ("arrow" if is_arrow(copy.read(4)) else "csv")
-            yield RereadableData(LocalPath(copy.name), replace(reading, format=format), "-")
+            format = reading.input_format or ("arrow" if is_arrow(copy.read(4)) else "csv")
+            yield RereadableData(LocalPath(copy.name), replace(reading, input_format=format), "-")

@@ -97,7 +97,7 @@ def estimate(
             first_chunks=chunks,
         )
         written = os.path.getsize(sample)
-    known = format_of(source, reading.format) in COUNTED
+    known = format_of(source, reading.input_format) in COUNTED
     whole = done.rows_read < chunks * fm.chunk_rows
     rows = done.rows_read if whole or done.rows_in_all is None else done.rows_in_all
     times = rows / max(1, done.rows_read)

@@ -16,7 +16,8 @@ from kafeat.io.storage.base import Location
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.options import RowOptions, TransformResult
+from kafeat.jobs.transform.options import RowOptions
+from kafeat.jobs.transform.outputs import TransformResult
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.environment import machine, versions
 from kafeat.runtime.threads import TransformedChunk

@@ -20,8 +20,8 @@ from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.base import Layout, Writer
 from kafeat.io.writers.open import open_writer
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.options import STRICT, Counts, InputOptions, RowOptions, TransformResult
-from kafeat.jobs.transform.outputs import outputs_of
+from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
+from kafeat.jobs.transform.outputs import Counts, TransformResult, outputs_of
 from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.side_files import open_rejects
 from kafeat.model.feature_map import FeatureMap

@@ -368,9 +368,9 @@ def _words(data: object, split: str | None, reading: InputOptions | None) -> lis
     return [
         os.fspath(data),
         *(["", ""] if split is None else ["--split", split]),
-        *([] if reading.format is None else ["--input-format", reading.format]),
+        *([] if reading.input_format is None else ["--input-format", reading.input_format]),
         *([] if reading.delimiter == "," else ["--delimiter", reading.delimiter]),
-        *([] if reading.header else ["--no-header"]),
+        *(["--no-header"] if reading.no_header else []),
     ]
 
 

@@ -146,4 +146,4 @@ def test_text_without_names_is_compared_by_its_features(model, tmp_path):
     place, made = str(tmp_path / "in.parquet"), tmp_path / "out.csv"
     transform_file(model, place, str(made), writing=OutputOptions(keep=["whole"]))
     made.write_text(made.read_text().partition("\n")[2])
-    assert verify_file(model, place, str(made), reading_output=InputOptions(header=False)).rows == N
+    assert verify_file(model, place, str(made), reading_output=InputOptions(no_header=True)).rows == N

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
     from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.dataset.request import DatasetRequest
-    from kafeat.jobs.transform.dry_run import DryRun
     from kafeat.jobs.transform.outputs import TransformResult
 
 _dry_run = click.option(
@@ -157,30 +156,18 @@ def _summarize(
 
 
 def _show_dry_run(request: DatasetRequest, over_parts: bool) -> None:
-    from kafeat.jobs.dataset.dry_run import dry_run_parts
-    from kafeat.jobs.transform.dry_run import dry_run_transform
+    from kafeat.io.storage.atomic import spell_bytes
+    from kafeat.jobs.dataset.dry_run import dry_run_file, dry_run_parts
 
     if request.device is not None:
         raise UsageError("--device: expected one input file to transform, got --dry-run")
-    if not over_parts:
-        _show_estimate(dry_run_transform(
-            request.map, request.source, request.target, reading=request.reading, writing=request.writing,
-            rules=request.rules, jobs=request.engine.jobs,
-        ))  # fmt: skip
-        return
-    estimate = dry_run_parts(request)
-    kept = f" ({estimate.kept:,} more are kept)" if estimate.kept else ""
-    click.echo(f"parts:   {'' if estimate.exact_parts else 'about '}{estimate.parts:,}{kept}")
-    _show_estimate(
-        estimate.estimate, "" if request.engine.in_this_process else " with the threads of this machine"
-    )
-
-
-def _show_estimate(plan: DryRun, by: str = "") -> None:
-    from kafeat.io.storage.atomic import spell_bytes
-
+    plan = dry_run_parts(request) if over_parts else dry_run_file(request)
+    if plan.parts is not None:
+        kept = f" ({plan.kept:,} more are kept)" if plan.kept else ""
+        click.echo(f"parts:   {'' if plan.exact_parts else 'about '}{plan.parts:,}{kept}")
     about = "" if plan.exact_rows else "about "
     free = "" if plan.free is None else f" ({spell_bytes(plan.free)} free)"
+    by = "" if plan.parts is None or request.engine.in_this_process else " with the threads of this machine"
     click.echo(f"rows:    {about}{plan.rows:,}")
     click.echo(f"columns: {plan.columns:,}")
     click.echo(f"bytes:   about {spell_bytes(plan.bytes)}{free}")

@@ -118,7 +118,8 @@ def test_every_text_that_may_name_a_file_says_what_becomes_of_it() -> None:
             if isinstance(parameter.type, click.types.StringParamType):
                 text = parameter.type is click.STRING
                 assert text == (parameter.name in NO_FILES), f"{name}: {parameter.name}"
-                assert text or isinstance(parameter.type, FileName | KindName | ColumnName | ColumnNames), parameter.name
+                known = FileName | KindName | ColumnName | ColumnNames
+                assert text or isinstance(parameter.type, known), parameter.name
         assert set(files_of(one)) == set(GIVEN.get(name, {})), name
 
 

@@ -8,10 +8,9 @@ from typing import Any, Literal
 from kafeat.errors import PartsError, SystemRefusedError, UsageError
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest, path_of
-from kafeat.jobs.dataset.transform import Announce, stats_of_parts, transform_request
+from kafeat.jobs.dataset.transform import Announce, stats_of_parts, transform_parts
 from kafeat.jobs.transform.options import Path, TransformOptions, with_keywords
 from kafeat.jobs.transform.outputs import TransformResult
-from kafeat.jobs.transform.overlaps import refuse_files
 from kafeat.jobs.transform.side_files import open_stats, stats
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
@@ -20,10 +19,7 @@ from kafeat.model.load import load
 
 def run_file(request: DatasetRequest, announce: Announce | None = None) -> TransformResult:
     """Transform one file to one file."""
-    refuse_files(
-        {"the input": request.source, "the model": request.model},
-        {"an output": request.target, "--rejects": request.rules.rejects, "--stats": request.stats},
-    )
+    request.refuse_overlaps()
     fm = (
         request.map
         if request.device is None
@@ -44,7 +40,7 @@ def run_file(request: DatasetRequest, announce: Announce | None = None) -> Trans
 def run_parts(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
     """Transform the parts of a data set to a folder."""
     with open_stats(request.stats, request.writing.fsync) as write_stats:
-        run = transform_request(request, announce)
+        run = transform_parts(request, announce)
         if request.stats is not None:
             write_stats(stats_of_parts(run, request.model, request.source, request.target))
     return run

@@ -16,27 +16,27 @@ from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import Manifest, PartRecord
 from kafeat.jobs.dataset.resume import PreviousRun
-from kafeat.jobs.transform.options import BadRowsLimit, InputOptions, RowOptions, TransformOptions
-from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_overlaps
+from kafeat.jobs.transform.options import STRICT, BadRowsLimit, InputOptions, RowOptions, TransformOptions
+from kafeat.jobs.transform.overlaps import InputPlace, OutputPlace, refuse_files, refuse_overlaps
 from kafeat.model.feature_map import FeatureMap
 from kafeat.runtime.engine import Engine
 
 
 @dataclass(frozen=True)
 class DatasetRequest:
-    """Options of a run that transforms the files of `source`, or parts of one file, to the folder `target`.
+    """A transform of one file to one, or of the files of `source`, or parts of one file, to the folder `target`.
 
-    With `rows_per_file`, `source` is one file that is cut into parts of at most so many rows. `stats` is a file that
-    the caller writes.
+    With `rows_per_file`, `source` is one file that is cut into parts of at most so many rows. `resume` keeps the parts
+    of the previous run that are up to date. `stats` must not lie among the parts.
     """
 
     model: str | FeatureMap
     source: Location
     target: Location
-    reading: InputOptions
-    writing: OutputOptions
-    rules: RowOptions
-    engine: Engine
+    reading: InputOptions = InputOptions()
+    writing: OutputOptions = OutputOptions()
+    rules: RowOptions = STRICT
+    engine: Engine = Engine()
     rows_per_file: int | None = None
     resume: bool = False
     overwrite: bool = False
@@ -100,6 +100,13 @@ class DatasetRequest:
     def map(self) -> FeatureMap:
         """The map, which need not be one that can be saved."""
         return self.model if isinstance(self.model, FeatureMap) else self.shared_map.map
+
+    def refuse_overlaps(self) -> None:
+        """Refuse outputs that would replace one file that is read, or each other."""
+        refuse_files(
+            {"the input": self.source, "the model": self.model},
+            {"an output": self.target, "--rejects": self.rules.rejects, "--stats": self.stats},
+        )
 
     def check(self) -> None:
         """Refuse options that contradict each other, before map and files are read."""

@@ -17,11 +17,9 @@ from kafeat.io.storage.base import Location, making
 from kafeat.io.storage.location import parse_location
 from kafeat.io.storage.owner import owning
 from kafeat.io.storage.temporary_files import remove_stale_below
-from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
 from kafeat.jobs.dataset.part import KnownParts, Outcome, TextParts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
-from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.jobs.transform.outputs import Outputs, outputs_of
 from kafeat.jobs.transform.side_files import command_of
 from kafeat.model.feature_map import FeatureMap
@@ -106,39 +104,11 @@ class DatasetJob:
                 remove_stale_below(folder)
 
 
-def transform_parts(
-    model: str | FeatureMap,
-    source: str | Location,
-    target: str | Location,
-    *,
-    reading: InputOptions | None = None,
-    writing: OutputOptions | None = None,
-    rules: RowOptions = STRICT,
-    engine: Engine | None = None,
-    rows_per_file: int | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    stats: Location | None = None,
-    announce: Announce | None = None,
-) -> DatasetResult:
-    """Write the features of every part of `source` to a part of the same name below the folder `target`.
+def transform_parts(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
+    """Write the features of every part of the input to a part of the same name below the output folder.
 
-    `source` is a folder, a glob or a list of names. With `rows_per_file` it is one file, which is cut into parts of at
-    most so many rows. `resume` keeps the parts of the previous run that are up to date. A part that fails does not end
-    the others. `stats` is a file that the caller writes; it must not lie among the parts. `announce(parts)` returns a
-    callback for the number of finished parts.
+    A part that fails does not end the others. `announce(parts)` returns a callback for the number of finished parts.
     """
-    return transform_request(
-        DatasetRequest(
-            model, parse_location(source), parse_location(target), reading or InputOptions(),
-            writing or OutputOptions(), rules, engine or Engine(), rows_per_file, resume, overwrite, stats,
-        ),
-        announce,
-    )  # fmt: skip
-
-
-def transform_request(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
-    """Check a request of `transform_parts`, plan its parts, and write them."""
     request.check()
     shared_map = request.shared_map
     listed = plan_parts(request, shared_map.map)

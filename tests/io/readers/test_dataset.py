@@ -16,8 +16,8 @@ from kafeat.errors import DataError, GateError, SystemRefusedError
 from kafeat.io.readers.dataset import DatasetReader, open_data
 from kafeat.io.readers.parquet import ParquetReader
 from kafeat.io.storage.location import parse_location
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.verify.verify import verify_file
+from tests.jobs.parts import transform_parts
 
 HEIGHTS = (700, 0, 1, 900)
 CONFIG = {

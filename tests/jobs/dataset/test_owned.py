@@ -18,10 +18,10 @@ from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset import part as part_module
 from kafeat.jobs.dataset.manifest import read_manifest
 from kafeat.jobs.dataset.part import Outcome, PartTask, kafeat_part
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.runtime.backends import _threads
 from kafeat.runtime.engine import Engine, Stop
+from tests.jobs.parts import transform_parts
 
 STEP = {"kind": "fourier", "n_components": 4, "frequencies": "iid", "weights": "uniform"}
 CONFIG = {"chunk_rows": 256, "steps": [STEP]}

@@ -24,11 +24,11 @@ from kafeat.errors import DataError, PartsError, SystemRefusedError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.dataset.manifest import PartFailure
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.runtime.engine import Engine, Stop
 from tests.conftest import Done
+from tests.jobs.parts import transform_parts
 
 CONFIG = {
     "chunk_rows": 256,

@@ -16,11 +16,11 @@ import kafeat
 from kafeat.errors import GateError, UsageError
 from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.dataset.transform import transform_parts
 from kafeat.jobs.transform.options import InputOptions, RowOptions
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.jobs.verify.verify import verify_file
 from kafeat.model.feature_map import FeatureMap
+from tests.jobs.parts import transform_parts
 
 ROOT = Path(__file__).parents[3]
 DIGITS = ROOT / "sample_data/digits.parquet"

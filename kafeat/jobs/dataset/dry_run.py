@@ -70,8 +70,7 @@ def dry_run_parts(request: DatasetRequest) -> DryRun:
     request.check()
     if isinstance(request.source, StandardStream):
         raise UsageError("-: expected files for --dry-run, got standard input: it could be read once only")
-    fm = request.shared_map.map
-    plan = DatasetPlan.of(request, request.shared_map, plan_parts(request, fm))
+    fm, plan = request.shared_map.map, DatasetPlan.of(request, plan_parts(request))
     kept = len(plan.up_to_date)
     parts = [part for part in plan.parts or () if part.name not in plan.up_to_date]
     if not parts and (kept or plan.parts is not None):
@@ -124,7 +123,7 @@ def _estimate(request: DatasetRequest, source: Location, target: Location) -> Dr
 
 def _first_text_part(request: DatasetRequest) -> Part:
     """The first part of a text file, whose number of rows is not known before it is read."""
-    return Part(name_of_part(request.source, request.reading, request.writing, 0, 1), request.source, 0, "")
+    return Part(name_of_part(request, 0, 1), request.source, 0, "")
 
 
 def _for_all_parts(one: DryRun, largest: Part, parts: Sequence[Part]) -> DryRun:

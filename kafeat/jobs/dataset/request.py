@@ -30,7 +30,7 @@ class DatasetRequest:
     of the previous run that are up to date. `stats` must not lie among the parts.
     """
 
-    model: str | FeatureMap
+    model: str | FeatureMap | SharedMap
     source: Location
     target: Location
     reading: InputOptions = InputOptions()
@@ -101,6 +101,11 @@ class DatasetRequest:
         """The map, which need not be one that can be saved."""
         return self.model if isinstance(self.model, FeatureMap) else self.shared_map.map
 
+    @property
+    def folders(self) -> list[Location]:
+        """The folders of the parts and of their rejects."""
+        return [folder for folder in (self.target, self.rules.rejects) if folder is not None]
+
     def refuse_overlaps(self) -> None:
         """Refuse outputs that would replace one file that is read, or each other."""
         refuse_files(
@@ -155,22 +160,19 @@ class DatasetPlan:
     to_check: dict[str, PartRecord]
 
     @classmethod
-    def of(cls, request: DatasetRequest, map: SharedMap, parts: list[Part] | None) -> DatasetPlan:
+    def of(cls, request: DatasetRequest, parts: list[Part] | None) -> DatasetPlan:
         """Compare the parts with the output folder; refuse a folder that must not be written to."""
         previous = PreviousRun.of(request.target, request.resume, request.overwrite, request.rules.rejects)
         manifest = Manifest(
             input=str(request.source),
-            map=map.digest,
-            settings=_settings(request, map.map),
+            map=request.shared_map.digest,
+            settings=_settings(request),
             engine=request.engine.name,
             foreign=sorted(previous.unknown_files),
         )
         if parts is None:
-            entry = request.source.entry()
-            up_to_date, to_check = (
-                previous.of_one_file(manifest, entry, request.rules),
-                dict[str, PartRecord](),
-            )
+            to_check = dict[str, PartRecord]()
+            up_to_date = previous.of_one_file(manifest, request.source.entry(), request.rules)
         else:
             up_to_date, to_check = previous.of_parts(manifest, parts, request.rules)
         if (up_to_date or to_check) and previous.manifest is not None:
@@ -178,16 +180,14 @@ class DatasetPlan:
         return cls(parts, previous, manifest, up_to_date, to_check)
 
 
-def plan_parts(request: DatasetRequest, fm: FeatureMap) -> list[Part] | None:
+def plan_parts(request: DatasetRequest) -> list[Part] | None:
     """List the parts of the input; None for text, which is cut while it is read."""
-    request.rules.check(fm)
+    request.rules.check(request.map)
     files = _listed_parts(request)
     _refuse_overlaps(request, files)
     if files is not None:
         return renamed(files.parts, request.writing.format, request.reading.input_format)
-    parts = ranges(
-        request.source, request.reading, request.writing, fm.chunk_rows, request.rows_per_file or 0
-    )
+    parts = _ranges(request)
     if parts is None:
         _refuse_for_text(request)
     return parts
@@ -234,7 +234,7 @@ def _refuse_overlaps(request: DatasetRequest, files: Parts | None) -> None:
     refuse_overlaps(read, written)
 
 
-def _settings(request: DatasetRequest, fm: FeatureMap) -> dict[str, object]:
+def _settings(request: DatasetRequest) -> dict[str, object]:
     """Return all options that the bytes of the parts depend on, besides the map and the input."""
     reading = request.reading
     return {
@@ -242,16 +242,15 @@ def _settings(request: DatasetRequest, fm: FeatureMap) -> dict[str, object]:
         "delimiter": reading.delimiter,
         "header": not reading.no_header,
         **request.writing.content,
-        **({"scale": fm.unit_scale} if request.writing.unit_variance else {}),
+        **({"scale": request.map.unit_scale} if request.writing.unit_variance else {}),
         "on_bad_rows": request.rules.on_bad_rows,
         "rows_per_file": request.rows_per_file,
     }
 
 
-def ranges(
-    source: Location, reading: InputOptions, writing: OutputOptions, chunk_rows: int, rows: int
-) -> list[Part] | None:
-    """Return parts of whole chunks and at most `rows` rows; None if the input must be read from its first row."""
+def _ranges(request: DatasetRequest) -> list[Part] | None:
+    """Return parts of whole chunks; None if the input must be read from its first row."""
+    source, chunk_rows, rows = request.source, request.map.chunk_rows, request.rows_per_file or 0
     if rows < chunk_rows:
         raise UsageError(
             f"--rows-per-file: expected at least {chunk_rows:,}, the height of the map's chunks, got {rows:,}"
@@ -259,14 +258,14 @@ def ranges(
     entry = source.entry()
     if entry is None:
         return None
-    with reading.open(source, entry.stamp) as opened:
+    with request.reading.open(source, entry.stamp) as opened:
         if opened.rows is None or not opened.seekable:
             return None
         height = rows - rows % chunk_rows
         starts = range(0, max(1, opened.rows), height)
         return [
             Part(
-                name_of_part(source, reading, writing, i, len(starts)),
+                name_of_part(request, i, len(starts)),
                 source,
                 entry.bytes,
                 entry.stamp,
@@ -276,11 +275,10 @@ def ranges(
         ]
 
 
-def name_of_part(
-    source: Location, reading: InputOptions, writing: OutputOptions, number: int, parts: int
-) -> str:
+def name_of_part(request: DatasetRequest, number: int, parts: int) -> str:
     """Return the name of an output part by its number; `parts` is their total, for the number of digits."""
-    own = format_of(source, reading.input_format)
+    source = request.source
+    own = format_of(source, request.reading.input_format)
     own = own if own in DENSE_OUTPUTS else "parquet"
     base = "part" if isinstance(source, StandardStream) else stem(source.name)
-    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{writing.format or own}"
+    return f"{base}-{number:0{max(5, len(str(parts)))}d}.{request.writing.format or own}"

@@ -26,7 +26,7 @@ from kafeat.runtime.threads import TransformedChunk
 def stats(
     done: TransformResult,
     fm: FeatureMap,
-    model: str | FeatureMap,
+    model: object,
     source: Location,
     target: Location,
     writing: OutputOptions,

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from kafeat.io.storage import formats
 from kafeat.io.storage.files import ReadOnce
-from kafeat.jobs.transform.options import InputOptions, Option, declared
+from kafeat.jobs.transform.options import InputOptions, Option, TransformOptions, declared
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -113,7 +113,6 @@ def number(least: int, most: int = _LARGEST) -> click.IntRange:
     return _Number(least, most)
 
 
-MOST_JOBS = 4096
 KIND, COLUMN = KindName(), ColumnName()
 DATA, CONFIG, MODEL = (
     FileName("data", "the input"), FileName("config", "the config"), FileName("file", "the model"),
@@ -123,65 +122,6 @@ NEW_MODEL, OUTPUT, SEARCHED, PAGES = (
     FileName("model", "a model"), FileName("output", "an output"), FileName("search", "an output"),
     FileName("pages", "pages"),
 )  # fmt: skip
-
-LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
-label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
-jobs = click.option(
-    "--jobs",
-    "-j",
-    type=number(1, MOST_JOBS),
-    metavar="N",
-    help="Number of threads (default: all cores). It never changes the output.",
-)
-quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
-
-
-output_dtype = click.option(
-    "--output-dtype", type=click.Choice(["float16", "float32", "float64"]),
-    help="Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
-    "is an error.",
-)  # fmt: skip
-fsync = click.option(
-    "--fsync/--no-fsync", default=True,
-    help="Flush the output to disk before it gets its final name (default), or leave this to the system.",
-)  # fmt: skip
-
-
-def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) -> None:
-    from kafeat.cli import log
-
-    log.use_json(chosen == "json")
-
-
-log_format = click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, is_eager=True,
-    expose_value=False, callback=_use_json, help="Format of stderr: text, or one JSON object per line.",
-)  # fmt: skip
-verbose = click.option(
-    "--verbose", "-v", is_flag=True, help="Write a summary, the versions and the machine to stderr."
-)
-
-
-def model(command: F) -> F:
-    """Add --model."""
-    return click.option(
-        "--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`."
-    )(command)
-
-
-def made_from(
-    options: type[Any], after: Mapping[str, Callable[[Any], Any]] | None = None
-) -> Callable[[F], F]:
-    """Add the options that the fields of a dataclass declare, and behind some of them another."""
-
-    def add(command: F) -> F:
-        for one, says in reversed(declared(options)):
-            if after and one.name in after:
-                command = after[one.name](command)
-            command = _made_from(one, says)(command)
-        return command
-
-    return add
 
 
 def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
@@ -204,6 +144,47 @@ def _made_from(one: Field[Any], says: Option) -> Callable[[F], F]:
         allow_from_autoenv=says.variable,
         help=says.help,
     )
+
+
+def made_from(
+    options: type[Any], after: Mapping[str, Callable[[Any], Any]] | None = None
+) -> Callable[[F], F]:
+    """Add the options that the fields of a dataclass declare, and behind some of them another."""
+
+    def add(command: F) -> F:
+        for one, says in reversed(declared(options)):
+            if after and one.name in after:
+                command = after[one.name](command)
+            command = _made_from(one, says)(command)
+        return command
+
+    return add
+
+
+_DECLARED = {one.name: _made_from(one, says) for one, says in declared(TransformOptions)}
+jobs, output_dtype, fsync = (_DECLARED[name] for name in ("jobs", "output_dtype", "fsync"))
+
+LABELS_HELP = "Label column. It is not a feature. Repeatable for labels that are numbers."
+label = click.option("--label", "labels", type=COLUMN, multiple=True, metavar="COL", help=LABELS_HELP)
+quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing to stderr except errors.")
+
+
+def _use_json(_context: click.Context, _option: click.Parameter, chosen: str) -> None:
+    from kafeat.cli import log
+
+    log.use_json(chosen == "json")
+
+
+log_format = click.option(
+    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, is_eager=True,
+    expose_value=False, callback=_use_json, help="Format of stderr: text, or one JSON object per line.",
+)  # fmt: skip
+verbose = click.option(
+    "--verbose", "-v", is_flag=True, help="Write a summary, the versions and the machine to stderr."
+)
+
+
+model = click.option("--model", required=True, type=MODEL, metavar="MODEL", help="Map made by `kafeat fit`.")
 
 
 def reading(command: F) -> F:

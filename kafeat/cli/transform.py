@@ -14,9 +14,8 @@ from kafeat.jobs.transform.options import TransformOptions
 
 if TYPE_CHECKING:
     from kafeat.io.storage.base import Location
-    from kafeat.jobs.dataset.journal import DatasetResult
     from kafeat.jobs.dataset.request import DatasetRequest
-    from kafeat.jobs.transform.outputs import TransformResult
+    from kafeat.jobs.transform.outputs import Done
 
 _dry_run = click.option(
     "--dry-run",
@@ -78,55 +77,43 @@ def transform(
         request.map.needed_predictor()
     if dry_run:
         _show_dry_run(request, over_parts)
-    elif over_parts:
-        _run_parts(request, quiet, verbose)
     else:
-        _run_file(request, quiet, verbose)
+        _run(request, over_parts, quiet, verbose)
 
 
 run_transform = transform.callback
 """The function of the command, before environment variables and checks are added: `predict` calls it, too."""
 
 
-def _run_file(request: DatasetRequest, quiet: bool, verbose: bool) -> None:
-    from kafeat.cli.progress import progress
-    from kafeat.jobs.dataset.api import run_file
-
-    with progress("transform", quiet) as announce:
-        done = run_file(request, announce)
-    _summarize(request, f"{request.target}: {counted(done.rows, 'row')}", done, quiet, verbose)
-
-
-def _run_parts(request: DatasetRequest, quiet: bool, verbose: bool) -> None:
+def _run(request: DatasetRequest, over_parts: bool, quiet: bool, verbose: bool) -> None:
     from kafeat.cli.progress import progress
     from kafeat.errors import PartsError
-    from kafeat.jobs.dataset.api import run_parts
+    from kafeat.jobs.dataset.api import run
+    from kafeat.jobs.dataset.journal import DatasetResult
 
     target = request.target
-    with progress("transform", quiet, "parts") as announce:
-        run = run_parts(request, announce)
-    kept = f" ({run.kept:,} of them kept)" if run.kept else ""
-    made = f"{target}: {counted(run.parts, 'part')}{kept}, {counted(run.rows, 'row')}"
-    _summarize(request, made, run, quiet, verbose)
+    with progress("transform", quiet, "parts" if over_parts else "rows") as announce:
+        done = run(request, over_parts, announce)
+    if not isinstance(done, DatasetResult):
+        _summarize(request, f"{target}: {counted(done.rows, 'row')}", done, quiet, verbose)
+        return
+    kept = f" ({done.kept:,} of them kept)" if done.kept else ""
+    made = f"{target}: {counted(done.parts, 'part')}{kept}, {counted(done.rows, 'row')}"
+    _summarize(request, made, done, quiet, verbose)
     if not quiet:
-        _warn(target, run.all_bad, "has bad rows only", "have bad rows only")
-        _warn(
-            target,
-            run.lost,
-            "of an earlier run was removed, as its part failed",
-            "of an earlier run were removed, as their parts failed",
-        )
-        _warn(
-            target, run.removed, "was removed, as its input is gone", "were removed, as their inputs are gone"
-        )
-        _warn(
-            target,
-            run.unknown_files,
-            "is not a part, but is read with them",
-            "are not parts, but are read with them",
-        )
-    if run.failed:
-        raise PartsError(str(target), run.parts, run.failed)
+        for names, one, many in (
+            (done.all_bad, "has bad rows only", "have bad rows only"),
+            (
+                done.lost,
+                "of an earlier run was removed, as its part failed",
+                "of an earlier run were removed, as their parts failed",
+            ),
+            (done.removed, "was removed, as its input is gone", "were removed, as their inputs are gone"),
+            (done.unknown_files, "is not a part, but is read with them", "are not parts, but are read with them"),
+        ):  # fmt: skip
+            _warn(target, names, one, many)
+    if done.failed:
+        raise PartsError(str(target), done.parts, done.failed)
 
 
 def _warn(target: Location, names: tuple[str, ...], one: str, many: str) -> None:
@@ -138,9 +125,7 @@ def _warn(target: Location, names: tuple[str, ...], one: str, many: str) -> None
         log.warn(f"{target}: {files} {what}: {listed}")
 
 
-def _summarize(
-    request: DatasetRequest, what: str, done: TransformResult | DatasetResult, quiet: bool, verbose: bool
-) -> None:
+def _summarize(request: DatasetRequest, what: str, done: Done, quiet: bool, verbose: bool) -> None:
     """Write the summary, and a warning that counts the bad rows, which are lost or null in the output."""
     clipped = (
         f"; {counted(done.clipped, 'value')} beyond the range of the fit were clipped" if done.clipped else ""

@@ -14,21 +14,10 @@ _NOT_CONTENT = ("overwrite", "fsync", "sweep", "guard")
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Options for writing a file of features.
+    """Options for writing a file of features: those of `kafeat transform`, and two of a run over parts.
 
-    Attributes:
-        format: Format of the output; None takes it from the suffix.
-        keep: Passthrough columns, which are copied unchanged; None copies all columns.
-        layout: One column for each feature, or one column of lists.
-        prefix: Prefix of the feature columns, or the name of the list column; None gives f0, f1, … or features.
-        compression: Compression; None leaves it to the format and the suffix.
-        overwrite: True replaces an existing file, False refuses to.
-        fsync: True returns only when the file is on the disk.
-        dtype: Type of the features; None takes that of the map.
-        sweep: True removes temporary files that killed writers of the same file have left beside it.
-        features: True writes the features of a model that ends in a predictor, and not its predictions.
-        unit_variance: True multiplies the features by one factor, so that the mean of their variances is about 1.
-        guard: Context manager held while the file gets its name; it may refuse by raising an error.
+    `keep` is None for all columns. `sweep` removes temporary files that killed writers of the same file have left
+    beside it. `guard` is held while the file gets its name; it may refuse by raising an error.
     """
 
     format: str | None = None

@@ -2,56 +2,132 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from kafeat._version import __version__
 from kafeat.errors import PartsError, SystemRefusedError, UsageError
+from kafeat.io.storage.formats import format_of
+from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
 from kafeat.jobs.dataset.request import DatasetRequest, path_of
-from kafeat.jobs.dataset.transform import Announce, stats_of_parts, transform_parts
+from kafeat.jobs.dataset.transform import Announce, transform_parts
 from kafeat.jobs.transform.options import Path, TransformOptions, with_keywords
-from kafeat.jobs.transform.outputs import TransformResult
-from kafeat.jobs.transform.side_files import open_stats, stats
+from kafeat.jobs.transform.outputs import Done, TransformResult
+from kafeat.jobs.transform.side_files import open_stats
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
+from kafeat.runtime.environment import machine, versions
 
 
-def run_file(request: DatasetRequest, announce: Announce | None = None) -> TransformResult:
-    """Transform one file to one file."""
-    request.refuse_overlaps()
-    fm = (
-        request.map
-        if request.device is None
-        else _on_device(request.map, request.device, request.engine.jobs)
-    )
+def run(
+    request: DatasetRequest, over_parts: bool, announce: Announce | None = None
+) -> TransformResult | DatasetResult:
+    """Transform one file to one file, or the parts of a data set to a folder, and write the statistics."""
+    done: TransformResult | DatasetResult
+    if not over_parts:
+        request.refuse_overlaps()
     with open_stats(request.stats, request.writing.fsync) as write_stats:
-        done = transform_file(
-            fm, request.source, request.target, reading=request.reading, writing=request.writing,
-            rules=request.rules, jobs=request.engine.jobs, announce=announce, hashed=request.stats is not None,
-        )  # fmt: skip
+        if over_parts:
+            done = transform_parts(request, announce)
+        else:
+            done = transform_file(
+                _on_device(request), request.source, request.target, reading=request.reading, writing=request.writing,
+                rules=request.rules, jobs=request.engine.jobs, announce=announce, hashed=request.stats is not None,
+            )  # fmt: skip
         if request.stats is not None:
-            write_stats(
-                stats(done, fm, request.model, request.source, request.target, request.writing, request.rules)
-            )
+            write_stats(stats(request, done))
     return done
 
 
-def run_parts(request: DatasetRequest, announce: Announce | None = None) -> DatasetResult:
-    """Transform the parts of a data set to a folder."""
-    with open_stats(request.stats, request.writing.fsync) as write_stats:
-        run = transform_parts(request, announce)
-        if request.stats is not None:
-            write_stats(stats_of_parts(run, request.model, request.source, request.target))
-    return run
-
-
-def _on_device(fm: FeatureMap, device: str, jobs: int | None) -> FeatureMap:
+def _on_device(request: DatasetRequest) -> FeatureMap:
+    if request.device is None:
+        return request.map
     try:
         from kafeat.onnx.device import on_device
     except ImportError as error:
-        raise SystemRefusedError(f"--device {device}: {error}") from None
-    return on_device(fm, device, jobs)
+        raise SystemRefusedError(f"--device {request.device}: {error}") from None
+    return on_device(request.map, request.device, request.engine.jobs)
+
+
+def stats(request: DatasetRequest, done: TransformResult | DatasetResult) -> dict[str, Any]:
+    """Return rows, bytes, seconds, hashes, drift and versions as builtins. Pipes have no bytes and no hash.
+
+    Of parts these are sums; the manifest lists every part.
+    """
+    details = _of_file(request, done) if isinstance(done, TransformResult) else _of_parts(done)
+    model = request.model
+    return {
+        "kafeat": __version__,
+        "command": "predict" if done.what == "predictions" else "transform",
+        "model": {
+            "path": str(parse_location(model)) if isinstance(model, str) else None,
+            **details.pop("model"),
+        },
+        "input": {"path": str(request.source), "rows": done.rows_read, **details.pop("input")},
+        "output": {"path": str(request.target), **details.pop("output")},
+        "seconds": done.seconds,
+        **details,
+        "versions": versions(),
+        "machine": machine(),
+    }
+
+
+def _scale(done: Done) -> dict[str, float]:
+    return {} if done.scale is None else {"scale": done.scale}
+
+
+def _of_file(request: DatasetRequest, done: TransformResult) -> dict[str, Any]:
+    keep, rejects = request.writing.keep, request.rules.rejects
+    drift, test = done.drift, done.drift_test
+    return {
+        "model": {"sha256": request.map.digest},
+        "input": {"bytes": request.source.size(), "sha256": done.input_sha256},
+        "output": {
+            "format": format_of(request.target, request.writing.format),
+            "rows": done.rows,
+            "columns": done.columns,
+            "dtype": done.dtype,
+            **({} if done.what == "features" else {"content": done.what}),
+            **_scale(done),
+            **({"keep": list(keep)} if keep else {}),
+            "bytes": done.written.bytes,
+            "sha256": done.written.sha256,
+        },
+        "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
+        "clipped_values": done.clipped,
+        "bad_rows": {
+            "rule": request.rules.on_bad_rows,
+            "count": done.bad_rows,
+            "rejects": None if rejects is None else str(rejects),
+        },
+        "drift": None if drift is None else {"largest": max(drift.values(), default=0.0), "columns": drift},
+        "drift_test": None if test is None else asdict(test),
+    }
+
+
+def _of_parts(run: DatasetResult) -> dict[str, Any]:
+    drift = run.largest_drift
+    return {
+        "model": {},
+        "input": {},
+        "output": {
+            "parts": run.parts,
+            "kept": run.kept,
+            "failed": len(run.failed),
+            "rows": run.rows,
+            "columns": run.columns,
+            **_scale(run),
+            "bytes": run.bytes,
+        },
+        "clipped_values": run.clipped,
+        "bad_rows": {"count": run.bad_rows},
+        "drift": None
+        if drift is None
+        else {"largest": drift.share, "column": drift.column, "parts": run.drifts_known},
+        "drift_test": None if run.least_p_value is None else {"least_p_value": run.least_p_value},
+    }
 
 
 @dataclass(frozen=True)
@@ -130,15 +206,10 @@ def transform(options: TransformOptions) -> WrittenData:
     """
     request = DatasetRequest.of(options)
     given = {"engine": options.engine != "threads", "scheduler": options.scheduler, "resume": options.resume}
-    done: DatasetResult | TransformResult
-    parts, kept = None, 0
-    if request.over_parts(name for name, there in given.items() if there):
-        done = run_parts(request)
-        parts, kept = done.parts, done.kept
-        if done.failed:
-            raise PartsError(str(request.target), parts, done.failed)
-    else:
-        done = run_file(request)
+    done = run(request, request.over_parts(name for name, there in given.items() if there))
+    parts, kept = (done.parts, done.kept) if isinstance(done, DatasetResult) else (None, 0)
+    if isinstance(done, DatasetResult) and done.failed:
+        raise PartsError(str(request.target), done.parts, done.failed)
     return WrittenData(
         str(request.target), done.rows, done.columns, done.what, parts, kept, done.bad_rows, done.clipped,
         done.seconds,

@@ -9,22 +9,18 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
-from kafeat._version import __version__
 from kafeat.chain.blas import one_blas_thread
-from kafeat.io.storage.base import Location, making
-from kafeat.io.storage.location import parse_location
+from kafeat.io.storage.base import making
 from kafeat.io.storage.owner import owning
 from kafeat.io.storage.temporary_files import remove_stale_below
 from kafeat.jobs.dataset.journal import DatasetResult, Journal
 from kafeat.jobs.dataset.part import Outcome, known_parts, text_parts
 from kafeat.jobs.dataset.request import DatasetPlan, DatasetRequest, plan_parts
 from kafeat.jobs.transform.outputs import outputs_of
-from kafeat.jobs.transform.side_files import command_of
 from kafeat.runtime.backends import start_engine
 from kafeat.runtime.engine import Pool
-from kafeat.runtime.environment import count_jobs, machine, versions
+from kafeat.runtime.environment import count_jobs
 
 Progress = Callable[[int], None]
 Announce = Callable[[int | None], Progress]
@@ -101,36 +97,3 @@ def _sweep(request: DatasetRequest) -> None:
     """Remove temporary files that were left behind."""
     for folder in request.folders:
         remove_stale_below(folder)
-
-
-def stats_of_parts(run: DatasetResult, model: object, source: Location, target: Location) -> dict[str, Any]:
-    """Return the sums over the parts of a run as builtins; the manifest lists every part."""
-    return {
-        "kafeat": __version__,
-        "command": command_of(run.what),
-        "model": {"path": str(parse_location(model)) if isinstance(model, str) else None},
-        "input": {"path": str(source), "rows": run.rows_read},
-        "output": {
-            "path": str(target),
-            "parts": run.parts,
-            "kept": run.kept,
-            "failed": len(run.failed),
-            "rows": run.rows,
-            "columns": run.columns,
-            **({} if run.scale is None else {"scale": run.scale}),
-            "bytes": run.bytes,
-        },
-        "seconds": run.seconds,
-        "clipped_values": run.clipped,
-        "bad_rows": {"count": run.bad_rows},
-        "drift": None
-        if run.largest_drift is None
-        else {
-            "largest": run.largest_drift.share,
-            "column": run.largest_drift.column,
-            "parts": run.drifts_known,
-        },
-        "drift_test": None if run.least_p_value is None else {"least_p_value": run.least_p_value},
-        "versions": versions(),
-        "machine": machine(),
-    }

@@ -299,16 +299,9 @@ class BadRowsLimit:
 
 @dataclass(frozen=True)
 class RowOptions:
-    """Rules for rows that cannot be transformed, and for inputs that have drifted.
+    """Rules for rows that cannot be transformed, and for inputs that have drifted, as `TransformOptions` has them.
 
-    Attributes:
-        on_bad_rows: Raise an error, drop such rows, or give them null features (NaN in NPY).
-        rejects: CSV file that lists the bad rows; None writes none.
-        drift: True counts the values outside of the column ranges of the fit.
-        max_drift: Largest allowed share of such values in a column, from 0 to 1; None allows any.
-        drift_test: Least p-value that is allowed, from 0 to 1, of a test whether the mean of the features is that of
-            the fit; None allows any.
-        max_bad_rows: Largest allowed number or percentage of bad rows; None allows any.
+    `drift` counts the values outside of the column ranges of the fit, even if none are refused.
     """
 
     on_bad_rows: Literal["error", "drop", "null"] = "error"

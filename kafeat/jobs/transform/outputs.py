@@ -156,44 +156,52 @@ def outputs_of(fm: FeatureMap, writing: OutputOptions, format: str | None = None
     return PredictionOutputs(fm, writing, format)
 
 
-@dataclass(frozen=True)
-class TransformResult:
-    """The result of a transform.
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """The result of a transform of one file or of many.
 
     Attributes:
         rows: Rows of the output.
         rows_read: Rows of the input that were read.
         columns: Number of features, or of predicted numbers.
         what: The content of the output.
-        dtype: Type of these numbers.
         seconds: Duration.
         clipped: Values outside of the range that a step was fitted on, which were replaced by its nearest end.
         bad_rows: Rows that were dropped or have null features.
         first_bad_row: The first of them and its problem; None if there is none.
-        drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
-        drift_test: The test of the mean of the features; None if not made.
         scale: The factor that the features were multiplied by; None for features as they are.
-        rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
-        input_sha256, output_bytes, output_sha256, output_stamp: Of the files, where they were asked for.
     """
 
     rows: int
     rows_read: int
     columns: int
     what: Literal["features", "predictions"]
-    dtype: str
     seconds: float
     clipped: int
     bad_rows: int
+    first_bad_row: str | None
+    scale: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformResult(Done):
+    """The result of a transform of one file.
+
+    Attributes:
+        dtype: Type of the features, or of the predicted numbers.
+        drift: Share of values outside of the range of the fit, for each input feature; None if not measured.
+        drift_test: The test of the mean of the features; None if not made.
+        rows_in_all: Rows of the whole input, estimated if only its `first_chunks` were read; None if unknown.
+        input_sha256: Hash of the input, if it was asked for.
+        written: The output, if it was asked for.
+    """
+
+    dtype: str
     drift: dict[str, float] | None
+    drift_test: DriftTest | None
     rows_in_all: int | None
-    drift_test: DriftTest | None = None
-    scale: float | None = None
-    input_sha256: str | None = None
-    output_bytes: int | None = None
-    output_sha256: str | None = None
-    output_stamp: str | None = None
-    first_bad_row: str | None = None
+    input_sha256: str | None
+    written: WrittenFile
 
 
 class Counts:
@@ -277,24 +285,21 @@ class Counts:
 
     def result(self, seconds: float, rows_in_all: int | None, written: WrittenFile) -> TransformResult:
         """Return the result of the transform."""
-        rows = self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0)
-        drift = self.drift()
+        outputs = self._outputs
         return TransformResult(
-            rows,
-            self._read,
-            self._outputs.width,
-            self._outputs.what,
-            self._outputs.dtype.name,
-            seconds,
-            self._clipped,
-            self._bad,
-            drift,
-            rows_in_all,
-            self.drift_test(),
-            self._outputs.scale,
-            self.input_sha256,
-            written.bytes,
-            written.sha256,
-            written.stamp,
-            self._first_bad,
+            rows=self._read - (self._bad if self._rules.on_bad_rows == "drop" else 0),
+            rows_read=self._read,
+            columns=outputs.width,
+            what=outputs.what,
+            seconds=seconds,
+            clipped=self._clipped,
+            bad_rows=self._bad,
+            first_bad_row=self._first_bad,
+            scale=outputs.scale,
+            dtype=outputs.dtype.name,
+            drift=self.drift(),
+            drift_test=self.drift_test(),
+            rows_in_all=rows_in_all,
+            input_sha256=self.input_sha256,
+            written=written,
         )

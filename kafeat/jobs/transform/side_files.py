@@ -6,78 +6,13 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import IO, Any
 
-from kafeat._version import __version__
 from kafeat.io.columns.columns import Columns
 from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.base import Location
-from kafeat.io.storage.formats import format_of
-from kafeat.io.storage.location import parse_location
 from kafeat.io.writers.options import OutputOptions
-from kafeat.jobs.transform.options import RowOptions
-from kafeat.jobs.transform.outputs import TransformResult
-from kafeat.model.feature_map import FeatureMap
-from kafeat.runtime.environment import machine, versions
 from kafeat.runtime.threads import TransformedChunk
-
-
-def stats(
-    done: TransformResult,
-    fm: FeatureMap,
-    model: object,
-    source: Location,
-    target: Location,
-    writing: OutputOptions,
-    rules: RowOptions,
-) -> dict[str, Any]:
-    """Return rows, bytes, seconds, hashes, drift and versions. Pipes have no bytes and no hash."""
-    return {
-        "kafeat": __version__,
-        "command": command_of(done.what),
-        "model": {
-            "path": str(parse_location(model)) if isinstance(model, str) else None,
-            "sha256": fm.digest,
-        },
-        "input": {
-            "path": str(source),
-            "rows": done.rows_read,
-            "bytes": source.size(),
-            "sha256": done.input_sha256,
-        },
-        "output": {
-            "path": str(target),
-            "format": format_of(target, writing.format),
-            "rows": done.rows,
-            "columns": done.columns,
-            "dtype": done.dtype,
-            **({} if done.what == "features" else {"content": done.what}),
-            **({} if done.scale is None else {"scale": done.scale}),
-            **({"keep": list(writing.keep)} if writing.keep else {}),
-            "bytes": done.output_bytes,
-            "sha256": done.output_sha256,
-        },
-        "seconds": done.seconds,
-        "rows_per_second": done.rows_read / done.seconds if done.seconds > 0.0 else None,
-        "clipped_values": done.clipped,
-        "bad_rows": {
-            "rule": rules.on_bad_rows,
-            "count": done.bad_rows,
-            "rejects": None if rules.rejects is None else str(rules.rejects),
-        },
-        "drift": None
-        if done.drift is None
-        else {"largest": max(done.drift.values(), default=0.0), "columns": done.drift},
-        "drift_test": None if done.drift_test is None else asdict(done.drift_test),
-        "versions": versions(),
-        "machine": machine(),
-    }
-
-
-def command_of(what: str) -> str:
-    """Return the command that writes features or predictions."""
-    return "predict" if what == "predictions" else "transform"
 
 
 @contextmanager

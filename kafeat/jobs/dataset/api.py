@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from kafeat._version import __version__
 from kafeat.errors import PartsError, SystemRefusedError, UsageError
+from kafeat.io.storage.atomic import beside
 from kafeat.io.storage.formats import format_of
 from kafeat.io.storage.location import parse_location
 from kafeat.jobs.dataset.journal import DatasetResult
@@ -14,7 +17,6 @@ from kafeat.jobs.dataset.request import DatasetRequest, path_of
 from kafeat.jobs.dataset.transform import Announce, transform_parts
 from kafeat.jobs.transform.options import Path, TransformOptions, with_keywords
 from kafeat.jobs.transform.outputs import Done, TransformResult
-from kafeat.jobs.transform.side_files import open_stats
 from kafeat.jobs.transform.transform import transform_file
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
@@ -28,7 +30,8 @@ def run(
     done: TransformResult | DatasetResult
     if not over_parts:
         request.refuse_overlaps()
-    with open_stats(request.stats, request.writing.fsync) as write_stats:
+    # The file is opened before the work begins, so that a path that cannot be written to is reported at once.
+    with nullcontext() if request.stats is None else beside(request.stats, request.writing.fsync) as file:
         if over_parts:
             done = transform_parts(request, announce)
         else:
@@ -36,8 +39,9 @@ def run(
                 _on_device(request), request.source, request.target, reading=request.reading, writing=request.writing,
                 rules=request.rules, jobs=request.engine.jobs, announce=announce, hashed=request.stats is not None,
             )  # fmt: skip
-        if request.stats is not None:
-            write_stats(stats(request, done))
+        if file is not None:
+            json.dump(stats(request, done), file, indent=2, ensure_ascii=False)
+            file.write("\n")
     return done
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import islice
+from typing import IO
 
 from kafeat._version import __version__
 from kafeat.errors import InvalidValueError
 from kafeat.io.columns.fields import as_spelled
 from kafeat.io.columns.selection import match
 from kafeat.io.readers.base import Chunk, Reader
-from kafeat.io.storage.atomic import WrittenFile, require_space
+from kafeat.io.storage.atomic import WrittenFile, beside, require_space
 from kafeat.io.storage.base import Location
 from kafeat.io.storage.formats import OUTPUTS, SPARSE_OUTPUTS, format_of
 from kafeat.io.storage.location import parse_location
@@ -23,7 +24,7 @@ from kafeat.io.writers.options import OutputOptions
 from kafeat.jobs.transform.options import STRICT, InputOptions, RowOptions
 from kafeat.jobs.transform.outputs import Counts, TransformResult, outputs_of
 from kafeat.jobs.transform.overlaps import refuse_files
-from kafeat.jobs.transform.side_files import open_rejects
+from kafeat.jobs.transform.rejects import Rejects
 from kafeat.model.feature_map import FeatureMap
 from kafeat.model.load import load
 from kafeat.runtime.threads import RowPolicy
@@ -139,8 +140,9 @@ class OpenTransform:
         policy = RowPolicy(rules.on_bad_rows != "error", column_ranges, counts.tests_mean, self._advice)
         with (
             self._open_writer(target, rows, first or 0, written) as writer,
-            open_rejects(rules.rejects, self._columns, self._keep, self._writing) as rejects,
+            self._open_rejects() as rejects_file,
         ):
+            rejects = None if rejects_file is None else Rejects(rejects_file, self._columns, self._keep)
             for done in self._outputs.run(chunks, writer, self._jobs, policy):
                 try:
                     self._outputs.write(done, writer)
@@ -156,6 +158,13 @@ class OpenTransform:
             self._opened.check_unchanged()
             writer.finish()
         return counts
+
+    def _open_rejects(self) -> AbstractContextManager[IO[str] | None]:
+        """Return a file that appears when the block ends without an error; None if bad rows are not listed."""
+        place, writing = self._rules.rejects, self._writing
+        if place is None:
+            return nullcontext()
+        return beside(place, writing.fsync, sweep=writing.sweep, guard=writing.guard)
 
     def _open_writer(
         self, target: Location, rows: int | None, first: int, written: WrittenFile | None

@@ -1,38 +1,12 @@
-"""Files beside the output of a transform: the statistics as JSON, and the bad rows as CSV."""
+"""The bad rows of a transform, as a CSV beside its output."""
 
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import IO, Any
 
 from kafeat.io.columns.columns import Columns
-from kafeat.io.storage.atomic import beside
-from kafeat.io.storage.base import Location
-from kafeat.io.writers.options import OutputOptions
 from kafeat.runtime.threads import TransformedChunk
-
-
-@contextmanager
-def open_stats(place: Location | None, fsync: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Open the file of the statistics, and yield a function that writes them; without a place it does nothing.
-
-    The file is opened before the work begins, so that a path that cannot be written to is reported at once. It appears
-    when the block ends without an error.
-    """
-    if place is None:
-        yield lambda _content: None
-        return
-    with beside(place, fsync) as file:
-
-        def write(content: dict[str, Any]) -> None:
-            json.dump(content, file, indent=2, ensure_ascii=False)
-            file.write("\n")
-
-        yield write
-
 
 _OWN_COLUMNS = ("row", "column", "problem", "text")
 
@@ -76,18 +50,6 @@ class Rejects:
 def rejects_name(part: str) -> str:
     """Return the name for the rejects of a part. It has the suffix too, as a.csv and a.parquet may both be parts."""
     return f"{part}.csv"
-
-
-@contextmanager
-def open_rejects(
-    place: Location | None, columns: Columns, keep: list[str], writing: OutputOptions
-) -> Iterator[Rejects | None]:
-    """Open a CSV of rejects, which appears when the block ends without an error; without a place, yield None."""
-    if place is None:
-        yield None
-        return
-    with beside(place, writing.fsync, sweep=writing.sweep, guard=writing.guard) as file:
-        yield Rejects(file, columns, keep)
 
 
 def _text(value: Any) -> str:

@@ -62,22 +62,22 @@ class Outcome:
 
 def kafeat_part(task: PartTask) -> Outcome:
     """Transform a part unless it is up to date. Dashboards of engines show the name of this function."""
+    place = task.part.location
     try:
         with task.stop.watching():
             return _outcome(task)
     except KafeatError as error:
-        return failure_outcome(task.part.name, str(error), error.exit_code)
+        message, code = str(error), error.exit_code
     except MemoryError:
-        advice = "lower chunk_rows, n_components, or the parts that are made at once"
-        return failure_outcome(task.part.name, f"{task.part.location}: out of memory: {advice}", 5)
-    except OSError as error:
-        return failure_outcome(
-            task.part.name,
-            without_secrets(f"{error.filename or task.part.location}: {error.strerror or error}"),
-            5,
+        message = (
+            f"{place}: out of memory: lower chunk_rows, n_components, or the parts that are made at once"
         )
+        code = 5
+    except OSError as error:
+        message, code = without_secrets(f"{error.filename or place}: {error.strerror or error}"), 5
     except Exception:  # a bug must not end the other parts
-        return failure_outcome(task.part.name, without_secrets(traceback.format_exc()), 1)
+        message, code = without_secrets(traceback.format_exc()), 1
+    return failure_outcome(task.part.name, message, code)
 
 
 def failure_outcome(name: str, error: str, exit_code: int) -> Outcome:

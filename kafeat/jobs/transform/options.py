@@ -144,16 +144,13 @@ class TransformOptions(InputOptions, Files):
     compression: Compression | None = option(
         None,
         "Compression of Parquet, Arrow (lz4 or zstd), CSV and JSON lines (gzip or zstd; default: by the suffix).",
-        group="Output",
-        choices=get_args(Compression),
-    )
+        group="Output", choices=get_args(Compression),
+    )  # fmt: skip
     output_dtype: OutputDType | None = option(
         None,
         "Type of the features (default: that of the map) or predictions (default: float64). A value that does not fit "
-        "is an error.",
-        group="Output",
-        choices=get_args(OutputDType),
-    )
+        "is an error.", group="Output", choices=get_args(OutputDType),
+    )  # fmt: skip
     on_bad_rows: BadRows = option(
         "error", "If a row cannot be transformed: fail, omit the row, or write null features (NaN in NPY).",
         group=_RULES, choices=get_args(BadRows),
@@ -195,17 +192,14 @@ class TransformOptions(InputOptions, Files):
         None,
         "Replace an existing OUT (default for a file), or fail if it exists (default for a folder with files).",
         python="True replaces an existing output, False refuses to; None replaces a file and refuses a folder with "
-        "files.",
-        group="Output",
-        names=("--overwrite/--no-clobber",),
-    )
+        "files.", group="Output", names=("--overwrite/--no-clobber",),
+    )  # fmt: skip
     rows_per_file: int | None = option(
         None,
         "Split IN into parts of at most N rows (whole chunks of the map) and write them to the folder OUT.",
         python="Number of rows to cut one file into parts of, in whole chunks of the map; None does not cut it.",
-        group=PARTS,
-        metavar="N",
-    )
+        group=PARTS, metavar="N",
+    )  # fmt: skip
     resume: bool = option(False, "Keep parts of a previous run if nothing changed.", group=PARTS)
     engine: str = option(
         "threads", "Engine that transforms the parts: threads, processes, dask, ray or spark.",

@@ -90,7 +90,7 @@ def verify_file(
         compared, largest = 0, 0.0
         for done in outputs.run(iter(chosen), output, jobs, RowPolicy(set_aside=True)):
             if on_bad_rows != "drop":
-                output.skip_to(done.chunk.start)
+                output.at = done.chunk.start
             expected, kept = _expected(done, on_bad_rows, outputs, output.typed)
             largest = max(largest, output.compare(expected, kept, done.chunk))
             compared += len(expected)

@@ -12,7 +12,6 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, Field, dataclass, field, fields
-from fractions import Fraction
 from functools import wraps
 from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, get_args
@@ -21,6 +20,8 @@ from kafeat.errors import UsageError
 from kafeat.io.storage.formats import INPUTS, OUTPUTS
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from kafeat.io.readers.base import Reader
     from kafeat.io.storage.base import Location
     from kafeat.model.feature_map import FeatureMap
@@ -277,6 +278,8 @@ class BadRowsLimit:
     @classmethod
     def parse(cls, given: object) -> BadRowsLimit:
         """Read a whole number, or a text such as `10` or `0.5%`."""
+        from fractions import Fraction
+
         text = "" if isinstance(given, bool) else str(given).strip()
         form = _FORM.fullmatch(text)
         percentage = form and form[1]
